@@ -2,7 +2,8 @@
 
 Every function takes the doubles a fit would take and computes from them as if they were exact. Nothing here
 is meant to be fast or to survive in doubles: sums are sums, leave-one-out is a refit without the row. Arrays
-are NumPy arrays of ``mpmath.mpf``; ``to_float`` rounds them at the very end.
+are NumPy arrays of ``decimal.Decimal``, which is many times faster than ``mpmath.mpf``; what it has no
+function for is left to mpmath. ``to_float`` rounds them at the very end.
 
 ``inherent_loss`` says how far a result moves when every input moves by its last bit. That is the error no
 program can be blamed for, and the measure by which the tests judge digits.
@@ -12,20 +13,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, getcontext
 
 import mpmath
 import numpy as np
 
-mpmath.mp.dps = 80
+DIGITS = 80
+mpmath.mp.dps = DIGITS
+context = getcontext()
+context.prec, context.Emax, context.Emin = DIGITS, MAX_EMAX, MIN_EMIN
 
-Exact = np.ndarray  # of mpmath.mpf
-log, exp = (np.frompyfunc(f, 1, 1) for f in (mpmath.log, mpmath.exp))
+Exact = np.ndarray  # of Decimal
+log, exp = (np.frompyfunc(f, 1, 1) for f in (Decimal.ln, Decimal.exp))
+
+
+def by_mpmath(function: Callable[[mpmath.mpf], mpmath.mpf], *values: Decimal) -> Decimal:
+    """A function of mpmath of exact numbers."""
+    return Decimal(mpmath.nstr(function(*(mpmath.mpf(str(v)) for v in values)), DIGITS))
+
+
+LOG_TWO_PI = (2 * by_mpmath(lambda: mpmath.pi)).ln()
 
 
 def exact(values: object) -> Exact:
     """The doubles in `values` as exact numbers."""
     doubles = np.asarray(values, dtype=np.float64)
-    return np.frompyfunc(mpmath.mpf, 1, 1)(doubles.astype(object))
+    return np.frompyfunc(Decimal, 1, 1)(doubles.astype(object))
 
 
 def to_float(values: Exact) -> np.ndarray:
@@ -38,27 +51,33 @@ def to_float(values: Exact) -> np.ndarray:
 def cholesky(matrix: Exact) -> Exact:
     """Lower triangular L with L L' = matrix."""
     p = len(matrix)
-    lower = np.full((p, p), mpmath.mpf(0), dtype=object)
+    lower = np.full((p, p), Decimal(0), dtype=object)
     for i in range(p):
         for j in range(i + 1):
             rest = matrix[i, j] - sum(lower[i, k] * lower[j, k] for k in range(j))
-            lower[i, j] = mpmath.sqrt(rest) if i == j else rest / lower[j, j]
+            lower[i, j] = rest.sqrt() if i == j else rest / lower[j, j]
     return lower
+
+
+def _solve_lower(lower: Exact, right: Exact) -> Exact:
+    """X with L X = right, for a lower triangular matrix L."""
+    x = right.copy()
+    for i in range(len(lower)):
+        x[i] = (x[i] - sum(x[k] * lower[i, k] for k in range(i))) / lower[i, i]
+    return x
 
 
 def solve(matrix: Exact, right: Exact) -> Exact:
     """X with matrix X = right, for a symmetric positive definite matrix; right is (p, r)."""
     lower, p = cholesky(matrix), len(matrix)
-    x = right.copy()
-    for i in range(p):
-        x[i] = (x[i] - sum(lower[i, k] * x[k] for k in range(i))) / lower[i, i]
+    x = _solve_lower(lower, right)
     for i in reversed(range(p)):
-        x[i] = (x[i] - sum(lower[k, i] * x[k] for k in range(i + 1, p))) / lower[i, i]
+        x[i] = (x[i] - sum(x[k] * lower[k, i] for k in range(i + 1, p))) / lower[i, i]
     return x
 
 
-def logdet(matrix: Exact) -> mpmath.mpf:
-    return 2 * sum(mpmath.log(d) for d in np.diag(cholesky(matrix)))
+def logdet(matrix: Exact) -> Decimal:
+    return 2 * sum(d.ln() for d in np.diag(cholesky(matrix)))
 
 
 def squared_distances(rows: Exact, mean: Exact, cov: Exact) -> Exact:
@@ -96,7 +115,7 @@ class Moments:
         return sum(self.counts)
 
     def proportions(self) -> Exact:
-        return np.array([mpmath.mpf(n) / self.nobs for n in self.counts], dtype=object)
+        return np.array([Decimal(n) / self.nobs for n in self.counts], dtype=object)
 
     def pooled(self, method: str) -> Exact:
         return self.scatters.sum(axis=0) / (self.nobs - (len(self.counts) if method == "moment" else 0))
@@ -111,18 +130,18 @@ class Moments:
 
 def linear_scores(rows: Exact, moments: Moments, cov: Exact, prior: Exact, rule: str = "plugin") -> Exact:
     """(n, K) log (prior x density) up to a constant of the row; REFERENCE formulas "Posteriors"."""
-    p, nu = rows.shape[1], mpmath.mpf(moments.nobs - len(moments.counts))
+    p, nu = rows.shape[1], Decimal(moments.nobs - len(moments.counts))
     columns = []
     for n, mean, weight in zip(moments.counts, moments.means, prior, strict=True):
         d2 = squared_distances(rows, mean, cov)
         if rule == "plugin":
             value = -d2 / 2
         elif rule == "debiased":
-            value = -((nu - p - 1) / nu * d2 - mpmath.mpf(p) / n) / 2
+            value = -(d2 * ((nu - p - 1) / nu) - Decimal(p) / n) / 2
         else:
-            spread = mpmath.mpf(n) / (n + 1)
-            value = mpmath.log(spread) * p / 2 - (nu + 1) / 2 * log(1 + spread * d2 / nu)
-        columns.append(mpmath.log(weight) + value)
+            spread = Decimal(n) / (n + 1)
+            value = -log(1 + d2 * (spread / nu)) * ((nu + 1) / 2) + spread.ln() * p / 2
+        columns.append(value + weight.ln())
     return np.array(columns).T
 
 
@@ -161,22 +180,22 @@ def _standard_errors(moments: Moments, cov: Exact, differences: Exact, contrast:
     diagonal = np.diag(solve(cov, identity))
     columns = []
     for n, d, b in zip(counts[1:], differences.T, contrast.T, strict=True):
-        sampling = mpmath.mpf(1) / counts[0] + mpmath.mpf(1) / n
+        sampling = Decimal(1) / counts[0] + Decimal(1) / n
         variance = sampling * diagonal + (d.dot(b) * diagonal + b * b) / nu
-        columns.append([mpmath.sqrt(v) for v in variance])
+        columns.append([v.sqrt() for v in variance])
     return np.array(columns, dtype=object).T
 
 
-def _normal_llf(n: int, cov_ml: Exact) -> mpmath.mpf:
+def _normal_llf(n: int, cov_ml: Exact) -> Decimal:
     p = len(cov_ml)
-    return -mpmath.mpf(n) / 2 * (p * mpmath.log(2 * mpmath.pi) + logdet(cov_ml) + p)
+    return -Decimal(n) / 2 * (p * LOG_TWO_PI + logdet(cov_ml) + p)
 
 
-def _class_llf(moments: Moments, prior: Exact) -> mpmath.mpf:
-    return sum(n * mpmath.log(q) for n, q in zip(moments.counts, prior, strict=True))
+def _class_llf(moments: Moments, prior: Exact) -> Decimal:
+    return sum(n * q.ln() for n, q in zip(moments.counts, prior, strict=True))
 
 
-def _linear_llf(moments: Moments, prior: Exact) -> mpmath.mpf:
+def _linear_llf(moments: Moments, prior: Exact) -> Decimal:
     return _class_llf(moments, prior) + _normal_llf(moments.nobs, moments.pooled("mle"))
 
 
@@ -187,25 +206,25 @@ def between(moments: Moments) -> Exact:
     return (deviations.T * np.array(moments.counts, dtype=object)).dot(deviations)
 
 
-def wilks(moments: Moments) -> mpmath.mpf:
+def wilks(moments: Moments) -> Decimal:
     within = moments.scatters.sum(axis=0)
-    return mpmath.exp(logdet(within) - logdet(within + between(moments)))
+    return (logdet(within) - logdet(within + between(moments))).exp()
 
 
 def roots(moments: Moments) -> list[mpmath.mpf]:
     """Eigenvalues of W^-1 B, descending, the min(p, K-1) that need not be zero."""
     within = moments.scatters.sum(axis=0)
     lower = cholesky(within)
-    half = mpmath.inverse(mpmath.matrix(lower.tolist()))
-    values = mpmath.eigsy(half * mpmath.matrix(between(moments).tolist()) * half.T, eigvals_only=True)
+    whitened = _solve_lower(lower, _solve_lower(lower, between(moments)).T)
+    values = mpmath.eigsy(mpmath.matrix(whitened.astype(str).tolist()), eigvals_only=True)
     return sorted(values, reverse=True)[: min(len(within), len(moments.counts) - 1)]
 
 
-def rao(lam: mpmath.mpf, p: int, q: int, v: int) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
+def rao(lam: Decimal, p: int, q: int, v: int) -> tuple[Decimal, Decimal, Decimal]:
     """Rao's F for Wilks' lambda and its degrees of freedom, q = K - 1 and v = N - K."""
     below = p * p + q * q - 5
-    t = mpmath.sqrt(mpmath.mpf(p * p * q * q - 4) / below) if below > 0 else mpmath.mpf(1)
-    df1, df2 = mpmath.mpf(p * q), t * (v - mpmath.mpf(p - q + 1) / 2) - mpmath.mpf(p * q - 2) / 2
+    t = (Decimal(p * p * q * q - 4) / below).sqrt() if below > 0 else Decimal(1)
+    df1, df2 = Decimal(p * q), t * (v - Decimal(p - q + 1) / 2) - Decimal(p * q - 2) / 2
     root = lam ** (1 / t)
     return (1 - root) / root * df2 / df1, df1, df2
 
@@ -220,19 +239,21 @@ def quadratic_scores(
     p, columns = rows.shape[1], []
     for n, mean, cov, weight in zip(moments.counts, moments.means, covs, prior, strict=True):
         d2, det = squared_distances(rows, mean, cov), logdet(cov)
-        count = mpmath.mpf(n)
+        count = Decimal(n)
         if rule == "plugin":
             value = -d2 / 2 - det / 2
         elif rule == "debiased":
             nu = count - 1
-            bias = p * mpmath.log(nu / 2) - sum(mpmath.digamma((count - j) / 2) for j in range(1, p + 1))
+            bias = p * (nu / 2).ln() - sum(
+                by_mpmath(mpmath.digamma, (count - j) / 2) for j in range(1, p + 1)
+            )
             value = -((nu - p - 1) / nu * d2 - p / count) / 2 - (det + bias) / 2
         else:
-            gammas = mpmath.loggamma(count / 2) - mpmath.loggamma((count - p) / 2)
-            determinant = det + p * mpmath.log(count - 1)
-            spread = mpmath.log(count / (count + 1)) * p / 2
+            gammas = by_mpmath(mpmath.loggamma, count / 2) - by_mpmath(mpmath.loggamma, (count - p) / 2)
+            determinant = det + p * (count - 1).ln()
+            spread = (count / (count + 1)).ln() * p / 2
             value = gammas - determinant / 2 + spread - count / 2 * log(1 + count * d2 / (count**2 - 1))
-        columns.append(mpmath.log(weight) + value)
+        columns.append(value + weight.ln())
     return np.array(columns).T
 
 
@@ -290,8 +311,8 @@ def nudged(values: np.ndarray, rng: np.random.Generator, by_column: bool = False
 
 def relative(change: Exact, value: Exact, floor: float = 0.0) -> np.ndarray:
     """|change| / max(floor, |value|), 0 where both are 0."""
-    size = np.maximum(np.abs(value), mpmath.mpf(floor))
-    return to_float(np.abs(change) / np.where(size == 0, mpmath.mpf(1), size))
+    size = np.maximum(np.abs(value), Decimal(floor))
+    return to_float(np.abs(change) / np.where(size == 0, Decimal(1), size))
 
 
 def inherent_loss(

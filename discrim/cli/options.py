@@ -44,13 +44,27 @@ _DIVISOR_HELP = "divisor of the covariance"
 
 _SELECT_HELP = "least deviance of rows left out, or largest strength within one SE of it"
 
-_SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
+_SHRINKAGE_HELP = (
+    "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of lda's correlation: "
+    "0 to 1 or strimmer"
+)
 
 
 def linear_arguments(lda: Any) -> None:
     """Add the options of lda."""
-    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
-    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
+    more = "; correlation: correlations towards none; pinv: pooled, with the inverse of Moore and Penrose"
+    lda.add_argument(
+        "--covariance",
+        choices=["pooled", *_STRUCTURES, "correlation", "pinv"],
+        metavar="KIND",
+        help=f"pooled; {_STRUCTURE_HELP}{more}",
+    )
+    lda.add_argument(
+        "--variance-shrinkage",
+        type=number_or_word,
+        metavar="H",
+        help="of the variances of correlation: 0 to 1, or strimmer",
+    )
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     _add_gaussian(lda)
     collinear_argument(lda)

@@ -185,6 +185,12 @@ EIGENVALUES = Kind(
     "discrim.models.normal.factor_pictures:scree",
     leaves=("data",),
 )
+RANKING = Kind(
+    "ranking",
+    "the first columns of the ranking, with their scores by class",
+    "discrim.models.normal.ranking_pictures:ranking",
+    leaves=("data",),
+)
 CHOSEN_BANDWIDTH = Kind(
     "path",
     "leave-one-out error and likelihood by bandwidth",

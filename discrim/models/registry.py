@@ -91,6 +91,7 @@ MODELS = (
             *kinds.NORMAL,
             *kinds.WITH_POSTERIORS,
             *kinds.LOG_ODDS,
+            kinds.RANKING,
             kinds.ROBUST,
         ),
         estimator="discrim.sklearn.normal:LDAClassifier",

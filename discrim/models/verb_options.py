@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ def _shrunk(fit: Any, full: str) -> dict[str, Any]:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
         options["grid"] = list(asked.grid)
+    if asked.variances is not None:
+        options["variance_shrinkage"] = asked.variances
     if fit._fit.numbers.em is not None:
         options["missing"] = "em"
     return options | _robust(fit._fit.numbers.robust)
@@ -82,6 +85,10 @@ def _asked_of_loaded(fit: Any) -> Shrinking:
     held = fit._fit.numbers
     if held.structure == "estimator":
         return Shrinking("estimator", estimator=LostEstimator(held.estimator))
+    if held.structure == "correlation":
+        g, both = held.variances, Shrinking("correlation", held.chosen)
+        given = replace(both, value=held.shrinkage) if held.chosen == "given" else both
+        return replace(given, variances="strimmer" if g.chosen == "strimmer" else g.value)
     if held.chosen in ("given", "loo"):
         return Shrinking(held.structure, "given", float(np.atleast_1d(held.shrinkage)[0]))
     return Shrinking(held.structure, held.chosen)

@@ -17,7 +17,7 @@ from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.arrays import incomplete_rows
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.independent.naive_bayes import naive_bayes
-from discrim.models.normal.covariance_options import read_shrinking
+from discrim.models.normal.covariance_options import read_shrinking, with_variances
 from discrim.models.normal.lda import STRUCTURES as OF_LDA
 from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
@@ -38,7 +38,9 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, standardize, ncomp
+    prior, method, nu, scatter, support_fraction, covariance, shrinkage, variance_shrinkage, grid
+        As for `discrim.lda`.
+    standardize, ncomp
         As for `discrim.lda`.
     collinear : {"drop", "raise"}
         Drop columns that others determine within classes, and where there are too few rows for a covariance
@@ -66,6 +68,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         support_fraction: float = 0.5,
         covariance: Any = "pooled",
         shrinkage: float | str | None = None,
+        variance_shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
         standardize: bool = False,
         ncomp: int | None = None,
@@ -78,6 +81,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         self.support_fraction = support_fraction
         self.covariance = covariance
         self.shrinkage = shrinkage
+        self.variance_shrinkage = variance_shrinkage
         self.grid = grid
         self.standardize = standardize
         self.ncomp = ncomp
@@ -95,6 +99,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     def _spread(self) -> Spread | None:
         asked = read_shrinking(self.covariance, self.shrinkage, self.grid, self.method, OF_LDA)
+        asked = with_variances(asked, self.variance_shrinkage)
         needs_rows = asked.needs_rows or self.method in ROBUST
         return None if needs_rows else spread_of(asked.structure, "pooled")
 

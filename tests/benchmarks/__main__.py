@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference, neighbours, new_rows, partial, sparse, wide
+from tests.benchmarks import genes, inference, mixtures, neighbours, new_rows, partial, sparse, wide
 from tests.benchmarks.scale import tables as scale
 from tests.benchmarks.timing import Run, made, medians, row
 
@@ -197,6 +197,7 @@ def main() -> None:
         "posteriors-10": lambda: posteriors(200_000 // part, 50, 10, 1, n),
         "posteriors-784": lambda: posteriors(20_000 // part, 784, 10, 1, n),
         "posteriors-1000": lambda: posteriors(100_000 // part, 50, 1000, 3, max(n // 2, 1)),
+        "mixture": lambda: mixtures.mixtures(50_000 // part, 20, 5, 3, max(n // 2, 1)),
         "pls-20": lambda: partial.partial_least_squares(1_000_000 // part, 20, 4, 3, 5, max(n // 2, 1)),
         "pls-5000": lambda: partial.partial_least_squares(100, 5000, 4, 5, 0.5, n),
         "leave-one-out": lambda: left_out(200_000 // part, 50, 10, n),

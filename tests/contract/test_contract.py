@@ -22,6 +22,7 @@ VERBS = {
     "lda-ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
     "lda-loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]}),
     "lda-strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "lda-correlation": (discrim.lda, {"covariance": "correlation"}),
     "lda-estimator": (discrim.lda, {"covariance": ShrunkCovariance()}),
     "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
@@ -94,9 +95,11 @@ HOLDING = ("lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
 REFITTED = ("lda-t", "qda-t", "sparse_lda")
 """Leaving a row out is a search a row: one test of it is enough."""
 
-
 SLOW = ("lda-mcd", "qda-mcd")
 """A fit is several searches of many starts: fewer refits judge them."""
+
+SEARCHED = (*REFITTED, *SLOW, "logistic-reduced")
+"""What refits judge on one of the tables, and on the others where slow tests run."""
 
 
 def synthetic() -> pd.DataFrame:
@@ -150,14 +153,20 @@ def test_every_model_is_held_to_the_contract():
 cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
 
 
+def with_refits(pairs, is_long):
+    """Cases of which some are slow."""
+    marked = [pytest.param(*pair, marks=pytest.mark.slow) if is_long(*pair) else pair for pair in pairs]
+    return pytest.mark.parametrize(("verb", "name"), marked)
+
+
 def refit_by_row(pairs):
     """Cases of which those that fit a logistic regression for each of 333 rows are slow."""
-    slow = [pytest.param(v, n, marks=pytest.mark.slow) for v, n in pairs if is_long(v, n)]
-    return pytest.mark.parametrize(("verb", "name"), [*(p for p in pairs if not is_long(*p)), *slow])
+    return with_refits(pairs, lambda verb, name: verb.startswith("logistic") and name == "penguins")
 
 
-def is_long(verb: str, name: str) -> bool:
-    return verb.startswith("logistic") and name == "penguins"
+judged_cases = with_refits(
+    [(v, n) for v in VERBS for n in TABLES], lambda verb, name: verb in SEARCHED and name != "iris"
+)
 
 
 @cases
@@ -267,8 +276,10 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
     assert fit.predict_proba(new).index.equals(new.index)
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO + HOLDING])
-@pytest.mark.parametrize("name", ["iris", "synthetic"])
+@with_refits(
+    [(v, n) for v in VERBS if v not in WITHOUT_LOO + HOLDING for n in ("iris", "synthetic")],
+    lambda verb, name: verb in REFITTED and name != "iris",
+)
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
     fit = held(verb, name)
     formula, data = table(name)
@@ -371,7 +382,7 @@ def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
     np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-9)
 
 
-@cases
+@judged_cases
 def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
     fit = held(verb, name)
     methods = ["apparent", "cv", "posterior", "posterior-stratified"]
@@ -385,7 +396,7 @@ def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
     pd.testing.assert_frame_equal(rates, again)
 
 
-@cases
+@judged_cases
 def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates_says(verb, name):
     fit = fitted(verb, name)
     formula, data = table(name)
@@ -422,7 +433,7 @@ def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(
     assert fit.predict(reject=0.0).dropna().isin([*fit.classes, "rejected"]).all()
 
 
-@cases
+@judged_cases
 def test_intervals_hold_their_posterior(verb, name):
     fit = held(verb, name)
     _, data = table(name)

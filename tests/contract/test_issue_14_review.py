@@ -27,6 +27,7 @@ FITS = {
     "shrunk": (discrim.lda, {"covariance": "shrunk"}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "spherical": (discrim.lda, {"covariance": "spherical"}),
+    "correlation": (discrim.lda, {"covariance": "correlation"}),
     "mcd": (discrim.lda, {"method": "mcd"}),
     "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
     "factor": (discrim.qda, {"covariance": "factor"}),

@@ -84,6 +84,11 @@ REASONS = {
         "discrim/core/shrinkage/shrinkage.py",
         "its ",
     ): "the end of a damaged file's message",
+    ("discrim/core/shrinkage/correlation_shrinkage.py", "its "): "the end of a damaged file's message",
+    (
+        "discrim/core/shrinkage/leave_one_out_correlation.py",
+        "Moments without roots",
+    ): "a mistake of the package",
     (
         "discrim/core/neighbours/knn.py",
         "The covariance within",

@@ -52,6 +52,7 @@ COMPARING = {
     "spherical": (discrim.lda, {"covariance": "spherical"}),
     "pinv": (discrim.lda, {"covariance": "pinv"}),
     "strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "correlation": (discrim.lda, {"covariance": "correlation"}),
     "oas by class": (discrim.qda, {"covariance": "shrunk"}),
     "spherical by class": (discrim.qda, {"covariance": "spherical"}),
     "factor": (discrim.qda, {"covariance": "factor"}),
@@ -331,6 +332,7 @@ def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, expone
     [
         {"covariance": "shrunk"},
         {"covariance": "spherical"},
+        {"covariance": "correlation", "shrinkage": 0.3},
         {"covariance": "diagonal", "shrinkage": 0.3},
         {"covariance": "pinv"},
         {"covariance": "diagonal"},

@@ -11,7 +11,7 @@ import pytest
 
 from discrim import lda, load, qda
 from discrim.core.covariance.covariance import pooled
-from discrim.core.covariance.principal import ThinCovariance, principal, pseudo
+from discrim.core.covariance.principal import ThinCovariance, ignored, principal, pseudo
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.shrinkage.shrinkage import oas, shrunk
@@ -124,7 +124,7 @@ def test_a_class_of_one_row_is_left_out_as_by_a_refit(genes: pd.DataFrame) -> No
 
 @pytest.mark.parametrize(
     ("verb", "structure"),
-    [*product([lda, qda], ["shrunk", "spherical", "diagonal"]), (qda, "factor")],
+    [*product([lda, qda], ["shrunk", "spherical", "diagonal"]), (lda, "correlation"), (qda, "factor")],
 )
 def test_cross_validation_from_merged_folds_is_that_of_refits(
     genes: pd.DataFrame, verb: object, structure: str
@@ -287,7 +287,7 @@ def test_a_pseudo_inverse_tells_its_rank_and_a_share_that_is_not_negative(tmp_pa
     data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
     with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
         fit = lda("species ~ .", data, covariance="pinv")
-    assert 0 <= fit._fit.numbers.ignored()[1] < 1e-20
+    assert 0 <= ignored(fit._fit.numbers.covariance, fit._fit.numbers.moments)[1] < 1e-20
     fit.save(f"{tmp_path}/fit")
     for held in (fit, load(f"{tmp_path}/fit")):
         assert held.summary().tables["header"]["value"]["Rank of the covariance"] == 4

@@ -121,6 +121,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "lda-diagonal": ("lda", {"covariance": "diagonal"}, ("plain",)),
     "lda-shrunk": ("lda", {"covariance": "shrunk"}, ("plain", "interactions")),
     "lda-strimmer": ("lda", {"covariance": "diagonal", "shrinkage": "strimmer"}, ("plain",)),
+    "lda-correlation": ("lda", {"covariance": "correlation"}, ("plain", "all")),
     "lda-spherical": ("lda", {"covariance": "spherical", "standardize": True}, ("plain",)),
     "lda-pinv": ("lda", {"covariance": "pinv"}, ("plain",)),
     "lda-ncomp": ("lda", {"ncomp": 1, "prior": "equal"}, ("plain", "bs")),

@@ -113,7 +113,7 @@ RIGHT += ["bs(x, df=4)", "cr(x, df=3)"]
 VERBS = {
     "lda": {
         "method": ["moment", "mle", "t", "mcd"],
-        "covariance": ["pooled", "diagonal", "shrunk", "spherical", "pinv"],
+        "covariance": ["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"],
         "collinear": ["raise", "drop"],
         "shrinkage": [None, 0.5, "oas", "loo"],
     },

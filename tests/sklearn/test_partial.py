@@ -23,6 +23,7 @@ MODELS = [
     LDAClassifier(covariance="diagonal"),
     LDAClassifier(covariance="shrunk"),
     LDAClassifier(covariance="shrunk", shrinkage=0.3, standardize=True),
+    LDAClassifier(covariance="correlation", shrinkage=0.3, variance_shrinkage=0.1),
     QDAClassifier(),
     QDAClassifier(covariance="diagonal", method="mle"),
     NaiveBayesClassifier(),
@@ -194,6 +195,7 @@ def test_what_is_refused_adds_nothing(ask, said):
     [
         LDAClassifier(method="t"),
         LDAClassifier(covariance="shrunk", shrinkage="loo"),
+        LDAClassifier(covariance="correlation", shrinkage=0.3),
         QDAClassifier(method="mcd"),
         NaiveBayesClassifier(kernel=True),
     ],

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.canonical import weighted_centre
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.singular_values import svd
 
-__all__ = ["Principal", "ThinCovariance", "one_scatter", "principal", "pseudo"]
+__all__ = ["Principal", "ThinCovariance", "ignored", "one_scatter", "principal", "pseudo"]
 
 Floats = NDArray[np.float64]
 
@@ -221,3 +222,16 @@ def pseudo(moments: ClassMoments, divisor: float) -> ThinCovariance:
     kept = np.sqrt(held.lengths) > max(rounding, relative)
     part = replace(held, lengths=held.lengths[kept], axes=None if held.axes is None else held.axes[kept])
     return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
+
+
+def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
+    """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
+    rank = len(covariance.root)
+    if not isinstance(covariance, ThinCovariance):
+        return rank, 0.0
+    y = (moments.means - weighted_centre(moments.means, moments.counts)).T
+    y = y * covariance.unit[:, None]
+    if not y.any():
+        return rank, 0.0
+    y = y / np.linalg.norm(y)
+    return rank, float(((y - covariance.axes.T @ (covariance.axes @ y)) ** 2).sum())

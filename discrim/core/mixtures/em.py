@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, scaled_cholesky
-from discrim.core.mixtures.forms import Axes, covariances, is_axial
+from discrim.core.mixtures.forms import TURNS, Axes, covariances, is_axial
 from discrim.core.moments.coordinates import column_squares
 
 __all__ = ["Components", "Degenerate", "Rows", "component_scores", "maximized", "of_weights"]
@@ -29,8 +30,18 @@ Floats = NDArray[np.float64]
 LEAST = 1e-6
 """Standard deviation, over that of the rows of the class, below which a component is singular."""
 
+NARROW = 1e-2
+"""Standard deviation along some direction, over that of another component of the class, of a narrow one.
+
+A likelihood has many maxima at components of a few rows that happen to lie near a plane, and mean nothing. A
+bound on such ratios leaves them out (Hathaway, 1985, Annals of Statistics 13, 795-800).
+"""
+
 FEWEST = 1e-3
 """Rows, of mean weight, below which a component is empty."""
+
+FEW_TURNS = 3
+"""Turns of the search for common axes within a step of EM."""
 
 
 class Rows(NamedTuple):
@@ -80,7 +91,10 @@ class Components:
 
 
 class Degenerate(NamedTuple):
-    """A run that ended without a maximum: the class, the component, what became of it, and its rows."""
+    """A run that ended without a maximum: the class, the component, what became of it, and its rows.
+
+    It became "empty", "singular" or "narrow".
+    """
 
     k: int
     component: int
@@ -116,9 +130,12 @@ def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], flo
 
 
 def of_weights(
-    rows: Sequence[Rows], parts: Sequence[Floats], form: str, axes: Axes = None
+    rows: Sequence[Rows], parts: Sequence[Floats], form: str, axes: Axes = None, turns: int = TURNS
 ) -> Components | Degenerate:
-    """The most likely components, given weights (G, n) of the rows of each class in its components."""
+    """The most likely components, given weights (G, n) of the rows of each class in its components.
+
+    Common axes are sought from some, for so many turns at most.
+    """
     p, axial = len(rows[0].z), is_axial(form)
     counts = np.concatenate([part.sum(axis=1) for part in parts])
     sizes = tuple(len(part) for part in parts)
@@ -139,14 +156,15 @@ def of_weights(
                 scatters[g] = gaps @ gaps.T
             g += 1
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
-    return _factored(Components(sizes, counts / totals, means, ()), rows, form, scatters, counts, axes)
+    matrices, axes = _covariances(form, scatters, counts, axes, turns)
+    bare = Components(sizes, counts / totals, means, (), axes)
+    return _factored(bare, rows, matrices, counts)
 
 
 def _factored(
-    held: Components, rows: Sequence[Rows], form: str, scatters: Floats, counts: Floats, axes: Axes
+    held: Components, rows: Sequence[Rows], matrices: Floats, counts: Floats
 ) -> Components | Degenerate:
-    """The components with covariances of a form, unless one of them is singular."""
-    matrices, axes = _covariances(form, scatters, counts, axes)
+    """The components with their covariances, unless one of them is singular."""
     factored = []
     for k, at in enumerate(held.places()):
         z, weights = rows[k]
@@ -156,12 +174,12 @@ def _factored(
             if covariance is None:
                 return Degenerate(k, g - at.start, "singular", float(counts[g]))
             factored.append(covariance)
-    return replace(held, covariances=tuple(factored), axes=axes)
+    return replace(held, covariances=tuple(factored))
 
 
-def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes) -> tuple[Floats, Axes]:
+def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes, turns: int) -> tuple[Floats, Axes]:
     try:
-        return covariances(form, scatters, counts, axes)
+        return covariances(form, scatters, counts, axes, turns)
     except np.linalg.LinAlgError:
         return np.full(scatters.shape, np.nan), None
 
@@ -215,7 +233,8 @@ def maximized(
     parts, llf = _expected(held, rows)
     path, converged = [llf], False
     for _ in range(maxiter):
-        found = of_weights(rows, parts, form, held.axes)
+        # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
+        found = of_weights(rows, parts, form, held.axes, FEW_TURNS)
         if isinstance(found, Degenerate):
             return found
         held = found
@@ -225,4 +244,26 @@ def maximized(
         if path[-1] - path[-2] <= tol * total:
             converged = True
             break
-    return replace(held, path=tuple(path), converged=converged)
+    found = replace(held, path=tuple(path), converged=converged)
+    narrow = None if form in ("EII", "EEI", "EEE") else _narrow(found)
+    if narrow is not None:
+        k, i = narrow
+        return Degenerate(k, i, "narrow", float(parts[k][i].sum()))
+    return found
+
+
+def _narrow(held: Components) -> tuple[int, int] | None:
+    """The class, and the place in it, of a component that is narrow beside another one of the class."""
+    for k, at in enumerate(held.places()):
+        own = held.covariances[at]
+        for i, j in permutations(range(len(own)), 2):
+            if _least_ratio(own[i], own[j]) < NARROW:
+                return k, i
+    return None
+
+
+def _least_ratio(own: Covariance, other: Covariance) -> float:
+    """The least standard deviation along some direction, over that of another covariance."""
+    if own.is_diagonal:
+        return float((own.root / other.root).min())
+    return float(np.linalg.svd(other.whiten(own.root.T), compute_uv=False)[-1])

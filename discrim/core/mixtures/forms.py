@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMS", "Axes", "covariances", "form_of", "free_parameters", "is_axial", "keeps_units"]
+__all__ = ["FORMS", "TURNS", "Axes", "covariances", "form_of", "free_parameters", "is_axial", "keeps_units"]
 
 Floats = NDArray[np.float64]
 Axes = NDArray[np.float64] | None
@@ -65,7 +65,9 @@ def free_parameters(form: str, components: int, p: int) -> int:
     return count
 
 
-def covariances(form: str, scatters: Floats, counts: Floats, axes: Axes = None) -> tuple[Floats, Axes]:
+def covariances(
+    form: str, scatters: Floats, counts: Floats, axes: Axes = None, turns: int = TURNS
+) -> tuple[Floats, Axes]:
     """The most likely covariances of a form.
 
     Parameters
@@ -78,6 +80,8 @@ def covariances(form: str, scatters: Floats, counts: Floats, axes: Axes = None) 
         Sums of weights.
     axes : (p, p) float, optional
         Where the search for common axes begins.
+    turns : int
+        Most rounds of that search.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def covariances(form: str, scatters: Floats, counts: Floats, axes: Axes = None) 
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):
-            return _common_axes(scatters, counts, axes, equal_volume=form == "EVE")
+            return _common_axes(scatters, counts, axes, turns, equal_volume=form == "EVE")
         return _OF_FORM[form](scatters, counts), None
 
 
@@ -191,13 +195,13 @@ _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def _common_axes(
-    scatters: Floats, counts: Floats, axes: Axes, *, equal_volume: bool
+    scatters: Floats, counts: Floats, axes: Axes, turns: int, *, equal_volume: bool
 ) -> tuple[Floats, Floats]:
     """Covariances (G, p, p) with common axes (p, p), and volumes that are equal or not."""
     p = scatters.shape[1]
     held = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
     turned, before = held.T @ scatters @ held, np.inf
-    for _ in range(TURNS):
+    for _ in range(turns):
         squares = _diagonals(turned)
         own = _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
         value = counts @ np.log(own).sum(axis=1)

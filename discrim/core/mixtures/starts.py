@@ -1,9 +1,11 @@
 """Where EM begins: partitions of the rows of a class, tried by a few steps each on some of them.
 
 A partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
-Proceedings of SODA, 1027-1035), in the metric of the covariance of the class. Short runs from many starts,
-and one to the end from the best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational
-Statistics & Data Analysis 41, 561-575).
+Proceedings of SODA, 1027-1035), in turn of columns over their standard deviations, which finds clusters along
+the directions in which a class is long, and in the metric of its covariance, which finds those along short
+ones. Neither depends on the units of the columns. Short runs from many starts, and one to the end from the
+best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data Analysis 41,
+561-575).
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ SOME = 2000
 
 SHORT = 10
 """Steps of a trial."""
+
+SETTLED = 1e-4
+"""Gain of log-likelihood a row at which a trial ends before."""
 
 ROUNDS = 10
 """Rounds of k-means."""
@@ -49,16 +54,15 @@ def started(
         return [of_weights(rows, [row.weights[None] for row in rows], form)]
     rng = np.random.default_rng(seed)
     tried = [_some(row, rng) for row in rows]
-    whitened = [_whitened(row) for row in tried]
+    metrics = [_standardized(row) for row in tried], [_whitened(row) for row in tried]
     ended: list[Components] = []
     lost: list[Components | Degenerate] = []
-    for _ in range(starts):
-        parts = [
-            _partition(z, row.weights, size, rng) for z, row, size in zip(whitened, tried, sizes, strict=True)
-        ]
+    for start in range(starts):
+        placed = zip(metrics[start % 2], tried, sizes, strict=True)
+        parts = [_partition(z, row.weights, size, rng) for z, row, size in placed]
         found = of_weights(tried, parts, form)
         if not isinstance(found, Degenerate):
-            found = maximized(found, tried, form, tol=0.0, maxiter=SHORT)
+            found = maximized(found, tried, form, tol=SETTLED, maxiter=SHORT)
         if isinstance(found, Degenerate):
             lost = [found]
         else:
@@ -79,6 +83,13 @@ def _drawn(weights: Floats, uniform: Floats) -> NDArray[np.intp]:
     """Positions with probabilities in proportion to weights; of repeated rows those of one with their sum."""
     sums = np.cumsum(weights)
     return np.asarray(np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1))
+
+
+def _standardized(row: Rows) -> Floats:
+    """The rows (p, n) with columns over their standard deviations, but for constant ones, which are 0."""
+    z, weights = row
+    sd = np.sqrt(z**2 @ weights / weights.sum())
+    return np.asarray(z / np.where(sd > 0, sd, 1.0)[:, None])
 
 
 def _whitened(row: Rows) -> Floats:

@@ -7,25 +7,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import Canonical, canonical, weighted_centre
+from discrim.core.covariance.canonical import Canonical, canonical
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT, no_freedom
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import (
-    FullLeftOut,
-    LeftOut,
-    common_distances,
-    diagonal_scores,
-    squared_gaps,
-)
+from discrim.core.rules.leave_one_out import LeftOut, common_distances, linear_left_out
 from discrim.core.rules.plane import Plane
 from discrim.core.rules.rules import Distances, Rule
+from discrim.core.shrinkage.correlation_shrinkage import (
+    VarianceShrinkage,
+    correlation_shrunk,
+    variance_buffers,
+)
 from discrim.core.shrinkage.fourth_moments import Powers
+from discrim.core.shrinkage.leave_one_out_correlation import CorrelationPowers, correlation_left_out
 from discrim.core.shrinkage.leave_one_out_shrunk import (
     common_left_out,
     intensity_without,
@@ -70,10 +69,10 @@ class LDAFit:
         N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
-    structure : {"full", "diagonal", "shrunk", "spherical", "pinv", "estimator"}
+    structure : {"full", "diagonal", "shrunk", "correlation", "spherical", "pinv", "estimator"}
         What the covariance is estimated as.
     shrinkage : float or None
-        Of a shrunk covariance, or of shrunken variances.
+        Of a shrunk covariance, of correlations, or of shrunken variances.
     chosen : {"given", "oas", "ledoit-wolf", "loo", "strimmer"} or None
         How the shrinkage was.
     estimator : str or None
@@ -87,6 +86,8 @@ class LDAFit:
     gathered : ClassMoments or None
         The moments before they were brought within reach of one unit, where columns so small that a sphere
         or a median does not see them lose what tests of single columns see.
+    variances : VarianceShrinkage or None
+        Of the variances beside shrunken correlations.
     """
 
     moments: ClassMoments
@@ -104,11 +105,17 @@ class LDAFit:
     standardize: bool = False
     gathered: ClassMoments | None = None
     em: Em | None = None
+    variances: VarianceShrinkage | None = None
 
     @property
     def found(self) -> Robust | Em | None:
         """How the moments were found, where they are not those of complete rows."""
         return self.em if self.em is not None and self.em.incomplete else self.robust
+
+    @property
+    def variance_chosen(self) -> Chosen | None:
+        """How the shrinkage of variances beside shrunken correlations was."""
+        return None if self.variances is None else self.variances.chosen
 
     @property
     def by_column(self) -> ClassMoments:
@@ -231,15 +238,14 @@ class LDAFit:
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
-    def left_out(self, log_prior: Floats, powers: Powers | None = None) -> LeftOut:
+    def left_out(self, log_prior: Floats, powers: Powers | CorrelationPowers | None = None) -> LeftOut:
         """Scores of rows under the rule fitted without each of them.
 
         Parameters
         ----------
         log_prior : (K,) float
-        powers : Powers, optional
-            What the shrinkage of Ledoit & Wolf, or of Opgen-Rhein & Strimmer, takes; a shrinkage that was
-            given, or chosen by leave-one-out, is held.
+        powers : Powers or CorrelationPowers, optional
+            What an analytic shrinkage takes; one that was given, or chosen by leave-one-out, is held.
 
         Raises
         ------
@@ -258,6 +264,11 @@ class LDAFit:
             )
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
+        if self.variances is not None and self.shrinkage is not None:
+            both = self.shrinkage, self.variances
+            noise = powers if isinstance(powers, CorrelationPowers) else None
+            return correlation_left_out(self.by_column, self.divisor, log_prior, both, self.chosen, noise)
+        powers = powers if isinstance(powers, Powers) else None
         if self.structure in ("shrunk", "spherical"):
             own = intensity_without(self.chosen, self.shrinkage, powers)
             return common_left_out(self.moments, self.divisor, log_prior, own)
@@ -269,14 +280,10 @@ class LDAFit:
                 of_columns = strimmer_without(self.moments, powers, common=True)
             full, divisors = (self.covariance,), np.array([self.divisor])
             return diagonal_left_out(self.moments, full, divisors, log_prior, of_columns)
-        held, counts = self.distances(), self.moments.counts
-        if self.covariance.is_diagonal:
-            divisors = np.array([self.divisor])
-            return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
-        gaps = squared_gaps(held.covariances[0].whiten(held.means.T).T)
-        scores = FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
         # Under a pseudo-inverse no sum of squares tells what a difference has spoilt.
-        return scores if self.structure == "full" else scores.__call__
+        exact, rows = self.structure == "full", self.moments.rows
+        counts, divisors = self.moments.counts, np.array([self.divisor])
+        return linear_left_out(self.distances(), counts, rows, divisors, log_prior, exact=exact)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -310,23 +317,13 @@ class LDAFit:
             chosen=self.chosen,
             robust=robust,
             standardize=self.standardize,
+            variances=self.variances,
         )
-
-    def ignored(self) -> tuple[int, float]:
-        """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
-        rank = len(self.covariance.root)
-        if not isinstance(self.covariance, ThinCovariance):
-            return rank, 0.0
-        y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T
-        y = y * self.covariance.unit[:, None]
-        if not y.any():
-            return rank, 0.0
-        y = y / np.linalg.norm(y)
-        return rank, float(((y - self.covariance.axes.T @ (self.covariance.axes @ y)) ** 2).sum())
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        return own_buffers(self.structure, self.shrinkage, (self.covariance,))
+        found = own_buffers(self.structure, self.shrinkage, (self.covariance,))
+        return found | variance_buffers(self.variances)
 
     def within(self) -> Covariance:
         """The covariance with `within_divisor`, which canonical axes have as their unit."""
@@ -390,6 +387,7 @@ def fit_lda(
     estimator: str | None = None,
     robust: Robust | None = None,
     standardize: bool = False,
+    variances: VarianceShrinkage | None = None,
 ) -> LDAFit:
     """Fit from moments without obstacles to the structure of the covariance.
 
@@ -399,13 +397,13 @@ def fit_lda(
     prior : (K,) float
     method : {"moment", "mle"}
         Divisor N - K or N; "t" and "mcd" are those of `robust`, whose moments have N.
-    structure : {"full", "diagonal", "shrunk", "spherical", "pinv", "estimator"}
+    structure : {"full", "diagonal", "shrunk", "correlation", "spherical", "pinv", "estimator"}
         What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.
     estimated_prior : bool
     shrinkage : float, optional
-        Of a shrunk covariance, by default that of `oas`; or of diagonal variances.
+        Of a shrunk covariance, by default that of `oas`; of correlations; or of diagonal variances.
     chosen : str, optional
         How the shrinkage was.
     covariance : Covariance, optional
@@ -415,12 +413,15 @@ def fit_lda(
     robust : Robust, optional
         How the moments were found, where they are not those of the rows.
     standardize : bool
+    variances : VarianceShrinkage, optional
         As of `LDAFit`.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
     gathered = moments
     if not standardize:
-        moments = in_one_unit(moments, structure, shrinkage)
+        moments = in_one_unit(moments, structure, shrinkage if variances is None else variances.value)
+    if variances is not None and shrinkage is not None:
+        covariance = correlation_shrunk(gathered, moments, divisor, shrinkage, variances.value)
     if covariance is None:
         held = standardized(moments) if standardize else moments
         covariance, shrinkage = common(held, divisor, structure, shrinkage)
@@ -441,4 +442,5 @@ def fit_lda(
         robust,
         standardize,
         None if gathered is moments else gathered,
+        variances=variances,
     )

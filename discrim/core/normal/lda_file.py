@@ -9,6 +9,7 @@ from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit, fit_lda
 from discrim.core.robust.robust import Robust
+from discrim.core.shrinkage.correlation_shrinkage import variances_from_file
 from discrim.core.shrinkage.shrinkage import Chosen, Structure, check_own
 
 __all__ = ["lda_from_file"]
@@ -30,6 +31,8 @@ def lda_from_file(
     robust: Robust | None = None,
     shrinkage: Floats | None = None,
     covariance_roots: Floats | None = None,
+    variance_chosen: Chosen | None = None,
+    variance_shrinkage: Floats | None = None,
 ) -> LDAFit:
     """The fit that `buffers` and its options are of.
 
@@ -52,4 +55,5 @@ def lda_from_file(
         estimator=estimator,
         robust=robust,
         standardize=standardize,
+        variances=variances_from_file(structure, variance_chosen, variance_shrinkage),
     )

@@ -42,6 +42,7 @@ __all__ = [
     "Removal",
     "common_distances",
     "diagonal_scores",
+    "linear_left_out",
     "removal",
     "separate_distances",
     "settle",
@@ -345,6 +346,35 @@ class FullLeftOut:
             covariance, origin, divisor = held.covariances[k], held.origin[k], self.divisors[k]
         z = standard_columns(x, origin, held.scale) - held.means[codes].T
         return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
+
+
+def linear_left_out(
+    distances: Distances,
+    counts: Floats,
+    rows: NDArray[np.int64],
+    divisors: Floats,
+    log_prior: Floats,
+    *,
+    exact: bool,
+) -> LeftOut:
+    """Scores with each row left out under one covariance, not shrunk.
+
+    Parameters
+    ----------
+    distances : Distances
+        Of the full fit.
+    counts, rows, divisors
+        As of `FullLeftOut`; the divisor (1,).
+    log_prior : (K,) float
+    exact : bool
+        Whether a sum of squares over the rows tells what a difference has spoilt.
+    """
+    (covariance,) = distances.covariances
+    if covariance.is_diagonal:
+        return lambda x, codes, w: diagonal_scores(x, codes, w, distances, counts, divisors, log_prior)
+    gaps = squared_gaps(covariance.whiten(distances.means.T).T)
+    scores = FullLeftOut(distances, counts, rows, divisors, log_prior, gaps)
+    return scores if exact else scores.__call__
 
 
 def squared_gaps(means: Floats) -> Floats:

@@ -70,7 +70,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-Structure = Literal["full", "diagonal", "shrunk", "spherical", "factor", "pinv", "estimator"]
+Structure = Literal["full", "diagonal", "shrunk", "correlation", "spherical", "factor", "pinv", "estimator"]
 """What a covariance is estimated as; by an estimator of the user's own."""
 
 Chosen = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
@@ -84,7 +84,7 @@ def is_none(shrinkage: float, p: int) -> bool:
 
 def is_regular(structure: Structure) -> bool:
     """Whether the estimate exists for dependent columns, and for more columns than rows."""
-    return structure in ("shrunk", "spherical", "factor", "pinv", "estimator")
+    return structure in ("shrunk", "correlation", "spherical", "factor", "pinv", "estimator")
 
 
 def in_one_unit(
@@ -93,7 +93,7 @@ def in_one_unit(
     """Moments as a structure takes them: of scales within reach of each other where it compares columns."""
     if structure in ("shrunk", "spherical", "factor", "pinv"):
         return moments if shrinkage is not None and not np.any(shrinkage) else comparable(moments)
-    if structure == "diagonal" and np.any(shrinkage):
+    if structure in ("diagonal", "correlation") and np.any(shrinkage):
         return comparable_to_median(moments)
     return moments
 
@@ -113,7 +113,7 @@ def obstacles(
     """Columns for which the covariance of class k, or the pooled one, does not exist.
 
     A shrunk or spherical one exists unless no column varies, variances shrunk towards their median unless
-    it is zero; a shrinkage of next to nothing mends nothing.
+    it is zero, and shrunk correlations where all columns vary; a shrinkage of next to nothing mends nothing.
     """
     if shrinkage is not None and is_none(shrinkage, moments.n_columns):
         return dependencies(moments, k, diagonal=structure == "diagonal")
@@ -123,7 +123,7 @@ def obstacles(
     if not is_regular(structure):
         return dependencies(moments, k, diagonal=structure == "diagonal")
     constant = dependencies(moments, k, diagonal=True)
-    return constant if len(constant) == moments.n_columns else []
+    return constant if structure == "correlation" or len(constant) == moments.n_columns else []
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:
@@ -361,7 +361,7 @@ def check_own(
     structure: Structure, chosen: Chosen | None, shrinkage: Floats | None, roots: Floats | None
 ) -> None:
     """Raise a DataError unless the buffers of a file go with its options."""
-    shrinks = structure == "shrunk" or (structure == "diagonal" and chosen is not None)
+    shrinks = structure in ("shrunk", "correlation") or (structure == "diagonal" and chosen is not None)
     if shrinks != (shrinkage is not None) or shrinks != (chosen is not None):
         raise DataError("its shrinkage does not go with its structure")
     if shrinkage is not None and not ((shrinkage >= 0) & (shrinkage <= 1)).all():

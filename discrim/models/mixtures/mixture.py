@@ -88,8 +88,8 @@ def mixture(
     FormulaError, DataError, PriorError
         As for `discrim.lda`; options that are none, fewer rows in a class than components.
     CollinearError
-        A component becomes singular, or is left without rows, from each start; a class with one component
-        has a singular covariance, and the message names the columns.
+        A component becomes singular or narrow, or is left without rows, from each start; a class with one
+        component has a singular covariance, and the message names the columns.
 
     Notes
     -----
@@ -110,7 +110,9 @@ def mixture(
 
     `leave_one_out` takes a run of EM a row, which begins at the components of the fit. Folds and bootstrap
     samples begin anew, and choose anew what BIC chose. A likelihood of normals with covariances of their own
-    has no upper bound: a fit is a maximum inside of what is not singular, the largest that was found.
+    has no upper bound, and many maxima at components of a few rows near a plane. A fit is the largest maximum
+    that was found at which no component is, along any direction, less than a hundredth as wide as another one
+    of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
 
     Examples
     --------

@@ -172,11 +172,14 @@ def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collin
             f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "
             'out columns, write standardize() around them, or give covariance="pooled" or "EII".'
         )
-    became = (
-        f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it"
-        if found.what == "singular"
-        else "is left without rows"
-    )
+    became = {
+        "singular": f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it",
+        "narrow": (
+            f"ends, with {found.weight:.3g} rows in it, less than a hundredth as wide as another one along "
+            "some direction"
+        ),
+        "empty": "is left without rows",
+    }[found.what]
     return CollinearError(
         f"Component {found.component + 1} of {sizes[found.k]} of class {label} {became}, from each start: "
         f"{FEWER}, or try another seed=."

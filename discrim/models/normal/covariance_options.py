@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,9 @@ from discrim.core.covariance.covariance import Covariance, Dependency
 from discrim.core.covariance.principal import one_scatter, principal
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import within_sd
+from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, row_noise
 from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
+from discrim.core.shrinkage.leave_one_out_correlation import CorrelationPowers, correlation_powers
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import (
     Chosen,
@@ -44,6 +46,7 @@ __all__ = [
     "warn_of_units",
     "warn_where_units_differ",
     "with_units",
+    "with_variances",
 ]
 
 Floats = NDArray[np.float64]
@@ -60,7 +63,10 @@ MUCH = 10.0
 _WORDS: dict[str, dict[str, Chosen]] = {
     "shrunk": {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"},
     "diagonal": {"strimmer": "strimmer", "loo": "loo"},
+    "correlation": {"strimmer": "strimmer"},
 }
+
+_BY_DEFAULT = {"shrunk": "oas", "correlation": "strimmer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class Shrinking:
         An estimator of the user's.
     standardize : bool
         Whether the sphere is one of columns over their standard deviations within classes.
+    variances : float, "strimmer" or None
+        Shrinkage of the variances beside shrunken correlations.
     factor : FactorAsked or None
         Which covariances of a few large variances.
     """
@@ -90,17 +98,19 @@ class Shrinking:
     grid: tuple[float, ...] = ()
     estimator: Any = None
     standardize: bool = False
+    variances: float | Literal["strimmer"] | None = None
     factor: FactorAsked | None = None
 
     @property
     def needs_rows(self) -> bool:
         """Whether the covariances are no function of moments alone, so that a refit reads the rows."""
-        return self.estimator is not None or self.chosen in ("ledoit-wolf", "loo", "strimmer")
+        by_rows = ("ledoit-wolf", "loo", "strimmer")
+        return self.estimator is not None or self.chosen in by_rows or self.variances == "strimmer"
 
     def takes_full_rank(self, p: int) -> bool:
         """Whether the covariance of p columns exists for independent columns only."""
         nothing = self.value is not None and is_none(self.value, p)
-        return self.structure == "full" or (self.structure == "shrunk" and nothing)
+        return self.structure == "full" or (self.structure in ("shrunk", "correlation") and nothing)
 
     def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Columns for which no covariance exists, of class k or pooled, however it is chosen to be shrunk."""
@@ -123,11 +133,14 @@ class Estimate:
         Of an estimator.
     path : DataFrame or None
         Of a choice by leave-one-out: shrinkage, error, se.
+    variances : VarianceShrinkage or None
+        Beside shrunken correlations.
     """
 
     shrinkage: Floats | None = None
     covariances: tuple[Covariance, ...] | None = None
     path: pd.DataFrame | None = None
+    variances: VarianceShrinkage | None = None
 
 
 def read_shrinking(
@@ -153,17 +166,17 @@ def read_shrinking(
         return _of_estimator(covariance, shrinkage, grid, method, words)
     check_word("covariance", covariance, words)
     structure: Any = "full" if covariance == words[0] else covariance
-    if shrinkage is None and structure != "shrunk":
+    if shrinkage is None and structure not in _BY_DEFAULT:
         _refuse_grid(grid)
         return Shrinking(structure)
     if structure not in _WORDS:
         raise DataError(
-            f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere) or "diagonal" '
-            f"(variances, towards their median), and not with {covariance!r}: leave it out, or pass one "
-            "of these."
+            f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere), "diagonal" '
+            '(variances, towards their median) or "correlation" (towards none), and not with '
+            f"{covariance!r}: leave it out, or pass one of these."
         )
     known = _WORDS[structure]
-    value: Any = "oas" if shrinkage is None else shrinkage
+    value: Any = _BY_DEFAULT[structure] if shrinkage is None else shrinkage
     if isinstance(value, str):
         if value not in known:
             raise DataError(
@@ -196,6 +209,32 @@ def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
             '"factor", or leave it out.'
         )
     return replace(asked, standardize=bool(standardize))
+
+
+def with_variances(asked: Shrinking, shrinkage: Any) -> Shrinking:
+    """What is asked for, with the shrinkage of the variances beside shrunken correlations.
+
+    Raises
+    ------
+    DataError
+        It is no number from 0 to 1 and no known word, or there are no shrunken correlations.
+    """
+    if asked.structure != "correlation":
+        if shrinkage is not None:
+            raise DataError(
+                'variance_shrinkage= is of the variances beside covariance="correlation": pass both, or '
+                'leave it out; of covariance="diagonal" it is shrinkage=.'
+            )
+        return asked
+    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage == "strimmer"):
+        return replace(asked, variances="strimmer")
+    if (
+        isinstance(shrinkage, (bool, str))
+        or not isinstance(shrinkage, Real)
+        or not 0 <= float(shrinkage) <= 1
+    ):
+        raise DataError(f'variance_shrinkage={shrinkage!r}: give a number from 0 to 1, or "strimmer".')
+    return replace(asked, variances=float(shrinkage))
 
 
 def warn_of_units(
@@ -307,13 +346,30 @@ def estimate(
     elif asked.chosen == "ledoit-wolf":
         fourths = row_fourths(blocks, comparable, by_class=not common).tolist()
         found = np.array([ledoit_wolf(comparable, f, k) for f, k in zip(fourths, each, strict=True)])
-    elif asked.chosen == "strimmer":
+    elif asked.chosen == "strimmer" and asked.structure == "diagonal":
         fourth = column_powers(blocks, comparable).fourths
         found = np.array([strimmer(comparable, fourth, k) for k in each])
+    variances = None
+    if asked.structure == "correlation":
+        found, variances = _correlations(asked, blocks, moments, found)
     if found is not None:
         for k, g in zip(each, found.tolist(), strict=True):
             _refuse_singular(asked, moments, blocks.terms, g, k, None if k is None else levels[k])
-    return Estimate(found)
+    return Estimate(found, variances=variances)
+
+
+def _correlations(
+    asked: Shrinking, blocks: Blocks, moments: ClassMoments, given: Floats | None
+) -> tuple[Floats, VarianceShrinkage]:
+    """Shrinkages of correlations and of the variances beside them, in one pass where rows say them."""
+    noise = row_noise(blocks, moments) if asked.needs_rows else None
+    if noise is None or isinstance(asked.variances, float):
+        variances = VarianceShrinkage(float(asked.variances or 0.0), "given")
+    else:
+        variances = VarianceShrinkage(noise.variances(moments), "strimmer")
+    if given is None:
+        given = np.array([1.0 if noise is None else noise.correlations(moments)])
+    return given, variances
 
 
 def _refuse_singular(
@@ -323,12 +379,14 @@ def _refuse_singular(
     where = "within classes" if k is None else f"in class {label!r}"
     shrinks_nothing = is_none(g, moments.n_columns)
     free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
-    if asked.structure == "shrunk" and shrinks_nothing and free < moments.n_columns:
-        said = {"ledoit-wolf": "Ledoit & Wolf's shrinkage is 0"}.get(asked.chosen or "", f"shrinkage={g:g}")
+    if asked.structure in ("shrunk", "correlation") and shrinks_nothing and free < moments.n_columns:
+        authors = {"ledoit-wolf": "Ledoit & Wolf's", "strimmer": "Schaefer & Strimmer's"}
+        said = f"{authors[asked.chosen]} shrinkage is 0" if asked.chosen in authors else f"shrinkage={g:g}"
+        instead = ', or shrinkage="oas"' if asked.structure == "shrunk" else ""
         raise CollinearError(
             f"{said} {where}, which leaves the covariance of {len(terms)} columns ({listed(terms)}) "
             "singular: "
-            f'there are {free} degrees of freedom. Pass a larger number, or shrinkage="oas".'
+            f"there are {free} degrees of freedom. Pass a larger number{instead}."
         )
     if asked.structure == "diagonal":
         held = one_scatter(moments, k)
@@ -350,9 +408,13 @@ def _refuse_singular(
 
 
 def powers_of(
-    chosen: Chosen | None, blocks: Blocks, moments: ClassMoments, *, common: bool
-) -> Powers | list[Powers] | None:
+    numbers: Any, blocks: Blocks, moments: ClassMoments, *, common: bool
+) -> Powers | CorrelationPowers | list[Powers] | None:
     """What a closed form of leave-one-out takes beyond moments, where the shrinkage is one of noise."""
+    chosen = numbers.chosen
+    if numbers.structure == "correlation":
+        by_rows = "strimmer" in (chosen, numbers.variance_chosen)
+        return correlation_powers(blocks, numbers.by_column) if by_rows else None
     if chosen == "strimmer":
         return column_powers(blocks, moments)
     if chosen != "ledoit-wolf":

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from discrim.core.covariance.principal import ignored
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit
 from discrim.core.shrinkage.shrinkage import spread_of
@@ -34,6 +35,7 @@ from discrim.models.normal.covariance_options import (
     read_shrinking,
     warn_where_units_differ,
     with_units,
+    with_variances,
 )
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.estimators import CovarianceEstimator
@@ -43,7 +45,7 @@ from discrim.models.normal.robust import Method, Scatter, robust_choice, robust_
 
 __all__ = ["lda"]
 
-STRUCTURES = ("pooled", "diagonal", "shrunk", "spherical", "pinv")
+STRUCTURES = ("pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv")
 """What `covariance=` may be, the full one first."""
 
 
@@ -59,8 +61,10 @@ def lda(
     nu: float | None = 5,
     scatter: Scatter = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] | CovarianceEstimator = "pooled",
+    covariance: Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"]
+    | CovarianceEstimator = "pooled",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
+    variance_shrinkage: float | Literal["strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
     ncomp: int | None = None,
@@ -98,8 +102,9 @@ def lda(
         What the covariance of "t" is: nu/(nu - 2) times the scale matrix, as in R's MASS::lda, or the scale.
     support_fraction : float
         Share of the rows, from 0.5 to 1, that "mcd" rests on: less bears more wild rows, more is more exact.
-    covariance : {"pooled", "diagonal", "shrunk", "spherical", "pinv"}, or an estimator
-        The full covariance within classes; its variances only; shrunk towards a sphere; one variance for
+    covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
+        The full covariance within classes; its variances only; shrunk towards a sphere; with its
+        correlations shrunk towards zero and its variances towards their median, as R's sda; one variance for
         all columns; or the full one with the inverse of Moore and Penrose. All but the first work for more
         columns than rows, in as many dimensions as there are rows. Or an object with `fit(X)` and then
         `covariance_`, as those of `sklearn.covariance`: a copy is fitted to the rows less their class's
@@ -108,7 +113,11 @@ def lda(
         Of "shrunk", in the units of the columns: a number from 0 to 1; that of OAS (the default) or of Ledoit
         & Wolf, as scikit-learn's of the N rows less their class's means; or of least leave-one-out error
         (`path`), ties to more shrinkage. Of "diagonal", towards the median of the variances: a number,
-        Opgen-Rhein & Strimmer's, or "loo"; by default none.
+        Opgen-Rhein & Strimmer's, or "loo"; by default none. Of "correlation", of the correlations: a number,
+        or Schaefer & Strimmer's (the default).
+    variance_shrinkage : float or "strimmer", optional
+        Of "correlation", of the variances towards their median: a number from 0 to 1, or Opgen-Rhein &
+        Strimmer's (the default).
     grid : sequence of float, optional
         Shrinkages that "loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
@@ -193,6 +202,7 @@ def lda(
     """
     check_word("collinear", collinear, ("raise", "drop"))
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
+    asked = with_variances(asked, variance_shrinkage)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     has_rows, em = moments is None, None
     by_em = check_em(missing, method, asked.structure, na_action, has_rows=has_rows, collinear=collinear)
@@ -263,7 +273,7 @@ def _check_axes(ncomp: Any, held: ClassMoments) -> None:
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:
     """Say what distances leave out where the covariance has no inverse."""
-    rank, lost = fit.ignored()
+    rank, lost = ignored(fit.covariance, fit.moments)
     if rank < len(terms):
         warn_user(
             f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. '

@@ -46,6 +46,7 @@ from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.linear import linear_again
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
+from discrim.models.normal.ranking import RankedColumns
 from discrim.models.normal.robust import RobustRows
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.equations import LogOddsEquations
@@ -80,17 +81,20 @@ def lda_fit(
 
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
-    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"variance_chosen": (str, NOTHING)},
     "pooled",
     partial(with_found, lda_from_file),
     lda_fit,
     buffers_with_found,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
+    lambda k, p: {"shrinkage": (1,), "variance_shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
 )
 
 
-class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
+class LDAResults(
+    LogOddsEquations, LinearGeometry, ShrunkCovariances, RankedColumns, RobustRows, ClassifierResults
+):
     """A fitted linear discriminant analysis.
 
     Attributes
@@ -113,7 +117,9 @@ class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows
     wilks : TestResult
         Wilks' lambda with Rao's F.
     shrinkage : float
-        Of a shrunk covariance or of shrunken variances.
+        Of a shrunk covariance, of shrunken correlations or of shrunken variances.
+    variance_shrinkage : float
+        Of the variances beside shrunken correlations.
     path : DataFrame
         Of a choice by leave-one-out: shrinkage, error, se.
     """
@@ -135,12 +141,23 @@ class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows
 
     @property
     def shrinkage(self) -> float:
-        """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
+        """From 0 to 1: towards a sphere, of correlations towards none, or of variances to their median."""
         if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
+                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or "diagonal" '
+                "with shrinkage=."
             )
         return self._fit.numbers.shrinkage
+
+    @property
+    def variance_shrinkage(self) -> float:
+        """Shrinkage of the variances beside shrunken correlations, from 0 to 1, to their median."""
+        if self._fit.numbers.variances is None:
+            raise NotSupportedError(
+                "This fit has no shrinkage of variances beside correlations: fit with "
+                'covariance="correlation".'
+            )
+        return self._fit.numbers.variances.value
 
     def _axes(self) -> Canonical:
         if "axes" not in self._fit.cache:
@@ -388,6 +405,8 @@ class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows
         row = self._glance()
         if self._fit.numbers.shrinkage is not None:
             row["shrinkage"] = self._fit.numbers.shrinkage
+        if self._fit.numbers.variances is not None:
+            row["variance_shrinkage"] = self._fit.numbers.variances.value
         if self._fit.numbers.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])

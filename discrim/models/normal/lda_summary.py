@@ -77,16 +77,16 @@ def lda_brief(fit: LDAResults) -> Summary:
 
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.numbers.method == "mle"
-    kind = "pooled" if fit._fit.numbers.structure == "full" else fit._fit.numbers.structure
+    kinds: dict[str, str] = {"full": "pooled", "correlation": "shrunk correlations"}
+    kind = kinds.get(fit._fit.numbers.structure, fit._fit.numbers.structure)
     divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
     left, right = common_header(
         fit, divisor if fit._fit.numbers.estimator is None else "pooled, an estimator's"
     )
-    if fit._fit.numbers.shrinkage is not None:
-        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    left += shrinkage_items(fit)
     left += sphere_items(fit)
     if fit._fit.numbers.structure == "pinv":
-        rank, p = fit._fit.numbers.ignored()[0], len(fit.terms)
+        rank, p = len(fit._fit.numbers.covariance.root), len(fit.terms)
         left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
     if fit._fit.numbers.has_distances:
         test = fit.wilks
@@ -105,6 +105,23 @@ def _linear_header(fit: LDAResults) -> Pairs:
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {covariance_note(fit)}"
     return header(fit, [*left, *right], note.strip())
+
+
+def shrinkage_items(fit: LDAResults) -> list[tuple[str, float, str]]:
+    """The lines of a header that say how much is shrunk, and who said so."""
+    numbers = fit._fit.numbers
+    if numbers.shrinkage is None:
+        return []
+    if numbers.variances is None:
+        return [(shrinkage_label(numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}")]
+    pairs = (
+        ("correlations", fit.shrinkage, numbers.chosen),
+        ("variances", fit.variance_shrinkage, numbers.variance_chosen),
+    )
+    return [
+        (f"Shrinkage, {what}", value, f"{value:.4g}, {'given' if chosen == 'given' else 'estimated'}")
+        for what, value, chosen in pairs
+    ]
 
 
 def _covariance(fit: LDAResults) -> Section:

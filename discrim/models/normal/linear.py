@@ -49,6 +49,7 @@ def linear_fit(
         estimator=None if asked.estimator is None else text_of(asked.estimator),
         robust=robust,
         standardize=asked.standardize,
+        variances=found.variances,
     )
     return fit, found.path
 

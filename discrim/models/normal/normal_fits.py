@@ -136,6 +136,6 @@ def _left_out(common: bool, fit: Fit[Any]) -> LeftOut:
         )
     if numbers.standardize:
         blocks, moments = in_own_units(blocks, moments)
-    powers = powers_of(numbers.chosen, blocks, moments, common=common)
+    powers = powers_of(numbers, blocks, moments, common=common)
     left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
     return left_out

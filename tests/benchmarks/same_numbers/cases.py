@@ -129,6 +129,7 @@ def of_iris_shrunk() -> dict[str, Fit]:
                 made[f"{verb} {covariance} {shrinkage}"] = (
                     verb, every, options | (few if shrinkage == "loo" else {}),
                 )  # fmt: skip
+    made["lda correlation"] = "lda", every, {"covariance": "correlation"}
     for verb in ("lda", "qda"):
         made[f"{verb} estimator"] = verb, every, {"covariance": LedoitWolf()}
         made[f"{verb} shrunk t"] = verb, every, {"covariance": "shrunk", "method": "t"}

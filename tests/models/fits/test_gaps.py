@@ -47,6 +47,7 @@ FITS = {
     "lda, diagonal": lambda: discrim.lda("species ~ .", IRIS, covariance="diagonal"),
     "lda, shrunk": lambda: discrim.lda("species ~ .", IRIS, covariance="shrunk", standardize=True),
     "lda, spherical": lambda: discrim.lda("species ~ .", IRIS, covariance="spherical"),
+    "lda, correlation": lambda: discrim.lda("species ~ .", IRIS, covariance="correlation"),
     "lda, pinv": lambda: discrim.lda("species ~ .", IRIS, covariance="pinv"),
     "qda": lambda: discrim.qda("species ~ .", IRIS, prior=[0.2, 0.3, 0.5]),
     "qda, mcd": lambda: discrim.qda("species ~ .", IRIS, method="mcd", support_fraction=0.8),
@@ -256,13 +257,13 @@ def test_a_level_that_was_not_seen_is_integrated_out_alone(tmp_path, capsys):
     np.testing.assert_allclose(shown[list(map(str, fit.classes))], expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("apart", ["wide", "pinv"])
+@pytest.mark.parametrize("apart", ["shrunk", "correlation", "pinv"])
 def test_more_columns_than_rows(apart):
     rng = np.random.default_rng(2)
     codes = np.repeat([0, 1], 6)
     x = rng.normal(size=(12, 30)) + codes[:, None]
     data = pd.DataFrame(x, columns=[f"x{j}" for j in range(30)]).assign(y=codes)
-    how = {"covariance": "shrunk", "shrinkage": 0.3} if apart == "wide" else {"covariance": "pinv"}
+    how = {"covariance": apart} | ({} if apart == "pinv" else {"shrinkage": 0.3})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = discrim.lda("y ~ .", data, **how)

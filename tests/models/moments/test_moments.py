@@ -95,6 +95,7 @@ OPTIONS = (
     {"covariance": "spherical"},
     {"covariance": "shrunk"},
     {"covariance": "shrunk", "shrinkage": 0.3},
+    {"covariance": "correlation", "shrinkage": 0.3, "variance_shrinkage": 0.1},
 )
 
 

@@ -23,6 +23,14 @@ ALL = ("esl", "friedman", "klar")
 PAIRS = [(0.3, 0.2), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.0), (0.5, 1.0), (0.0, 0.6)]
 
 
+def in_turn(pairs):
+    """Each pair by one of the parametrizations; by the others it is slow."""
+    every = [(pair, each, i) for i, pair in enumerate(pairs) for each in ALL]
+    marks = {True: (), False: (pytest.mark.slow,)}
+    cases = [pytest.param(*case[:2], marks=marks[ALL[case[2] % 3] == case[1]]) for case in every]
+    return pytest.mark.parametrize(("pair", "parametrization"), cases)
+
+
 def without_each_row(formula, data, prior, weights=None, **options):
     """Log posteriors of each row by the rule of a table that has one unit of its weight less."""
     held = np.ones(len(data)) if weights is None else weights
@@ -44,9 +52,8 @@ def held_scores(fit, data, weights=None):
     return scores
 
 
-@pytest.mark.parametrize("parametrization", ALL)
+@in_turn(PAIRS)
 @pytest.mark.parametrize("method", ["moment", pytest.param("mle", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("pair", PAIRS)
 def test_leave_one_out_is_that_of_refits(parametrization, method, pair):
     options = {"alpha": pair[0], "gamma": pair[1], "parametrization": parametrization, "method": method}
     fit = rda("species ~ .", UNEQUAL, **options)
@@ -54,8 +61,7 @@ def test_leave_one_out_is_that_of_refits(parametrization, method, pair):
     np.testing.assert_allclose(held_scores(fit, UNEQUAL), wanted, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("parametrization", ALL)
-@pytest.mark.parametrize("pair", [(0.3, 0.2), (0.6, 0.7), (0.1, 0.0), (0.8, 0.5)])
+@in_turn([(0.3, 0.2), (0.6, 0.7), (0.1, 0.0), (0.8, 0.5)])
 def test_leave_one_out_with_more_columns_than_rows_of_a_class(parametrization, pair):
     options = {"alpha": pair[0], "gamma": pair[1], "parametrization": parametrization}
     try:
@@ -76,8 +82,7 @@ def test_leave_one_out_takes_one_unit_of_a_weight(parametrization, units):
     np.testing.assert_allclose(held_scores(fit, UNEQUAL, weights), wanted, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("parametrization", ALL)
-@pytest.mark.parametrize("pair", [(0.4, 1.0), (0.4, 0.0), (1.0, 1.0)])
+@in_turn([(0.4, 1.0), (0.4, 0.0), (1.0, 1.0)])
 def test_leave_one_out_keeps_its_digits_in_uneven_units(parametrization, pair):
     data = UNEQUAL.copy()
     data.iloc[:, :4] = data.iloc[:, :4].to_numpy() * [1.0, 1e6, 1e-6, 1e3] + [0.0, 1e9, 0.0, 1e5]

@@ -238,6 +238,7 @@ def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
     [
         {"covariance": "shrunk"},
         {"covariance": "pinv"},
+        {"covariance": "correlation"},
         {"covariance": "diagonal", "shrinkage": 0.5},
         {"method": "t"},
         {"ncomp": 1},

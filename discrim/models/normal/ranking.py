@@ -1,0 +1,119 @@
+"""Columns ranked by how far the class means lie apart in them, less what other columns say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.normal.lda_ranking import (
+    By,
+    benjamini_hochberg,
+    cat_scores,
+    column_scores,
+    higher_criticism,
+    score_tails,
+)
+from discrim.errors import DataError, PriorError
+from discrim.models.fits.arguments import check_word, is_whole
+from discrim.models.fits.displayed import displayed
+
+if TYPE_CHECKING:
+    from discrim.core.normal.lda import LDAFit
+    from discrim.models.fits.fit import Fit
+
+__all__ = ["RankedColumns"]
+
+Null = Literal["theoretical", "empirical"]
+
+
+class RankedColumns:
+    """A ranking of the columns; for children of `ClassifierResults` with one covariance."""
+
+    _fit: Fit[LDAFit]
+
+    @displayed(score="z", q="p", HC="z")
+    def ranking(
+        self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
+    ) -> pd.DataFrame:
+        """Columns by their correlation-adjusted t-scores (CAT scores), the best first.
+
+        The cat scores of a class are the differences of its means from the common mean, over their standard
+        errors and multiplied by the inverse square root of the correlation within classes; where that is
+        left out, as of a diagonal covariance, they are t-scores. Classes are weighted by the prior.
+
+        Parameters
+        ----------
+        by : {"entropy", "average", "maximum"}
+            The score is the sum of the squares, each times one less the class's prior; their mean; or the
+            largest of them.
+        top : int, optional
+            How many columns to show; by default all.
+        null : {"theoretical", "empirical"}, optional
+            What `p` is of: the F distribution of K - 1 and N - K degrees of freedom, or that times what
+            brings its median to that of the scores, for columns most of which do not differ. By default the
+            second of more columns than N - K, and the first elsewhere.
+
+        Returns
+        -------
+        DataFrame by term
+            score; p, the probability that a column without differences has so large a score by entropy; q,
+            the false discovery rate of Benjamini & Hochberg; HC, the higher criticism; and cat. (or t.) with
+            the label of the class: its scores. Missing are p, q and HC of robust estimates and of those by
+            EM. All of them show `top` columns of all that were ranked.
+
+        Raises
+        ------
+        NotSupportedError
+            Of more columns than rows, the covariance is neither diagonal nor one of shrunken correlations.
+        PriorError
+            One class has all of the prior.
+
+        Notes
+        -----
+        The scores are those of R's `sda.ranking`, whose prior is shrunk: pass that as `prior=` to have its
+        numbers. Its local false discovery rates, by fdrtool's mixture, are left out. The theoretical p is
+        exact of t-scores without shrinkage at class proportions. With few rows, correlations shrunk by
+        little and factors that many columns share, both are too small.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> fit = lda("species ~ .", load_iris(), covariance="correlation")
+        >>> fit.ranking(top=2).score.round(2).to_dict()
+        {'petal_length': 2552.94, 'petal_width': 1322.08}
+        >>> chosen = " + ".join(fit.ranking().index[:2])
+        >>> lda(f"species ~ {chosen}", load_iris(), covariance="correlation").nobs
+        150
+        """
+        check_word("by", by, ("entropy", "average", "maximum"))
+        if null is not None:
+            check_word("null", null, ("theoretical", "empirical"))
+        fit, numbers = self._fit, self._fit.numbers
+        p = len(fit.terms)
+        if top is not None and not (is_whole(top) and 1 <= top <= p):
+            raise DataError(f"top={top!r}: give a number of columns from 1 to {p}, or None for all.")
+        if numbers.prior.max() == 1:
+            label = fit.classes[int(numbers.prior.argmax())]
+            raise PriorError(
+                f"Class {label!r} has all of the prior, so that the common mean is its own: fit with another "
+                "prior= to rank columns."
+            )
+        scores = cat_scores(numbers.moments, numbers.covariance, numbers.prior)
+        table = pd.DataFrame({"score": column_scores(scores, numbers.prior, by)}, index=fit.terms)
+        tails = np.full(p, np.nan)
+        if numbers.found is None:
+            empirical = p > numbers.residual_df if null is None else null == "empirical"
+            entropy = column_scores(scores, numbers.prior, "entropy")
+            tails = score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)
+        known = bool(np.isfinite(tails).all())
+        table["p"] = tails
+        table["q"] = benjamini_hochberg(tails) if known else np.nan
+        table["HC"] = higher_criticism(tails) if known else np.nan
+        kind = "t" if numbers.covariance.is_diagonal else "cat"
+        names = [f"{kind}.{label}" for label in fit.classes]
+        table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)
+        order = np.argsort(-table["score"].to_numpy(), kind="stable")
+        return table.iloc[order if top is None else order[: int(top)]]
