@@ -23,8 +23,8 @@ of the sum A of `correlation_shrinkage`
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
 
-with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. Of more
-columns than rows the rows themselves take less memory than these sums.
+with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. The
+rows themselves are held where they are fewer numbers than these sums.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ STEPS = 20
 """Steps in which what is left of an error is SMALL to that power."""
 
 NUMBERS = 2**22
-"""Numbers of the matrices that are factorised at a time."""
+"""Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class CorrelationPowers:
     columns : Powers
         By column, in the units of the data.
     fourths : (p, p) float
-        Sum of u_ij^2 u_ik^2 over all rows, or with more columns than rows (0, p).
+        Sum of u_ij^2 u_ik^2 over all rows, or where these sums are more numbers than the rows (0, p).
     thirds, seconds : (K, p, p) float
         Sums of u_ij^2 u_ik and of u_ij u_ik by class, or (K, 0, p).
     rows : (p, n) float
-        The rows u, of more columns than rows; else none of them.
+        The rows u, where they are less than the sums; else none of them.
     codes : (n,) int
     weights : (n,) float
     """
@@ -129,14 +129,15 @@ class Taken:
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
     """Powers of the rows, in two passes."""
     lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
-    wide, k, p = moments.spread == "thin", moments.n_classes, moments.n_columns
-    q = 0 if wide else p
+    k, p = moments.n_classes, moments.n_columns
+    by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
+    q = 0 if by_rows else p
     fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
     held: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) / lengths
         times = np.ones(len(codes)) if weights is None else weights
-        if wide:
+        if by_rows:
             held.append((u, codes, times))
             continue
         fourths += (u**2 * times) @ (u**2).T
@@ -231,6 +232,12 @@ def correlation_left_out(
     means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        most = max(1, NUMBERS // moments.means.size)
+        if len(x) > most:
+            ends = [slice(first, first + most) for first in range(0, len(x), most)]
+            given = [None if weights is None else weights[part] for part in ends]
+            parts = [scores(x[part], codes[part], w) for part, w in zip(ends, given, strict=True)]
+            return np.concatenate(parts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rows = without_row(moments, x, codes, weights, np.array([divisor]))
             # In z, where no column is too small to be told.

@@ -219,13 +219,14 @@ def test_the_null_is_scaled_to_the_median_of_most_columns():
 # ---- rows left out, weights, moments, files
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["iris", "wide", "as many"])
 @pytest.mark.parametrize(
     "options",
     [SHRUNK, GIVEN, {**GIVEN, "shrinkage": "strimmer"}, {**GIVEN, "variance_shrinkage": "strimmer"}],
 )
 def test_leave_one_out_is_that_of_refits(name, options):
-    formula, data = TABLES[name]
+    # Rows that sums stand for, and are solved together; rows of more columns; and those between.
+    formula, data = TABLES.get(name, ("y ~ .", WIDE[["y", *WIDE.columns[:20]]]))
     weights = 1 + np.arange(len(data)) % 3
     for w in (None, weights):
         fit = lda(formula, data, weights=w, **options)
