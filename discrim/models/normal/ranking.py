@@ -72,8 +72,10 @@ class RankedColumns:
 
         Notes
         -----
-        The scores are those of R's `sda.ranking`, whose prior is shrunk: pass that as `prior=` to have its
-        numbers. Its local false discovery rates, by fdrtool's mixture, are left out. The theoretical p is
+        The scores are those of R's `sda.ranking`, whose prior is shrunk: to have its numbers, pass
+        g/K + (1 - g) f_k for shares f_k of N rows in K classes as `prior=`, with g no more than one and
+        (1 - sum f_k^2) / ((N - 1) sum (1/K - f_k)^2). Its local false discovery rates, by fdrtool's mixture,
+        are left out. The theoretical p is
         exact of t-scores without shrinkage at class proportions. With few rows, correlations shrunk by
         little and factors that many columns share, both are too small.
 

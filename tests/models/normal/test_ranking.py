@@ -292,6 +292,20 @@ def test_the_summary_says_what_was_shrunk_by_how_much():
     assert "shrunk correlations, 1/(N-K)" in text
     assert "0.3, given" in text
     assert "0.07257, estimated" in text
+    wide_fit = lda("y ~ .", WIDE, **SHRUNK)
+    assert "Columns by their CAT scores, the first of 40" in wide_fit.summary().as_text()
+    pd.testing.assert_frame_equal(
+        wide_fit.summary().tables["ranking"], wide_fit.ranking(top=10).iloc[:, :4], check_names=False
+    )
+    alone = lda("species ~ .", IRIS, prior=[1, 0, 0], **SHRUNK)
+    assert "ranking" not in alone.summary().tables
+
+
+def test_the_prior_of_sda_is_that_of_the_notes():
+    f = WIDE["y"].value_counts(normalize=True).sort_index()
+    g = min(1.0, (1 - (f**2).sum()) / (23 * ((1 / 3 - f) ** 2).sum()))
+    theirs = GOLDEN["wide"]["estimated"]["freqs"]
+    assert_allclose(g / 3 + (1 - g) * f, [theirs[label] for label in "abc"], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
