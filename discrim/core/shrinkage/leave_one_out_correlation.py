@@ -228,7 +228,7 @@ def correlation_left_out(
     if moments.spread == "thin":
         held = Few.of(one_scatter(moments, None), lengths)
     else:
-        held = Many(moments.scatters[0] / lengths / lengths[:, None])
+        held = Many.of(moments.scatters[0] / lengths / lengths[:, None])
     means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -265,9 +265,21 @@ class Many:
     Attributes
     ----------
     matrix : (p, p) float
+    lengths : (p,) float
+        Eigenvalues.
+    axes : (p, p) float
+        Eigenvectors in columns.
     """
 
     matrix: Floats
+    lengths: Floats
+    axes: Floats
+
+    @staticmethod
+    def of(matrix: Floats) -> Many:
+        """From correlations (p, p)."""
+        lengths, axes = np.linalg.eigh(matrix)
+        return Many(matrix, np.maximum(lengths, 0.0), axes)
 
     def distances(
         self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
@@ -297,8 +309,8 @@ class Many:
 
     def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
         """Squared distances (K, m); missing of rows for which no number of steps was enough."""
-        lengths, axes = np.linalg.eigh(self.matrix)
-        variances = (1.0 - at) * np.maximum(lengths, 0.0)[:, None] + at
+        axes = self.axes
+        variances = (1.0 - at) * self.lengths[:, None] + at
         along = (axes.T @ h) / variances
         b = (1.0 - at) * lift
         left = 1.0 - b * (variances * along**2).sum(axis=0)
