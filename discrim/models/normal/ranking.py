@@ -41,7 +41,8 @@ class RankedColumns:
 
         The cat scores of a class are the differences of its means from the common mean, over their standard
         errors and multiplied by the inverse square root of the correlation within classes; where that is
-        left out, as of a diagonal covariance, they are t-scores. Classes are weighted by the prior.
+        left out, as of a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics 25,
+        2700-2707). Classes are weighted by the prior.
 
         Parameters
         ----------
