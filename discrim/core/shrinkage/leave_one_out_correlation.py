@@ -42,7 +42,7 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, correlation_intensity
-from discrim.core.shrinkage.fourth_moments import Powers, column_powers, data_units
+from discrim.core.shrinkage.fourth_moments import Powers, data_units
 from discrim.core.shrinkage.median_shrinkage import (
     column_held_at,
     strimmer_without,
@@ -77,8 +77,8 @@ class CorrelationPowers:
 
     Attributes
     ----------
-    columns : Powers
-        By column, in the units of the data.
+    own : Powers
+        By column.
     fourths : (p, p) float
         Sum of u_ij^2 u_ik^2 over all rows, or where these sums are more numbers than the rows (0, p).
     thirds, seconds : (K, p, p) float
@@ -89,13 +89,23 @@ class CorrelationPowers:
     weights : (n,) float
     """
 
-    columns: Powers
+    own: Powers
     fourths: Floats
     thirds: Floats
     seconds: Floats
     rows: Floats
     codes: Codes
     weights: Floats
+
+    def in_data_units(self, moments: ClassMoments) -> Powers:
+        """Those by column of a pooled scatter of trace one in the units of the data."""
+        size = _lengths(moments) * data_units(moments, by_class=False)[0]
+        return Powers(self.own.seconds * size**2, self.own.thirds * size**3, self.own.fourths * size**4)
+
+
+def _lengths(moments: ClassMoments) -> Floats:
+    """Lengths (p,) of the columns about the class means, in z."""
+    return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +137,34 @@ class Taken:
 
 
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
-    """Powers of the rows, in two passes."""
-    lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
+    """Powers of the rows, in one pass."""
+    lengths = _lengths(moments)[:, None]
     k, p = moments.n_classes, moments.n_columns
     by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
     q = 0 if by_rows else p
     fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
+    own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
     held: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) / lengths
         times = np.ones(len(codes)) if weights is None else weights
         if by_rows:
             held.append((u, codes, times))
-            continue
-        fourths += (u**2 * times) @ (u**2).T
+        else:
+            fourths += (u**2 * times) @ (u**2).T
         for c in np.unique(codes).tolist():
-            part = u[:, codes == c]
-            thirds[c] += (part**2 * times[codes == c]) @ part.T
-            seconds[c] += (part * times[codes == c]) @ part.T
+            part, mass = u[:, codes == c], times[codes == c]
+            squares = part**2
+            own.seconds[c] += squares @ mass
+            own.thirds[c] += (squares * part) @ mass
+            own.fourths[c] += squares**2 @ mass
+            if not by_rows:
+                thirds[c] += (squares * mass) @ part.T
+                seconds[c] += (part * mass) @ part.T
     rows = np.concatenate([u for u, _, _ in held], axis=1) if held else np.zeros((p, 0))
     each = np.concatenate([codes for _, codes, _ in held]) if held else np.zeros(0, dtype=np.intp)
-    mass = np.concatenate([times for _, _, times in held]) if held else np.zeros(0)
-    return CorrelationPowers(column_powers(blocks, moments), fourths, thirds, seconds, rows, each, mass)
+    every = np.concatenate([times for _, _, times in held]) if held else np.zeros(0)
+    return CorrelationPowers(own, fourths, thirds, seconds, rows, each, every)
 
 
 def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
@@ -162,7 +178,9 @@ def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
         along = 2.0 * step * (powers.rows.T @ (e * h)) + step**2 * b.sum(axis=0)
         squares += np.where(powers.codes[:, None] == codes, along, 0.0)
         whole = powers.weights @ squares**2 - taken.out * ((1.0 + step) ** 2 * b.sum(axis=0)) ** 2
-        return np.asarray(whole - _own_fourths(powers, taken, step, gone))
+        sums = powers.own.fourths.sum(axis=0)[:, None] + 4.0 * step * h * powers.own.thirds[codes].T
+        sums += 6.0 * (step * h) ** 2 * powers.own.seconds[codes].T + gone * h**4
+        return np.asarray(whole - (e**2 * sums).sum(axis=0))
     found = _pairs(powers.fourths, e) + gone * (b.sum(axis=0) ** 2 - (b**2).sum(axis=0))
     for c in np.unique(codes).tolist():
         mine = np.flatnonzero(codes == c)
@@ -180,17 +198,6 @@ def _pairs(matrix: Floats, columns: Floats) -> Floats:
     """The sum (m,) of matrix_jk a_j a_k over pairs of different columns, for a (p, m)."""
     across = ((matrix @ columns) * columns).sum(axis=0)
     return np.asarray(across - np.diagonal(matrix) @ columns**2)
-
-
-def _own_fourths(powers: CorrelationPowers, taken: Taken, step: Floats, gone: Floats) -> Floats:
-    """The sum (m,) of fourth powers of each column without each row."""
-    h, weights = taken.h, powers.weights
-    k = int(max(taken.codes.max(initial=0), powers.codes.max(initial=0))) + 1
-    mass = np.where(powers.codes[:, None] == np.arange(k), weights[:, None], 0.0)
-    thirds, seconds = powers.rows**3 @ mass, powers.rows**2 @ mass
-    sums = (powers.rows**4 @ weights)[:, None] + 4.0 * step * h * thirds[:, taken.codes]
-    sums += 6.0 * (step * h) ** 2 * seconds[:, taken.codes] + gone * h**4
-    return np.asarray((taken.e**2 * sums).sum(axis=0))
 
 
 def correlation_left_out(
@@ -222,8 +229,8 @@ def correlation_left_out(
     if powers is not None:
         noise = powers if chosen == "strimmer" else None
         if variances.chosen == "strimmer":
-            by_column = strimmer_without(moments, powers.columns, common=True)
-    lengths = np.sqrt(one_scatter(moments, None).squares[0])
+            by_column = strimmer_without(moments, powers.in_data_units(moments), common=True)
+    lengths = _lengths(moments)
     held: Few | Many
     if moments.spread == "thin":
         held = Few.of(one_scatter(moments, None), lengths)
