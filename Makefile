@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN ?= .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz lint format doctest bench vignettes ci clean
+.PHONY: help setup test fuzz lint format doctest bench book ci clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,8 @@ doctest: ## Run the examples in the docstrings
 bench: ## Time this package beside its peers, on the same arrays
 	$(BIN)/python -m tests.benchmarks
 
-vignettes: ## Execute the vignettes and write them as HTML into build/vignettes
-	$(BIN)/sphinx-build -W -b html -d build/doctrees vignettes build/vignettes
+book: ## Execute the pages of vignettes/ and write the site into build/book
+	$(BIN)/sphinx-build -q -E -W --keep-going -b html -d build/doctrees vignettes build/book
 
 ci: ## All of it, in a fresh virtual environment, as before a change is taken
 	.ci/run

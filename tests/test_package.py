@@ -103,4 +103,4 @@ def test_make_explains_every_target(root):
     phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE).group(1).split()
     explained = re.findall(r"^([a-z]+):.*## .+$", text, re.MULTILINE)
     assert sorted(phony) == sorted(explained)
-    assert {"setup", "test", "lint", "bench", "vignettes"} <= set(explained)
+    assert {"setup", "test", "lint", "bench", "book"} <= set(explained)

@@ -1,17 +1,46 @@
-"""How Sphinx and MyST-NB execute the vignettes and set them as HTML: see `make vignettes`."""
+"""How Sphinx and MyST-NB execute the pages of the book and set them as HTML: see `make book`."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
+import discrim
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
 project = "discrim"
-extensions = ["myst_nb"]
-root_doc = min(page.stem for page in Path(__file__).parent.glob("*.md"))
+version = release = discrim.__version__ if hasattr(discrim, "__version__") else ""
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "mathml", "notebooks", "reference"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
-nb_execution_mode = "force"
+myst_heading_anchors = 3
+nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 # A bar that counts what is done belongs on a screen, not on a page.
 os.environ["TQDM_DISABLE"] = "1"
-suppress_warnings = ["toc.not_included"]
+exclude_patterns = ["_*", "data"]
+
+autodoc_typehints = "none"
+default_role = "py:obj"
+# Numbers that several fits have under one name, as `llf`, are no link.
+suppress_warnings = ["ref.python"]
+numpydoc_show_class_members = False
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "discrim"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+templates_path = ["_templates"]
+html_copy_source = html_show_sourcelink = html_show_sphinx = False
+html_sidebars = {"**": ["course"]}
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": {"**": ["page-toc", "notebook"], "index": ["notebook"]},
+    "footer_start": [],
+    "footer_end": [],
+    "navbar_center": [],
+}

@@ -10,6 +10,7 @@ from discrim.cli.values import (
     columns,
     components,
     degrees,
+    dimensions,
     folds,
     number_or_word,
     numbers,
@@ -71,7 +72,11 @@ def linear_arguments(lda: Any) -> None:
 
 def quadratic_arguments(qda: Any) -> None:
     """Add the options of qda."""
-    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
+    factor = "; factor: a few large variances, one beyond"
+    qda.add_argument("--covariance", choices=["full", *_STRUCTURES, "factor"], help=_STRUCTURE_HELP + factor)
+    qda.add_argument("--dimensions", type=dimensions, help="of factor: a number, cattell or bic")
+    qda.add_argument("--form", help="of factor: what classes have of their own, as AkjBkQkDk")
+    qda.add_argument("--threshold", type=float, help="of cattell: share of the largest fall")
     _add_gaussian(qda)
 
 

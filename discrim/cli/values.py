@@ -16,6 +16,7 @@ __all__ = [
     "columns",
     "components",
     "degrees",
+    "dimensions",
     "fold_count",
     "folds",
     "names",
@@ -109,6 +110,16 @@ def components(text: str) -> int | str:
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither a whole number nor bic: give one of them"
+        ) from None
+
+
+def dimensions(text: str) -> int | str:
+    """A number of dimensions, cattell or bic."""
+    try:
+        return text if text in ("cattell", "bic") else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a whole number nor cattell or bic: give one of them"
         ) from None
 
 

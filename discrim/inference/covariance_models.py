@@ -14,9 +14,15 @@ Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model
 Each contains the one before, so that the likelihood ratios of neighbours add up to that of any two. At
 every maximum the traces sum to N p and the log-determinants say it all. Spherical covariances and common
 principal components are meant in the units of the data, and change with them; the others do not.
+
+Covariances of a few large variances and one beyond them (`discrim.core.covariance.factor`) lie between the
+spherical and the free ones, beside the ladder: they contain none of its other models, and none them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +30,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, pooled, separate
+from discrim.core.covariance.factor import Factors
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.tails import chi2_sf
 from discrim.core.rules.gaussian import log_likelihood
@@ -37,7 +44,9 @@ SPAN = 1e14
 """Ratio of variances beyond which the axes of the smaller ones drown in the rounding of the larger."""
 
 
-def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: bool) -> pd.DataFrame:
+def covariance_models(
+    moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
+) -> pd.DataFrame:
     """Fit every model of the ladder.
 
     Parameters
@@ -47,13 +56,18 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
     prior : (K,) float
     estimated_prior : bool
         Whether the prior counts among the parameters.
+    factors : sequence of Factors
+        Of the same moments: covariances of a few large variances that are shown below the ladder.
 
     Returns
     -------
     DataFrame
         By model: df (of means, covariances and prior), llf (of class and row jointly), AIC, BIC; LR,
         LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one. Common
-        principal components are missing where the columns' variances differ by more than 1e14.
+        principal components are missing where the columns' variances differ by more than 1e14. A model of
+        a few large variances has no next one, a column `dimensions` of text, and a test against the free
+        one where the dimensions were given: rows that chose them leave no chi-square. Where a signal varies
+        less than its noise its likelihood is missing.
 
     Warns
     -----
@@ -89,7 +103,8 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
         "free": k * p * (p + 1) // 2,
     }
     table = pd.DataFrame(index=pd.Index(list(spread), name="model"))
-    table["df"] = [k * p + own + (k - 1 if estimated_prior else 0) for own in spread.values()]
+    beside = k * p + (k - 1 if estimated_prior else 0)
+    table["df"] = [beside + own for own in spread.values()]
     table["llf"] = [log_likelihood(moments, logdets[name], prior) for name in spread]
     table["AIC"] = 2 * table["df"] - 2 * table["llf"]
     table["BIC"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
@@ -103,7 +118,34 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
         table[f"LR{prefix}"], table[f"LR{prefix}_df"] = ratio, free
         # Of one column or one class in all but name, two models are the same and there is nothing to test.
         table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
-    return table
+    if not factors:
+        return table
+    rows = [_factor_line(moments, prior, held, beside, int(df[-1]), depth[-1]) for held in factors]
+    lines = pd.DataFrame(rows, index=[f"factor {held.form}" for held in factors])
+    table["dimensions"] = ""
+    return pd.concat([table, lines]).rename_axis("model").astype({"df": int})
+
+
+def _factor_line(
+    moments: ClassMoments, prior: Floats, held: Factors, beside: int, free: int, depth: float
+) -> dict[str, Any]:
+    """One model of a few large variances, with `beside` parameters of means and prior.
+
+    Free and depth are the number of parameters, and sum of log-determinants, of the free model.
+    """
+    counts, df = moments.counts, beside + held.free_parameters()
+    line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in held.dimensions.tolist())}
+    if held.fault() is not None:
+        return line
+    logdets = np.array([c.logdet for c in held.covariances(counts)])
+    llf = log_likelihood(moments, logdets, prior)
+    line |= {"llf": llf, "AIC": 2 * df - 2 * llf, "BIC": np.log(moments.total) * df - 2 * llf}
+    gap = free - df
+    if held.wanted.found != "given" or not gap:
+        return line
+    ratio = float(counts @ logdets - depth)
+    tail = float(chi2_sf(np.array([ratio]), np.array([gap]))[0])
+    return line | {"LR_free": ratio, "LR_free_df": gap, "p_free": tail}
 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:

@@ -179,6 +179,12 @@ ROBUST = Kind(
     "discrim.models.normal.robust_pictures:distances",
     leaves=("data",),
 )
+EIGENVALUES = Kind(
+    "scree",
+    'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
+    "discrim.models.normal.factor_pictures:scree",
+    leaves=("data",),
+)
 RANKING = Kind(
     "ranking",
     "the first columns of the ranking, with their scores by class",

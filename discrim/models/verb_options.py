@@ -37,7 +37,18 @@ def of_linear(fit: Any) -> dict[str, Any]:
 
 def of_quadratic(fit: Any) -> dict[str, Any]:
     """Options of `qda`."""
-    return _shrunk(fit, "full")
+    options = _shrunk(fit, "full")
+    held = fit._fit.numbers.factors
+    if held is None:
+        return options
+    wanted = held.wanted
+    if wanted.found == "given":
+        options["dimensions"] = dict(zip(fit.classes, held.dimensions.tolist(), strict=True))
+    else:
+        options["dimensions"] = wanted.found
+    if wanted.found == "cattell":
+        options["threshold"] = wanted.threshold
+    return options | {"form": wanted.form}
 
 
 def _shrunk(fit: Any, full: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class FormulaClassifier(FittedClassifier):
     options : mapping, optional
         Keywords of the verb.
     columns : sequence of str, optional
-        The columns of X that are looked at, which `.` stands for; all by default.
+        The columns of X that are looked at, which ``.`` stands for; all by default.
     unseen : {"raise", "missing"}
         Rows with a level that the fit has not seen: an error; or rows of which nothing is known, whose
         posteriors are the prior and whose label is the likeliest by it, with a warning that counts them, so
@@ -149,7 +149,7 @@ class FormulaClassifier(FittedClassifier):
         return list(self.columns)
 
     def _asked_of(self, names: Sequence[str]) -> tuple[str, list[str], str]:
-        """Column for the classes, columns that `.` stands for, and the formula that reads them."""
+        """Column for the classes, columns that ``.`` stands for, and the formula that reads them."""
         sides = _LEFT.fullmatch(self.formula)
         if sides is None:
             raise FormulaError(f"A formula is 'response ~ terms'; {self.formula!r} has no ~: write one.")

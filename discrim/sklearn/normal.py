@@ -143,7 +143,8 @@ class QDAClassifier(PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, standardize
+    prior, method, nu, scatter, support_fraction, covariance, dimensions, form, threshold, shrinkage, grid, \
+    standardize
         As for `discrim.qda`.
     singular : {"shrink", "raise"}
         Where the covariance of a class is singular, fit with `covariance="shrunk", standardize=True`, and
@@ -162,6 +163,9 @@ class QDAClassifier(PartialClassifier):
         scatter: str = "covariance",
         support_fraction: float = 0.5,
         covariance: Any = "full",
+        dimensions: int | Mapping[Any, int] | str | None = None,
+        form: str | None = None,
+        threshold: float | None = None,
         shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
         standardize: bool = False,
@@ -173,6 +177,9 @@ class QDAClassifier(PartialClassifier):
         self.scatter = scatter
         self.support_fraction = support_fraction
         self.covariance = covariance
+        self.dimensions = dimensions
+        self.form = form
+        self.threshold = threshold
         self.shrinkage = shrinkage
         self.grid = grid
         self.standardize = standardize
@@ -192,6 +199,9 @@ class QDAClassifier(PartialClassifier):
             if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
             why = error
+        for name in ("dimensions", "form", "threshold"):
+            # Of another covariance, so that they are None.
+            options.pop(name)
         results: ClassifierResults
         try:
             results, instead = again(qda, formula, data, **shrunk(options)), f"with {SHRUNK}"

@@ -39,6 +39,11 @@ VERBS = {
     "qda-loo": (discrim.qda, {"covariance": "diagonal", "shrinkage": "loo", "grid": [0.0, 0.3, 1.0]}),
     "qda-estimator": (discrim.qda, {"covariance": ShrunkCovariance()}),
     "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
+    "qda-factor": (discrim.qda, {"covariance": "factor"}),
+    "qda-factor-weights": (
+        discrim.qda,
+        {"covariance": "factor", "dimensions": 2, "form": "AkBkQkD", "weights": "w"},
+    ),
     "qda-t": (discrim.qda, {"method": "t"}),
     "qda-mcd": (discrim.qda, {"method": "mcd", "support_fraction": 0.8}),
     "qda-weights": (discrim.qda, {"weights": "w"}),

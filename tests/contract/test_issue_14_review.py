@@ -30,6 +30,7 @@ FITS = {
     "correlation": (discrim.lda, {"covariance": "correlation"}),
     "mcd": (discrim.lda, {"method": "mcd"}),
     "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
+    "factor": (discrim.qda, {"covariance": "factor"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
     "pls": (discrim.pls, {"components": 1}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.1}),

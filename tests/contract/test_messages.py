@@ -79,6 +79,7 @@ REASONS = {
     ("discrim/core/projections/sparse_lda.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/elastic_net.py", "Correlations are"): "a mistake of the package",
     ("discrim/core/incomplete/em.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/normal/qda_file.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/shrinkage/shrinkage.py",
         "its ",

@@ -32,6 +32,7 @@ BY_PASSES = {
     "lda diagonal": {"covariance": "diagonal"},
     "lda shrunk": {"covariance": "shrunk"},
     "lda t": {"method": "t"},
+    "qda factor": {"covariance": "factor"},
 }
 IN_MEMORY = {
     "knn": {"k": 3},

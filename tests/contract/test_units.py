@@ -55,6 +55,8 @@ COMPARING = {
     "correlation": (discrim.lda, {"covariance": "correlation"}),
     "oas by class": (discrim.qda, {"covariance": "shrunk"}),
     "spherical by class": (discrim.qda, {"covariance": "spherical"}),
+    "factor": (discrim.qda, {"covariance": "factor"}),
+    "factor, common": (discrim.qda, {"covariance": "factor", "form": "ABQkD", "dimensions": "bic"}),
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
     "nearest centroid": (discrim.nearest_centroid, {}),

@@ -203,6 +203,7 @@ VERBS = {
     "shrunk": (discrim.lda, {"covariance": "shrunk"}),
     "t": (discrim.lda, {"method": "t", "nu": 5}),
     "qda": (discrim.qda, {"method": "mle"}),
+    "factor": (discrim.qda, {"covariance": "factor"}),
     "rda": (discrim.rda, {"alpha": 0.4, "gamma": 0.7}),
     "naive_bayes": (discrim.naive_bayes, {}),
     "kernel": (discrim.naive_bayes, {"kernel": True}),

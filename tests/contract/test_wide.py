@@ -78,7 +78,8 @@ def test_shrunk_posteriors_are_those_of_full_matrices(genes: pd.DataFrame, verb:
 
 
 @pytest.mark.parametrize(
-    ("verb", "options"), [(lda, {"covariance": "shrunk"}), (qda, {"covariance": "shrunk"})]
+    ("verb", "options"),
+    [(lda, {"covariance": "shrunk"}), (qda, {"covariance": "shrunk"}), (qda, {"covariance": "factor"})],
 )
 @pytest.mark.parametrize("method", ["moment", "mle"])
 def test_leave_one_out_is_that_of_refits(
@@ -123,7 +124,7 @@ def test_a_class_of_one_row_is_left_out_as_by_a_refit(genes: pd.DataFrame) -> No
 
 @pytest.mark.parametrize(
     ("verb", "structure"),
-    [*product([lda, qda], ["shrunk", "spherical", "diagonal"]), (lda, "correlation")],
+    [*product([lda, qda], ["shrunk", "spherical", "diagonal"]), (lda, "correlation"), (qda, "factor")],
 )
 def test_cross_validation_from_merged_folds_is_that_of_refits(
     genes: pd.DataFrame, verb: object, structure: str
@@ -272,7 +273,7 @@ def test_full_rank_covariances_do_not_depend_on_the_representation(genes: pd.Dat
     np.testing.assert_allclose(pseudo(moments, 27.0).matrix(), pooled(moments, 27.0).matrix(), rtol=1e-10)
 
 
-@pytest.mark.parametrize("structure", ["shrunk", "spherical", "diagonal"])
+@pytest.mark.parametrize("structure", ["shrunk", "spherical", "diagonal", "factor"])
 def test_a_class_of_one_row_is_not_sent_back_to_what_was_asked_for(structure: str) -> None:
     data = load_iris().astype({"species": str})
     data.loc[0, "species"] = "alone"

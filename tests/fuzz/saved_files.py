@@ -129,6 +129,8 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "lda-shrunk-wide": ("lda", {"covariance": "shrunk"}, ("all",)),
     "lda-typed": ("lda", {}, ("plain", "numbers")),
     "qda-shrunk-wide": ("qda", {"covariance": "shrunk"}, ("all",)),
+    "qda-factor": ("qda", {"covariance": "factor", "standardize": True}, ("plain", "interactions")),
+    "qda-factor-wide": ("qda", {"covariance": "factor", "dimensions": 1, "form": "AkBQkD"}, ("all",)),
     "qda-estimator": ("qda", {"covariance": ShrunkCovariance()}, ("plain",)),
     "rda-wide": ("rda", {"alpha": 0.5, "gamma": 0.5}, ("all",)),
     "logistic-typed": ("logistic", {"prior": "equal"}, ("categories",)),

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
+from discrim.core.covariance.factor import Factors, Found, Wanted, factors_of
 from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT
+from discrim.core.normal.leave_one_out_factor import factors_left_out
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
@@ -32,7 +34,6 @@ from discrim.core.shrinkage.shrinkage import (
     Chosen,
     Structure,
     by_class,
-    check_own,
     estimator_left_out,
     has_likelihood,
     in_one_unit,
@@ -43,7 +44,7 @@ from discrim.core.shrinkage.shrinkage import (
 )
 from discrim.errors import NotSupportedError
 
-__all__ = ["QDAFit", "fit_qda", "qda_from_file"]
+__all__ = ["QDAFit", "factors_for", "fit_qda"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -64,7 +65,7 @@ class QDAFit:
         In the coordinates of the moments.
     divisors : (K,) float
         n_k - 1 or n_k.
-    structure : {"full", "diagonal", "shrunk", "spherical", "estimator"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "factor", "estimator"}
         What the covariances are estimated as.
     shrinkage : (K,) float or None
         Of shrunk covariances, or of shrunken variances.
@@ -77,7 +78,10 @@ class QDAFit:
     em : Em or None
         The same of rows with missing values.
     standardize : bool
-        Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
+        Whether the sphere that covariances are drawn to, or are beyond a few axes, is one of columns over
+        their standard deviations.
+    factors : Factors or None
+        Axes and dimensions, where covariances have a few large variances and one beyond them.
     """
 
     moments: ClassMoments
@@ -93,6 +97,7 @@ class QDAFit:
     robust: Robust | None = None
     standardize: bool = False
     em: Em | None = None
+    factors: Factors | None = None
 
     @property
     def found(self) -> Robust | Em | None:
@@ -113,6 +118,21 @@ class QDAFit:
     def has_likelihood(self) -> bool:
         """Whether the covariances are those of most likelihood, but for divisors, of their structure."""
         return has_likelihood(self.structure, self.shrinkage)
+
+    @property
+    def form(self) -> str | None:
+        """Form of covariances of a few large variances."""
+        return None if self.factors is None else self.factors.form
+
+    @property
+    def found_by(self) -> Found | None:
+        """How their dimensions were found."""
+        return None if self.factors is None else self.factors.wanted.found
+
+    @property
+    def least_fall(self) -> float | None:
+        """Threshold of the scree test, under a name that files of other models have not."""
+        return None if self.factors is None else self.factors.wanted.threshold
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
@@ -175,6 +195,8 @@ class QDAFit:
         if self.found is not None:
             return self.found.left_out(self.moments)
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if self.factors is not None:
+            return factors_left_out(self.moments, self.factors, self.divisors, log_prior, rule)
         if self.structure in ("shrunk", "spherical"):
             none = [None] * self.moments.n_classes
             given = none if self.shrinkage is None else self.shrinkage.tolist()
@@ -219,6 +241,11 @@ class QDAFit:
             or any(obstacles(moments, self.structure, c, g) for c, g in enumerate(given))
         ):
             return None
+        factors = None
+        if self.factors is not None:
+            factors = factors_for(moments, self.factors.wanted.anew(), standardize=self.standardize)
+            if factors.fault() is not None:
+                return None
         return fit_qda(
             moments,
             self.prior,
@@ -229,20 +256,25 @@ class QDAFit:
             chosen=self.chosen,
             robust=robust,
             standardize=self.standardize,
+            factors=factors,
         )
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        return own_buffers(self.structure, self.shrinkage, self.covariances)
+        own = own_buffers(self.structure, self.shrinkage, self.covariances)
+        return own if self.factors is None else own | {"dimensions": self.factors.dimensions.astype(float)}
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
         k, p = self.moments.n_classes, self.moments.n_columns
         if not self.has_likelihood:
             raise no_likelihood("A number of free parameters", self.structure)
-        spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
+        if self.factors is not None:
+            spread = self.factors.free_parameters()
+        else:
+            spread = k * {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         free_nu = 0 if self.found is None else self.found.df_model()
-        return k * p + k * spread + (k - 1 if self.estimated_prior else 0) + free_nu
+        return k * p + spread + (k - 1 if self.estimated_prior else 0) + free_nu
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
@@ -250,7 +282,10 @@ class QDAFit:
             raise no_likelihood("A log-likelihood", self.structure)
         if self.found is not None:
             return self.found.llf(self.moments, self.prior)
-        logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
+        most_likely = self.scaled(self.moments.counts)
+        if self.factors is not None:
+            most_likely = self.factors.covariances(self.moments.counts)
+        logdets = np.array([c.logdet for c in most_likely])
         return gaussian.log_likelihood(self.moments, logdets, self.prior)
 
 
@@ -267,6 +302,7 @@ def fit_qda(
     estimator: str | None = None,
     robust: Robust | None = None,
     standardize: bool = False,
+    factors: Factors | None = None,
 ) -> QDAFit:
     """Fit from moments by class, each without obstacles to the structure of its covariance.
 
@@ -284,10 +320,14 @@ def fit_qda(
         Those of an estimator.
     standardize : bool
         As of `QDAFit`.
+    factors : Factors, optional
+        As `factors_for` gives them, without a fault.
     """
     divisors = divisors_by_class(moments.counts, method)
     if not standardize:
         moments = in_one_unit(moments, structure, shrinkage)
+    if factors is not None:
+        covariances = factors.covariances(divisors)
     if covariances is None:
         held = standardized(moments) if standardize else moments
         covariances, shrinkage = by_class(held, divisors, structure, shrinkage)
@@ -306,37 +346,14 @@ def fit_qda(
         estimator,
         robust,
         standardize,
+        factors=factors,
     )
 
 
-def qda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    structure: Structure,
-    estimated_prior: bool,
-    chosen: Chosen | None,
-    estimator: str | None,
-    standardize: bool,
-    robust: Robust | None = None,
-    shrinkage: Floats | None = None,
-    covariance_roots: Floats | None = None,
-) -> QDAFit:
-    """The fit that `buffers` and its options are of; as `discrim.core.normal.lda_file.lda_from_file`."""
-    check_own(structure, chosen, shrinkage, covariance_roots)
-    return fit_qda(
-        moments,
-        prior,
-        method=method,
-        structure=structure,
-        estimated_prior=estimated_prior,
-        shrinkage=shrinkage,
-        chosen=chosen,
-        covariances=None
-        if covariance_roots is None
-        else tuple(Covariance.from_root(root) for root in covariance_roots),
-        estimator=estimator,
-        robust=robust,
-        standardize=standardize,
-    )
+def factors_for(moments: ClassMoments, wanted: Wanted, *, standardize: bool) -> Factors:
+    """What `fit_qda` takes of moments by class for covariances of a few large variances.
+
+    Standardize is whether these are of columns over their standard deviations within classes.
+    """
+    held = standardized(moments) if standardize else in_one_unit(moments, "factor", None)
+    return factors_of(held, wanted)

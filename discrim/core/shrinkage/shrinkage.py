@@ -70,7 +70,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-Structure = Literal["full", "diagonal", "shrunk", "correlation", "spherical", "pinv", "estimator"]
+Structure = Literal["full", "diagonal", "shrunk", "correlation", "spherical", "factor", "pinv", "estimator"]
 """What a covariance is estimated as; by an estimator of the user's own."""
 
 Chosen = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
@@ -84,14 +84,14 @@ def is_none(shrinkage: float, p: int) -> bool:
 
 def is_regular(structure: Structure) -> bool:
     """Whether the estimate exists for dependent columns, and for more columns than rows."""
-    return structure in ("shrunk", "correlation", "spherical", "pinv", "estimator")
+    return structure in ("shrunk", "correlation", "spherical", "factor", "pinv", "estimator")
 
 
 def in_one_unit(
     moments: ClassMoments, structure: Structure, shrinkage: float | Floats | None
 ) -> ClassMoments:
     """Moments as a structure takes them: of scales within reach of each other where it compares columns."""
-    if structure in ("shrunk", "spherical", "pinv"):
+    if structure in ("shrunk", "spherical", "factor", "pinv"):
         return moments if shrinkage is not None and not np.any(shrinkage) else comparable(moments)
     if structure in ("diagonal", "correlation") and np.any(shrinkage):
         return comparable_to_median(moments)
@@ -324,7 +324,7 @@ def by_class(
 
 def has_likelihood(structure: Structure, shrinkage: float | Floats | None) -> bool:
     """Whether an estimate maximizes the likelihood among those of its structure, but for its divisor."""
-    return structure in ("full", "diagonal", "spherical") and shrinkage is None
+    return structure in ("full", "diagonal", "spherical", "factor") and shrinkage is None
 
 
 def no_likelihood(what: str, structure: Structure) -> NotSupportedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -198,6 +198,8 @@ def covariance_models(
     formula: str,
     data: Any,
     *,
+    dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
+    threshold: float | None = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -209,6 +211,9 @@ def covariance_models(
     ----------
     formula, data, weights, levels, na_action, functions
         As for `discrim.lda`.
+    dimensions, threshold
+        As for `discrim.qda`: show the covariances of a few large variances, in all their forms, too;
+        where dimensions are given those of one dimension for all are no forms of their own.
 
     Returns
     -------
@@ -216,7 +221,9 @@ def covariance_models(
         By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
         same against the free one. Spherical covariances and common principal components depend on the units
         of the columns, the other models do not. Common principal components are missing, with a warning,
-        where standard deviations differ by more than 1e7.
+        where standard deviations differ by more than 1e7. With `dimensions` the models "factor AkjBkQkDk"
+        and so on stand below, beside the ladder: their dimensions, and a test against the free one where
+        they were given. Where a signal varies less than its noise the form has no likelihood.
 
     Raises
     ------
@@ -229,6 +236,9 @@ def covariance_models(
     >>> from discrim.datasets import load_iris
     >>> covariance_models("species ~ .", load_iris())["df"].tolist()
     [15, 18, 24, 26, 32, 44]
+    >>> table = covariance_models("species ~ .", load_iris(), dimensions="bic")
+    >>> table["BIC"].idxmin(), table.loc["factor AkjBkQkDk", "dimensions"]
+    ('free', '3, 3, 2')
     """
     fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
-    return covariance_models_of(fit._fit)
+    return covariance_models_of(fit._fit, dimensions, threshold)

@@ -89,11 +89,12 @@ def kernel_density(
 
     Notes
     -----
-    f_k(x) = sum_j w_j K((x - x_j)'V_k^-1 (x - x_j) / r_k^2) / (n_k r_k^p |V_k|^(1/2)), over the rows of class
-    k; posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical Statistics 33, 1065-1076;
-    Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4; SAS/STAT User's Guide, The
-    DISCRIM Procedure). A row that no kernel reaches has no class and no posterior, SAS's "Other": its
-    prediction is missing. With the normal kernel every row has one, as far as doubles reach.
+    ``f_k(x) = sum_j w_j K((x - x_j)'V_k^-1 (x - x_j) / r_k^2) / (n_k r_k^p |V_k|^(1/2))``,
+    over the rows of class k; posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical
+    Statistics 33, 1065-1076; Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4;
+    SAS/STAT User's Guide, The DISCRIM Procedure). A row that no kernel reaches has no class and no
+    posterior, SAS's "Other": its prediction is missing. With the normal kernel every row has one, as far
+    as doubles reach.
 
     "normal" is the bandwidth of least asymptotic mean integrated squared error of normal classes, for each
     class by its rows. It is that of SAS's documentation of one column; for several columns SAS's has another

@@ -34,6 +34,7 @@ from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import collinear_error, in_own_units
 from discrim.models.fits.tuning import largest_as_good
 from discrim.models.normal.estimators import estimated
+from discrim.models.normal.factor_options import FactorAsked
 from discrim.models.normal.shrinkage_path import RuleAt, Task, shrinkage_path
 
 __all__ = [
@@ -53,8 +54,8 @@ Floats = NDArray[np.float64]
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Shrinkages that are tried where no others are given."""
 
-SPHERES = ("shrunk", "spherical")
-"""Covariances that are drawn towards a sphere."""
+SPHERES = ("shrunk", "spherical", "factor")
+"""Covariances that are drawn towards a sphere, or are one beyond a few axes."""
 
 MUCH = 10.0
 """Ratio of standard deviations within classes beyond which units differ by much."""
@@ -87,6 +88,8 @@ class Shrinking:
         Whether the sphere is one of columns over their standard deviations within classes.
     variances : float, "strimmer" or None
         Shrinkage of the variances beside shrunken correlations.
+    factor : FactorAsked or None
+        Which covariances of a few large variances.
     """
 
     structure: Structure
@@ -96,6 +99,7 @@ class Shrinking:
     estimator: Any = None
     standardize: bool = False
     variances: float | Literal["strimmer"] | None = None
+    factor: FactorAsked | None = None
 
     @property
     def needs_rows(self) -> bool:
@@ -202,8 +206,8 @@ def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
         raise DataError(f"standardize={standardize!r}: give True or False.")
     if standardize and asked.structure not in SPHERES:
         raise DataError(
-            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or leave it '
-            "out."
+            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or in qda() '
+            '"factor", or leave it out.'
         )
     return replace(asked, standardize=bool(standardize))
 

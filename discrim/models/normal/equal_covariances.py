@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.covariance.factor import FORMS, Factors, common_axes, common_dimension, factors_of
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import refuse_wide
 from discrim.core.moments.standardized import within_sd
+from discrim.core.shrinkage.shrinkage import in_one_unit
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
@@ -19,6 +22,7 @@ from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import Watch, class_moments, refuse_little_weight
+from discrim.models.normal.factor_options import read_factor, refuse_fault
 from discrim.models.normal.singular import refuse_singular
 
 __all__ = [
@@ -83,11 +87,17 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), box_m_of_moments(moments)
 
 
-def covariance_models_of(fit: Fit[Any]) -> pd.DataFrame:
-    """The ladder of covariance models for the classes of a fit."""
+def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
+    """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
+    if dimensions is None and threshold is not None:
+        raise DataError('threshold= is of dimensions="cattell": pass both, or neither.')
     moments = _moments_by_class(fit, "covariance_models()")
-    table = ladder(moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior)
-    if table["llf"].isna().any():
+    factors: list[Factors] = []
+    if dimensions is not None:
+        moments = in_one_unit(moments, "factor", None)
+        factors = _factors(fit, moments, dimensions, threshold)
+    table = ladder(moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors)
+    if table["llf"].isna()["common principal components"]:
         spread = within_sd(moments)
         wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
         warn_user(
@@ -96,6 +106,24 @@ def covariance_models_of(fit: Fit[Any]) -> pd.DataFrame:
             "like size, as standardize() does."
         )
     return table
+
+
+def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
+    """Covariances of a few large variances, of each form that these dimensions have."""
+    found, levels = [], fit.blocks.design.levels
+    several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
+    for form in FORMS:
+        # Where dimensions are given, one for all is no other form than one for each.
+        same = not isinstance(dimensions, str) and common_dimension(form) and not common_axes(form)
+        asked = read_factor("factor", dimensions, form, threshold)
+        if asked is None or same or (several and common_axes(form)):
+            continue
+        held = factors_of(moments, asked.of(levels, moments.n_columns))
+        fault = held.fault()
+        if fault is not None and fault.kind == "rank":
+            refuse_fault(held, levels, moments.rows.tolist())
+        found.append(held)
+    return found
 
 
 def _moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:

@@ -83,7 +83,7 @@ def units_text(standardize: bool) -> str:
 
 def sphere_items(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
     """The line of a header that says in which units a sphere is one, where there is a sphere."""
-    if fit._fit.numbers.structure not in ("shrunk", "spherical"):
+    if fit._fit.numbers.structure not in ("shrunk", "spherical", "factor"):
         return []
     text = units_text(fit._fit.numbers.standardize)
     return [("Sphere", text, text)]

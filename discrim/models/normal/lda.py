@@ -91,7 +91,8 @@ def lda(
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
         Prior probabilities; None for the class proportions.
     weights : str or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.``.
     method : {"moment", "mle", "t", "mcd"}
         Divisor of the covariance: N - K, or N; or robust means and covariance: those of multivariate t
         distributions by maximum likelihood, or of the rows within the .975 quantile of their distance by

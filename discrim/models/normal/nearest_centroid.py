@@ -86,12 +86,12 @@ def nearest_centroid(
 
     Notes
     -----
-    The score of a class is ln prior_k - |x - m_k|^2 / (2 s2), with s2 = tr(W) / (p (N - K)) of the sums of
-    squares W within classes: the rule and the posteriors are those of `lda(covariance="spherical")`, and for
-    equal priors the labels are those of scikit-learn's `NearestCentroid()`. Its labels with other priors are
-    of columns over their standard deviations within classes, as those of `lda(covariance="diagonal")`, and
-    its posteriors are the squares of that rule's, summed to one. With a threshold it is
-    `discrim.shrunken_centroids`.
+    The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)``, with s2 = tr(W) / (p (N -
+    K)) of the sums of squares W within classes: the rule and the posteriors are those of
+    `lda(covariance="spherical")`, and for equal priors the labels are those of scikit-learn's
+    `NearestCentroid()`. Its labels with other priors are of columns over their standard deviations within
+    classes, as those of `lda(covariance="diagonal")`, and its posteriors are the squares of that rule's,
+    summed to one. With a threshold it is `discrim.shrunken_centroids`.
 
     Distances are in the units of the columns: one with a hundred times the spread of the others decides
     alone. A warning says so, and `column_shares()` shows it.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from discrim.core.covariance.factor import found_by_class
 from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.weights import LIGHT
@@ -19,7 +20,7 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, in_own_units
-from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.fits.tuning import held_path
 from discrim.models.normal.covariance_options import Shrinking, powers_of
 from discrim.models.normal.em import em_rule
@@ -128,6 +129,11 @@ def _rule_as_asked(
 def _left_out(common: bool, fit: Fit[Any]) -> LeftOut:
     numbers, moments = fit.numbers, fit.numbers.moments
     blocks = fit.rows("leave_one_out()")
+    factors = getattr(numbers, "factors", None)
+    if factors is not None and not found_by_class(factors):
+        return left_out_by_refits(
+            fit, f"with form={factors.form!r}, of what classes have in common, takes a refit for each row"
+        )
     if numbers.standardize:
         blocks, moments = in_own_units(blocks, moments)
     powers = powers_of(numbers, blocks, moments, common=common)

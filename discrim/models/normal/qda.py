@@ -15,7 +15,8 @@ from discrim.core.covariance.covariance import pooled
 from discrim.core.incomplete.em import buffers_with_found, with_found
 from discrim.core.moments.moments import ROOT_WORK
 from discrim.core.normal.marginal import quadratic_marginal
-from discrim.core.normal.qda import QDAFit, qda_from_file
+from discrim.core.normal.qda import QDAFit
+from discrim.core.normal.qda_file import qda_from_file
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
@@ -48,6 +49,8 @@ from discrim.models.normal.covariance_options import (
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
+from discrim.models.normal.factor_options import read_factor
+from discrim.models.normal.factor_results import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
@@ -60,7 +63,7 @@ __all__ = ["QDAResults", "qda"]
 
 Floats = NDArray[np.float64]
 
-STRUCTURES = ("full", "diagonal", "shrunk", "spherical")
+STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
 """What `covariance=` may be, the full one first."""
 
 
@@ -76,7 +79,10 @@ def qda(
     nu: float | None = 5,
     scatter: Scatter = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
+    covariance: Literal["full", "diagonal", "shrunk", "spherical", "factor"] | CovarianceEstimator = "full",
+    dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
+    form: str | None = None,
+    threshold: float | None = None,
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
     standardize: bool = False,
@@ -96,10 +102,23 @@ def qda(
         for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
     nu, scatter, support_fraction
         As for `discrim.lda`; R's MASS::qda has scatter="scale".
-    covariance : {"full", "diagonal", "shrunk", "spherical"}, or an estimator
+    covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
         The full covariance of each class; its variances only; shrunk towards a sphere, which works for
-        classes of fewer rows than columns; one variance a class; or an object with `fit(X)` and then
-        `covariance_`, of which a copy is fitted to the rows of each class less their mean.
+        classes of fewer rows than columns; one variance a class; a few large variances, on axes of their
+        own, and one for all that is beyond them, which works for few rows too: high-dimensional discriminant
+        analysis (Bouveyron, Girard & Schmid, 2007); or an object with `fit(X)` and then `covariance_`, of
+        which a copy is fitted to the rows of each class less their mean.
+    dimensions : int, dict of class to int, or {"cattell", "bic"}
+        Of "factor": how many variances are large. By default "cattell", the scree test: the last dimension
+        from which eigenvalues fall by `threshold` times the largest fall, and "bic", the dimension of the
+        least BIC of the rows of the class, choose for each class. Refits choose anew.
+    form : str
+        Of "factor": what the classes have of their own, as HDclassif names it; by default "AkjBkQkDk".
+        A is the variance of the signal, by class (k) and dimension (j), B that of the noise, Q the axes, D
+        the dimension; without its letter a part is common. AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk;
+        the same with D at the end; and AjBQD and ABQD, of one covariance for all classes.
+    threshold : float
+        Of "cattell", between 0 and 1; 0.2 by default.
     shrinkage, grid, standardize
         As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
 
@@ -114,6 +133,10 @@ def qda(
     CollinearError
         The covariance of a class is singular; the message names class and columns.
 
+    Notes
+    -----
+    Of "factor", divisors are those of `method`; `df_model` counts the dimensions where the rows chose them.
+
     Examples
     --------
     >>> from discrim import qda
@@ -123,6 +146,7 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
+    asked = replace(asked, factor=read_factor(asked.structure, dimensions, form, threshold))
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     has_rows, em = moments is None, None
     if check_em(missing, method, asked.structure, na_action, has_rows=has_rows):
@@ -135,7 +159,9 @@ def qda(
         if asked.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
         blocks, held = usable_rows(
-            blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action
+            blocks,
+            spread_of(asked.structure, "class", thin=is_wide(blocks) or _is_thin(asked, blocks)),
+            na_action,
         )
     else:
         needs_rows = asked.needs_rows or wanted is not None
@@ -157,6 +183,14 @@ def qda(
     )
     fit = replace(fit, em=em)
     return QDAResults(qda_fit(fit, blocks, has_rows=has_rows, asked=asked, path=path))
+
+
+def _is_thin(asked: Shrinking, blocks: Blocks) -> bool:
+    """Whether roots of few rows are enough: no class has as many as there are columns."""
+    if asked.factor is None or blocks.source is not None:
+        return False
+    known = blocks.codes[blocks.codes >= 0]
+    return bool(np.bincount(known, minlength=1).max() < len(blocks.terms))
 
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
@@ -220,17 +254,18 @@ def qda_fit(
 
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
-    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)},
     "class",
     partial(with_found, qda_from_file),
     qda_fit,
     buffers_with_found,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p), "em": (-1,)},
+    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p), "em": (-1,), "dimensions": (k,)},
 )
 
 
-class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
+class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -248,6 +283,8 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         Of shrunk covariances or shrunken variances.
     path : DataFrame
         Of a choice by leave-one-out: shrinkage, error, se.
+    dimensions, factors : Series, DataFrame by class
+        Of a few large variances; see also `scree`.
     """
 
     _fit: Fit[QDAFit]
@@ -292,10 +329,10 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
     @displayed()
-    def covariance_models(self) -> pd.DataFrame:
+    def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
-        return covariance_models_of(self._fit)
+        return covariance_models_of(self._fit, dimensions, threshold)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads any rows once more."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from discrim.models.normal.factor_summary import factor_items, factors_section
 from discrim.models.normal.gaussian_summary import (
     brief_by_class,
     common_header,
@@ -40,6 +41,7 @@ def qda_sections(fit: QDAResults) -> Parts:
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_quadratic_header, fit),
         "classes": partial(logdets_section, fit),
+        **({} if fit._fit.numbers.factors is None else {"factors": partial(factors_section, fit)}),
         "means": partial(means_section, fit),
     }
     for label in fit.classes[:MOST_COVARIANCES]:
@@ -62,6 +64,7 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
         text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
         left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage.to_dict(), text))
+    left += factor_items(fit)
     left += sphere_items(fit)
     return header(fit, [*left, *right], covariance_note(fit))
 

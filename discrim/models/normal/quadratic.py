@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.qda import QDAFit, fit_qda
+from discrim.core.normal.qda import QDAFit, factors_for, fit_qda
 from discrim.core.robust.robust import Robust
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.frame.blocks import Blocks
 from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
+from discrim.models.normal.factor_options import refuse_fault
 
 __all__ = ["quadratic_again", "quadratic_fit"]
 
@@ -34,6 +35,12 @@ def quadratic_fit(
 ) -> tuple[QDAFit, pd.DataFrame | None]:
     """Fit a covariance for each class, and the path of a choice by leave-one-out."""
     divisors = divisors_by_class(moments.counts, method)
+    factors = None
+    if asked.factor is not None:
+        levels = blocks.design.levels
+        wanted = asked.factor.of(levels, moments.n_columns)
+        factors = factors_for(moments, wanted, standardize=asked.standardize)
+        refuse_fault(factors, levels, moments.rows.tolist())
     trial = partial(_rule_at, asked, prior, method)
     found = estimate(asked, blocks, moments, divisors, prior, trial, sampled=estimated_prior)
     fit = fit_qda(
@@ -48,6 +55,7 @@ def quadratic_fit(
         estimator=None if asked.estimator is None else text_of(asked.estimator),
         robust=robust,
         standardize=asked.standardize,
+        factors=factors,
     )
     return fit, found.path
 

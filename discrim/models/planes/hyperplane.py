@@ -45,8 +45,8 @@ def hyperplane(
 ) -> HyperplaneResults:
     """The optimal separating hyperplane of two classes.
 
-    Minimizes |b|^2/2 under y (x'b + b_0) >= 1 for every row, y = 1 for the second class and -1 for the
-    first: among the planes between the classes the one whose distance to the nearest row is largest.
+    Minimizes ``|b|^2/2`` under ``y (x'b + b_0) >= 1`` for every row, y = 1 for the second class and -1 for
+    the first: among the planes between the classes the one whose distance to the nearest row is largest.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         Scaled so that the nearest rows have the values 1 and -1.
     intercept : float
     margin : float
-        Distance from the plane to the nearest rows, 1/|coef|.
+        Distance from the plane to the nearest rows, ``1 / |coef|``.
     support : Index
         Labels, in the table's index, of the rows that hold the plane in its place.
     multipliers : Series by support point

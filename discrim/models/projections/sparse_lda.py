@@ -99,7 +99,7 @@ def sparse_lda(
     With z the columns over their standard deviations over all rows (divisor N), each direction is the
     minimum over coefficients b and scores theta of the classes, mean zero and mean square one, of
 
-        1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2,
+        ``1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2``,
 
     the scores uncorrelated with those of earlier directions (Clemmensen, Hastie, Witten & Ersboll, 2011,
     Technometrics 53, 406-413). Rows are then classified by the linear discriminant analysis of their scores

@@ -91,7 +91,8 @@ def logistic(
         Most steps, without those between them that do without the information; with bias reduction, whose
         steps are slower, 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"}, optional
-        Minimize the mean negative log-likelihood plus strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1),
+        Minimize the mean negative log-likelihood plus
+        ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1)``,
         b the coefficients of columns over their standard deviations (divisor N), without the constants, as
         glmnet does. Neither separated classes, nor collinear columns, nor more columns than rows are an
         obstacle then. Of two classes b are the log odds; of more each class has its own (the symmetric

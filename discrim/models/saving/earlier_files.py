@@ -41,6 +41,9 @@ def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
     if about.get("model") in SPHERES and isinstance(about.get("options"), dict):
         # Spheres were those of the units of the data.
         about["options"] = {"standardize": False} | about["options"]
+    if about.get("model") == "qda" and isinstance(about.get("options"), dict):
+        # Covariances of a few large variances came later.
+        about["options"] = dict.fromkeys(("form", "found_by", "least_fall")) | about["options"]
     if about.get("model") == "lda" and isinstance(about.get("options"), dict):
         # There were no shrunken correlations, beside which variances are shrunk.
         about["options"] = {"variance_chosen": None} | about["options"]

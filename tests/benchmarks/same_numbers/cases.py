@@ -119,6 +119,8 @@ def of_iris_shrunk() -> dict[str, Fit]:
     for covariance in ("diagonal", "shrunk", "spherical"):
         for verb in ("lda", "qda"):
             made[f"{verb} {covariance}"] = verb, every, {"covariance": covariance}
+    for form in ("AkjBkQkDk", "ABQkD", "AjBQD"):
+        made[f"qda factor {form}"] = "qda", every, {"covariance": "factor", "form": form}
     ways = {"shrunk": ("ledoit-wolf", "oas", "loo", 0.3), "diagonal": ("strimmer", "loo", 0.3)}
     for verb in ("lda", "qda"):
         for covariance, shrinkages in ways.items():

@@ -52,6 +52,7 @@ FITS = {
     "qda": lambda: discrim.qda("species ~ .", IRIS, prior=[0.2, 0.3, 0.5]),
     "qda, mcd": lambda: discrim.qda("species ~ .", IRIS, method="mcd", support_fraction=0.8),
     "qda, shrunk": lambda: discrim.qda("species ~ .", IRIS, covariance="shrunk"),
+    "qda, factor": lambda: discrim.qda("species ~ .", IRIS, covariance="factor", dimensions=2),
     "rda": lambda: discrim.rda("species ~ .", IRIS, alpha=0.3, gamma=0.6),
     "rda, common": lambda: discrim.rda("species ~ .", IRIS, alpha=0, gamma=0.6),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),

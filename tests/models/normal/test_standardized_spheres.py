@@ -33,6 +33,7 @@ CASES = [
     (qda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
     (qda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.01, 0.1, 0.5]}),
     (qda, {"covariance": "spherical"}),
+    (qda, {"covariance": "factor", "dimensions": "bic"}),
     (rda, {"alpha": 0.5, "gamma": 0.5}),
     (rda, {"alpha": 0.3, "gamma": 0.5, "parametrization": "friedman"}),
     (rda, {"seed": 1, "grid": [0.0, 0.5, 1.0], "folds": 3}),

@@ -1,0 +1,129 @@
+"""Covariances of a few large variances under their names: dimensions, variances, eigenvalues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance.dimensions import bic_by_dimension, falls
+from discrim.core.covariance.factor import Factors, common_axes, one_signal
+from discrim.errors import NotSupportedError
+from discrim.models.fits.displayed import displayed
+
+__all__ = ["FactorCovariances", "found_label"]
+
+POOLED = "pooled"
+"""In the place of a class, where the classes have one covariance."""
+
+
+def found_label(factors: Factors) -> str:
+    """How dimensions were found, in words."""
+    wanted = factors.wanted
+    return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {wanted.threshold:g}"}[wanted.found]
+
+
+class FactorCovariances:
+    """What covariances of a few large variances are; for children of `ClassifierResults`."""
+
+    def _factors(self: Any, what: str) -> Factors:
+        held: Factors | None = self._fit.numbers.factors
+        if held is None:
+            raise NotSupportedError(
+                f'{what} is of covariances of a few large variances: fit qda(covariance="factor").'
+            )
+        return held
+
+    @property
+    def dimensions(self: Any) -> pd.Series:
+        """Number of large variances by class, of `covariance="factor"`."""
+        held = self._factors("dimensions")
+        return pd.Series(held.dimensions, index=self.classes, name="dimensions")
+
+    @property
+    @displayed(explained="share")
+    def factors(self: Any) -> pd.DataFrame:
+        """By class: dimensions, largest and smallest variance of the signal, noise, explained.
+
+        Of `covariance="factor"`: the noise is the one variance beyond the dimensions, and explained the share
+        of the variance of the rows of a class, or of all rows within classes where they have one covariance,
+        that lies on the axes of the signal. Variances are in the units of the data, or of columns over their
+        standard deviations within classes.
+
+        Examples
+        --------
+        >>> from discrim import qda
+        >>> from discrim.datasets import load_iris
+        >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions=2)
+        >>> fit.factors.round(3).loc["virginica"].tolist()
+        [2.0, 0.695, 0.107, 0.043, 0.903]
+        """
+        held = self._factors("factors")
+        signals, noise = held.variances(self._fit.numbers.divisors)
+        table = pd.DataFrame({"dimensions": held.dimensions}, index=self.classes)
+        table["largest"] = held.in_data(np.array([a.max() for a in signals]))
+        table["smallest"] = held.in_data(np.array([a.min() for a in signals]))
+        table["noise"], table["explained"] = held.in_data(noise), held.explained
+        return table
+
+    @displayed(fall="share", share="share")
+    def scree(self: Any) -> pd.DataFrame:
+        """Eigenvalues of the classes' covariances, and what says how many of them are large.
+
+        Of `covariance="factor"`, which see.
+
+        Returns
+        -------
+        DataFrame
+            By (class, number), from the largest on and but for those that are zero: eigenvalue; share of the
+            total; fall to the next one as a share of the largest fall, which Cattell's test is of; BIC of so
+            many dimensions above the least BIC of the class, missing for the last one, which leaves nothing
+            to the noise; and whether the model takes it for signal. Where the classes have one covariance,
+            "pooled" is in the place of a class.
+
+        Examples
+        --------
+        >>> from discrim import qda
+        >>> from discrim.datasets import load_iris
+        >>> fit = qda("species ~ .", load_iris(), covariance="factor", dimensions="bic")
+        >>> fit.scree().loc["virginica", ["share", "fall", "BIC_above"]].round(2)
+                share  fall  BIC_above
+        number
+        1        0.78  1.00       2.76
+        2        0.12  0.09       0.00
+        3        0.06  0.03       5.61
+        4        0.04  0.00        NaN
+        """
+        held, p = self._factors("scree()"), len(self.terms)
+        pooled = common_axes(held.form)
+        labels = [POOLED] if pooled else list(self.classes)
+        divisors, counts = self._fit.numbers.divisors, held.counts
+        if pooled:
+            divisors, counts = divisors.sum(keepdims=True), counts.sum(keepdims=True)
+        parts = []
+        for code, label in enumerate(labels):
+            rank, d = int(held.ranks[code]), int(held.dimensions[code])
+            whole = held.spectra[code].lengths
+            lengths, steps = whole[:rank], falls(whole, p)
+            steps = np.append(steps, 0.0)[:rank] / steps.max()
+            criterion = bic_by_dimension(
+                lengths[None], p, counts[[code]], shared=one_signal(held.form)
+            )[0]  # fmt: skip
+            criterion[-1] = np.nan
+            index = pd.MultiIndex.from_product(
+                [[label], range(1, rank + 1)], names=[self.classes.name, "number"]
+            )
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "eigenvalue": held.in_data(lengths / divisors[code]),
+                        "share": lengths / whole.sum(),
+                        "fall": steps,
+                        "BIC_above": criterion - np.nanmin(criterion),
+                        "signal": np.arange(rank) < d,
+                    },
+                    index=index,
+                )
+            )
+        return pd.concat(parts)

@@ -1,0 +1,102 @@
+"""The site that is built: whole, linked, and in need of nothing from elsewhere.
+
+The folder is named by the variable BOOK, as in `BOOK=build/book pytest tests/book` after `make book`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+
+import discrim
+
+if "BOOK" not in os.environ:
+    pytest.skip("BOOK=FOLDER names a site that make book wrote", allow_module_level=True)
+
+BOOK = Path(os.environ["BOOK"]).resolve()
+FILES = [page for page in sorted(BOOK.rglob("*.html")) if "_static" not in page.parts]
+PAGES = {page: BeautifulSoup(page.read_bytes(), "html.parser") for page in FILES}
+BARE = {"search.html", "genindex.html", "py-modindex.html"}
+"""What Sphinx makes beside the pages."""
+
+
+def addresses(page, *asked):
+    """What a page names in attributes of tags, as (tag, attribute) pairs."""
+    return [found[name] for tag, name in asked for found in PAGES[page].find_all(tag, attrs={name: True})]
+
+
+def internal(page):
+    """Files and anchors that a page links to."""
+    for address in addresses(page, ("a", "href")):
+        if not re.match(r"[a-z]+:", address):
+            path, anchor = urldefrag(address)
+            yield (page.parent / unquote(path)).resolve() if path else page, unquote(anchor)
+
+
+def test_nothing_is_loaded_from_another_host():
+    asked = (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"))
+    for page in PAGES:
+        apart = [a for a in addresses(page, *asked) if re.match(r"(https?:)?//", a)]
+        assert not apart, (page, apart)
+    for style in BOOK.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", style.read_text(encoding="utf-8")), (
+            style
+        )
+
+
+def test_links_lead_somewhere():
+    anchors = {page: {tag["id"] for tag in tree.find_all(id=True)} for page, tree in PAGES.items()}
+    for page in PAGES:
+        for path, anchor in internal(page):
+            assert path.exists(), (page, path)
+            assert not anchor or path not in anchors or anchor in anchors[path], (page, path, anchor)
+
+
+def test_every_page_is_reached_from_the_first():
+    seen, left = set(), [BOOK / "index.html"]
+    while left:
+        page = left.pop()
+        if page in PAGES and page not in seen:
+            seen.add(page)
+            left += [path for path, _ in internal(page)]
+    assert {page for page in PAGES if page.name not in BARE} <= seen
+
+
+def test_every_public_name_is_in_the_reference_once():
+    described = [tag["id"] for tree in PAGES.values() for tag in tree.find_all("dt", id=True)]
+    for name in set(discrim.__all__) - {"datasets", "errors"}:
+        assert described.count(f"discrim.{name}") == 1, name
+    assert len(described) == len(set(described))
+
+
+def test_no_formula_is_left_as_it_was_typed():
+    for page, tree in PAGES.items():
+        for code in tree.find_all(["code", "pre", "script", "style"]):
+            code.decompose()
+        assert not re.search(r"\\(frac|sum|mathbf|hat)|\$\$", tree.get_text()), page
+
+
+def test_each_executed_page_is_a_notebook_to_take_home():
+    from tests.test_vignettes import PAGES as SOURCES
+
+    for source in SOURCES:
+        book = nbformat.read(BOOK / "notebooks" / f"{source.stem}.ipynb", as_version=4)
+        nbformat.validate(book)
+        assert any(cell.cell_type == "code" for cell in book.cells)
+        assert BOOK / "notebooks" / f"{source.stem}.ipynb" in {
+            p for p, _ in internal(BOOK / f"{source.stem}.html")
+        }
+
+
+def test_the_search_knows_lda():
+    text = (BOOK / "searchindex.js").read_text(encoding="utf-8")
+    held = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL)[1])
+    assert "lda" in held["terms"]
+    assert "lda" in held["titleterms"]
