@@ -97,6 +97,9 @@ def knn(
     posterior is proportional to pi_g k_g / s_g: k_g / n_g estimates the density of the class. By default
     pi_g = s_g, and posteriors are shares of votes.
 
+    All rows within a radius, in the place of the k nearest, are `discrim.kernel_density` with
+    kernel="uniform" and the radius as its bandwidth.
+
     Nothing is left to chance. Distances that differ by no more than the rounding of the table's numbers are
     tied, and all rows as near as the k-th vote (as in R's class::knn with use.all=TRUE, whose distances are
     tied up to a ten-thousandth of their square). A tie of posteriors, which class::knn breaks at random and
