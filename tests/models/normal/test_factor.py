@@ -17,6 +17,7 @@ import scipy
 
 import discrim
 from discrim import covariance_models, lda, qda
+from discrim.core.covariance.downdated_spectrum import downdated
 from discrim.core.covariance.factor import FORMS
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
@@ -426,3 +427,39 @@ def test_an_estimator_takes_them():
     search.fit(x, y)
     again = qda("y ~ .", WIDE, covariance="factor", dimensions=search.best_params_["dimensions"])
     assert (search.predict(x) == again.predict(WIDE).to_numpy()).all()
+
+
+@pytest.mark.parametrize("threshold", [0.08, 0.2, 0.4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
+    rng = np.random.default_rng(5)
+    y, p = np.arange(90) % 2, 30
+    x = rng.normal(size=(90, p)) * np.geomspace(9, 0.1, p) * np.where(y, 1.0, 1.3)[:, None]
+    x[7] *= 4
+    x = x @ np.linalg.qr(rng.normal(size=(p, p)))[0]
+    data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
+    weights = np.tile([0.5, 1.0, 1.5], 30) if weighted else None
+    fit = qda("y ~ .", data, covariance="factor", threshold=threshold, weights=weights)
+    found = left_out_scores(fit._fit)
+    for row in (0, 7, 30, 31, 64):
+        again = scores_without(fit._fit, fit._fit.blocks, row, anew=False)
+        assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("r", [2, 5, 40])
+def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
+    rng = np.random.default_rng(r)
+    for power in (0.5, 2, 5):
+        lengths = np.sort(rng.exponential(size=r) ** power)[::-1]
+        unit = rng.normal(size=(20, r))
+        unit /= np.linalg.norm(unit, axis=1)[:, None]
+        # Rows that take nothing from some axes, and one that takes all of its own direction.
+        unit[0, 0], unit[1, 1:], unit[2] = 1e-15, 1e-15, 0.999999999 * unit[2]
+        z = unit * np.sqrt(lengths) * np.linspace(0.1, 0.999, 20)[:, None]
+        want, vectors = np.linalg.eigh(np.diag(lengths) - z[:, :, None] * z[:, None, :])
+        for q in (1, max(r // 2, 1), r):
+            found = downdated(lengths, z**2, q)
+            assert found.found.all()
+            assert np.abs(lengths[:q] - found.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
+            along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
+            assert np.allclose(1 / found.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
