@@ -16,7 +16,7 @@ import pytest
 import scipy
 
 import discrim
-from discrim import covariance_models, lda, qda
+from discrim import covariance_models, lda, lr_test, qda
 from discrim.core.covariance.downdated_spectrum import downdated
 from discrim.core.covariance.factor import FORMS
 from discrim.datasets import load_iris
@@ -392,6 +392,8 @@ def test_the_ladder_has_the_forms():
         assert [line["df"], line["llf"], line["BIC"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
         assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
         assert np.isnan(line["p_free"])
+    with pytest.raises(NotSupportedError, match="has no chi-square: compare by bic"):
+        lr_test(lda("species ~ .", IRIS), fit)
     with pytest.raises(DataError, match="pass both, or neither"):
         covariance_models("species ~ .", IRIS, threshold=0.1)
 
@@ -412,6 +414,9 @@ def test_the_summary_says_what_was_chosen():
     text = qda("y ~ .", WIDE, covariance="factor").summary().as_text()
     assert "Dimensions, Cattell, 0.2" in text
     assert "AkjBkQkDk" in text
+    common = qda("species ~ .", IRIS, covariance="factor", form="AjBQD").summary()
+    assert "factor, common, 1/(N-K)" in common.as_text()
+    assert [name for name in common.tables if name.startswith("covariance")] == ["covariance"]
     table = qda("y ~ .", WIDE, covariance="factor").summary(["factors"]).tables["factors"]
     assert table["dimensions"].tolist() == [2, 3, 1]
     assert table["explained"].between(0.4, 1).all()
