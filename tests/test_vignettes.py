@@ -46,6 +46,7 @@ def test_an_error_in_a_cell_fails(tmp_path, source):
         execute(page)
 
 
+@pytest.mark.slow
 def test_cells_without_an_error_run_to_their_end(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(

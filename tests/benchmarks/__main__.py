@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference, mixtures, neighbours, new_rows, partial, sparse, wide
+from tests.benchmarks import genes, inference, mixtures, neighbours, new_rows, partial, ranking, sparse, wide
 from tests.benchmarks.scale import tables as scale
 from tests.benchmarks.timing import Run, made, medians, row
 
@@ -211,6 +211,7 @@ def main() -> None:
         "knn-tree": lambda: neighbours.prediction(20_000 // part, 6, n),
         "knn-choice": lambda: neighbours.choice(20_000 // part, 20, n),
         "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
+        "ranking": lambda: ranking.rankings(100, 5000 // part, 4, n),
         "sparse, two classes": lambda: sparse.paths(100, 5000 // part, 2, n),
         "sparse, three classes": lambda: sparse.paths(100, 5000 // part, 3, n),
         "scale-pyarrow": lambda: scale.streamed(rows, kept, n),

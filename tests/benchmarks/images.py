@@ -10,7 +10,8 @@ https://github.com/zalandoresearch/fashion-mnist (MIT; Debian's `dataset-fashion
 `numpy.savez_compressed`.
 
 Every fit sees the training rows alone, and so does the choice of alpha and gamma, by folds. "published" are
-the figures of a published table of plain discriminant analysis, whose covariance is divided by N twice.
+the figures of a published table of plain discriminant analysis, whose arithmetic is that of unsigned bytes:
+means are cut off at the point and differences wrap at 256 (vignettes/18-images.md).
 """
 
 from __future__ import annotations

@@ -139,6 +139,7 @@ def test_the_walk_sees_every_model():
     assert set(BY_VERB) <= set(FITS)
 
 
+@pytest.mark.slow
 def test_the_walk_sees_tables_that_were_wrong():
     seen = {f"{name}.{path}".strip(".") for name in FITS for path, _ in tables_of(fitted(name))}
     assert len(seen) > 250

@@ -395,7 +395,9 @@ FEW = ("lda", "qda", "naive_bayes-kernel", "logistic", "knn", "lda-shrunk")
 """A verb for each way of computing, where each takes seconds."""
 
 
-@pytest.mark.parametrize("verb", FEW)
+@pytest.mark.parametrize(
+    "verb", [pytest.param(v, marks=pytest.mark.slow) if v == "logistic" else v for v in FEW]
+)
 def test_eight_threads_on_one_fit(verb):
     alone = answers(made(verb))
     fit = made(verb)

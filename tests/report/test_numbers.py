@@ -86,6 +86,7 @@ def test_points_come_to_stand_under_one_another(numbers):
     assert len({len(text) - (text.find(".") if "." in text else len(text.rstrip())) for text in aligned}) == 1
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_labels_become_one_printable_line_of_bounded_width(label):

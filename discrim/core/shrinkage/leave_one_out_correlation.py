@@ -23,8 +23,8 @@ of the sum A of `correlation_shrinkage`
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
 
-with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. Of more
-columns than rows the rows themselves take less memory than these sums.
+with w_jk = sum_i u_ij u_ik and t_jk = sum_i u_ij^2 u_ik over the class, less o (1 + s)^4 h_j^2 h_k^2. The
+rows themselves are held where they are fewer numbers than these sums.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, correlation_intensity
-from discrim.core.shrinkage.fourth_moments import Powers, column_powers, data_units
+from discrim.core.shrinkage.fourth_moments import Powers, data_units
 from discrim.core.shrinkage.median_shrinkage import (
     column_held_at,
     strimmer_without,
@@ -68,7 +68,7 @@ STEPS = 20
 """Steps in which what is left of an error is SMALL to that power."""
 
 NUMBERS = 2**22
-"""Numbers of the matrices that are factorised at a time."""
+"""Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +77,35 @@ class CorrelationPowers:
 
     Attributes
     ----------
-    columns : Powers
-        By column, in the units of the data.
+    own : Powers
+        By column.
     fourths : (p, p) float
-        Sum of u_ij^2 u_ik^2 over all rows, or with more columns than rows (0, p).
+        Sum of u_ij^2 u_ik^2 over all rows, or where these sums are more numbers than the rows (0, p).
     thirds, seconds : (K, p, p) float
         Sums of u_ij^2 u_ik and of u_ij u_ik by class, or (K, 0, p).
     rows : (p, n) float
-        The rows u, of more columns than rows; else none of them.
+        The rows u, where they are less than the sums; else none of them.
     codes : (n,) int
     weights : (n,) float
     """
 
-    columns: Powers
+    own: Powers
     fourths: Floats
     thirds: Floats
     seconds: Floats
     rows: Floats
     codes: Codes
     weights: Floats
+
+    def in_data_units(self, moments: ClassMoments) -> Powers:
+        """Those by column of a pooled scatter of trace one in the units of the data."""
+        size = _lengths(moments) * data_units(moments, by_class=False)[0]
+        return Powers(self.own.seconds * size**2, self.own.thirds * size**3, self.own.fourths * size**4)
+
+
+def _lengths(moments: ClassMoments) -> Floats:
+    """Lengths (p,) of the columns about the class means, in z."""
+    return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +137,34 @@ class Taken:
 
 
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
-    """Powers of the rows, in two passes."""
-    lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
-    wide, k, p = moments.spread == "thin", moments.n_classes, moments.n_columns
-    q = 0 if wide else p
+    """Powers of the rows, in one pass."""
+    lengths = _lengths(moments)[:, None]
+    k, p = moments.n_classes, moments.n_columns
+    by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
+    q = 0 if by_rows else p
     fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
+    own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
     held: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) / lengths
         times = np.ones(len(codes)) if weights is None else weights
-        if wide:
+        if by_rows:
             held.append((u, codes, times))
-            continue
-        fourths += (u**2 * times) @ (u**2).T
+        else:
+            fourths += (u**2 * times) @ (u**2).T
         for c in np.unique(codes).tolist():
-            part = u[:, codes == c]
-            thirds[c] += (part**2 * times[codes == c]) @ part.T
-            seconds[c] += (part * times[codes == c]) @ part.T
+            part, mass = u[:, codes == c], times[codes == c]
+            squares = part**2
+            own.seconds[c] += squares @ mass
+            own.thirds[c] += (squares * part) @ mass
+            own.fourths[c] += squares**2 @ mass
+            if not by_rows:
+                thirds[c] += (squares * mass) @ part.T
+                seconds[c] += (part * mass) @ part.T
     rows = np.concatenate([u for u, _, _ in held], axis=1) if held else np.zeros((p, 0))
     each = np.concatenate([codes for _, codes, _ in held]) if held else np.zeros(0, dtype=np.intp)
-    mass = np.concatenate([times for _, _, times in held]) if held else np.zeros(0)
-    return CorrelationPowers(column_powers(blocks, moments), fourths, thirds, seconds, rows, each, mass)
+    every = np.concatenate([times for _, _, times in held]) if held else np.zeros(0)
+    return CorrelationPowers(own, fourths, thirds, seconds, rows, each, every)
 
 
 def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
@@ -161,7 +178,9 @@ def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
         along = 2.0 * step * (powers.rows.T @ (e * h)) + step**2 * b.sum(axis=0)
         squares += np.where(powers.codes[:, None] == codes, along, 0.0)
         whole = powers.weights @ squares**2 - taken.out * ((1.0 + step) ** 2 * b.sum(axis=0)) ** 2
-        return np.asarray(whole - _own_fourths(powers, taken, step, gone))
+        sums = powers.own.fourths.sum(axis=0)[:, None] + 4.0 * step * h * powers.own.thirds[codes].T
+        sums += 6.0 * (step * h) ** 2 * powers.own.seconds[codes].T + gone * h**4
+        return np.asarray(whole - (e**2 * sums).sum(axis=0))
     found = _pairs(powers.fourths, e) + gone * (b.sum(axis=0) ** 2 - (b**2).sum(axis=0))
     for c in np.unique(codes).tolist():
         mine = np.flatnonzero(codes == c)
@@ -179,17 +198,6 @@ def _pairs(matrix: Floats, columns: Floats) -> Floats:
     """The sum (m,) of matrix_jk a_j a_k over pairs of different columns, for a (p, m)."""
     across = ((matrix @ columns) * columns).sum(axis=0)
     return np.asarray(across - np.diagonal(matrix) @ columns**2)
-
-
-def _own_fourths(powers: CorrelationPowers, taken: Taken, step: Floats, gone: Floats) -> Floats:
-    """The sum (m,) of fourth powers of each column without each row."""
-    h, weights = taken.h, powers.weights
-    k = int(max(taken.codes.max(initial=0), powers.codes.max(initial=0))) + 1
-    mass = np.where(powers.codes[:, None] == np.arange(k), weights[:, None], 0.0)
-    thirds, seconds = powers.rows**3 @ mass, powers.rows**2 @ mass
-    sums = (powers.rows**4 @ weights)[:, None] + 4.0 * step * h * thirds[:, taken.codes]
-    sums += 6.0 * (step * h) ** 2 * seconds[:, taken.codes] + gone * h**4
-    return np.asarray((taken.e**2 * sums).sum(axis=0))
 
 
 def correlation_left_out(
@@ -221,16 +229,22 @@ def correlation_left_out(
     if powers is not None:
         noise = powers if chosen == "strimmer" else None
         if variances.chosen == "strimmer":
-            by_column = strimmer_without(moments, powers.columns, common=True)
-    lengths = np.sqrt(one_scatter(moments, None).squares[0])
+            by_column = strimmer_without(moments, powers.in_data_units(moments), common=True)
+    lengths = _lengths(moments)
     held: Few | Many
     if moments.spread == "thin":
         held = Few.of(one_scatter(moments, None), lengths)
     else:
-        held = Many(moments.scatters[0] / lengths / lengths[:, None])
+        held = Many.of(moments.scatters[0] / lengths / lengths[:, None])
     means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        most = max(1, NUMBERS // moments.means.size)
+        if len(x) > most:
+            ends = [slice(first, first + most) for first in range(0, len(x), most)]
+            given = [None if weights is None else weights[part] for part in ends]
+            parts = [scores(x[part], codes[part], w) for part, w in zip(ends, given, strict=True)]
+            return np.concatenate(parts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rows = without_row(moments, x, codes, weights, np.array([divisor]))
             # In z, where no column is too small to be told.
@@ -258,9 +272,21 @@ class Many:
     Attributes
     ----------
     matrix : (p, p) float
+    lengths : (p,) float
+        Eigenvalues.
+    axes : (p, p) float
+        Eigenvectors in columns.
     """
 
     matrix: Floats
+    lengths: Floats
+    axes: Floats
+
+    @staticmethod
+    def of(matrix: Floats) -> Many:
+        """From correlations (p, p)."""
+        lengths, axes = np.linalg.eigh(matrix)
+        return Many(matrix, np.maximum(lengths, 0.0), axes)
 
     def distances(
         self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
@@ -290,8 +316,8 @@ class Many:
 
     def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
         """Squared distances (K, m); missing of rows for which no number of steps was enough."""
-        lengths, axes = np.linalg.eigh(self.matrix)
-        variances = (1.0 - at) * np.maximum(lengths, 0.0)[:, None] + at
+        axes = self.axes
+        variances = (1.0 - at) * self.lengths[:, None] + at
         along = (axes.T @ h) / variances
         b = (1.0 - at) * lift
         left = 1.0 - b * (variances * along**2).sum(axis=0)

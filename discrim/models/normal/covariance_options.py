@@ -170,10 +170,11 @@ def read_shrinking(
         _refuse_grid(grid)
         return Shrinking(structure)
     if structure not in _WORDS:
+        also = ', or "correlation" (towards none)' if "correlation" in words else ""
         raise DataError(
-            f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere), "diagonal" '
-            '(variances, towards their median) or "correlation" (towards none), and not with '
-            f"{covariance!r}: leave it out, or pass one of these."
+            f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere) or "diagonal" '
+            f"(variances, towards their median){also}, and not with {covariance!r}: leave it out, or pass "
+            "one of these."
         )
     known = _WORDS[structure]
     value: Any = _BY_DEFAULT[structure] if shrinkage is None else shrinkage

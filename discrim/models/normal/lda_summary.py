@@ -45,6 +45,10 @@ DRAWN = 0.01
 """How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
 
 
+FIRST = 10
+"""Columns of a ranking that are shown."""
+
+
 def lda_sections(fit: LDAResults) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
@@ -60,6 +64,8 @@ def lda_sections(fit: LDAResults) -> Parts:
     plain = fit._fit.numbers.found is None and fit._fit.numbers.shrinkage is None
     if plain and fit._fit.numbers.reduced() is None and not is_regular(fit._fit.numbers.structure):
         parts["log_odds"] = partial(_log_odds, fit)
+    if fit._fit.numbers.variances is not None and fit._fit.numbers.prior.max() < 1:
+        parts["ranking"] = partial(_ranking, fit)
     if "path" in fit._fit.cache:
         parts["path"] = partial(shrinkage_path_section, fit)
     return with_equal_covariances(parts, fit)
@@ -166,6 +172,16 @@ def _functions(fit: LDAResults) -> Section:
     errors = coefficient_errors(sizes, SCORES)
     source = "fit.coef, fit.intercept"
     return Section("Classification functions", table, errors=errors, note=note, source=source)
+
+
+def _ranking(fit: LDAResults) -> Section:
+    table = fit.ranking(top=min(FIRST, len(fit.terms)))[["score", "p", "q", "HC"]]
+    more = f", the first of {len(fit.terms):,}" if len(table) < len(fit.terms) else ""
+    scores = "t-scores" if fit._fit.numbers.covariance.is_diagonal else "CAT scores"
+    formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
+    title = f"Columns by their {scores}{more}"
+    note = "q: false discovery rate; HC: higher criticism."
+    return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
 
 
 def _log_odds(fit: LDAResults) -> Section:

@@ -41,7 +41,8 @@ class RankedColumns:
 
         The cat scores of a class are the differences of its means from the common mean, over their standard
         errors and multiplied by the inverse square root of the correlation within classes; where that is
-        left out, as of a diagonal covariance, they are t-scores. Classes are weighted by the prior.
+        left out, as of a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics 25,
+        2700-2707). Classes are weighted by the prior.
 
         Parameters
         ----------
@@ -72,10 +73,12 @@ class RankedColumns:
 
         Notes
         -----
-        The scores are those of R's `sda.ranking`, whose prior is shrunk: pass that as `prior=` to have its
-        numbers. Its local false discovery rates, by fdrtool's mixture, are left out. The theoretical p is
-        exact of t-scores without shrinkage at class proportions. With few rows, correlations shrunk by
-        little and factors that many columns share, both are too small.
+        The scores are those of R's `sda.ranking`, whose prior is shrunk: to have its numbers, pass
+        g/K + (1 - g) f_k for shares f_k of N rows in K classes as `prior=`, with g no more than one and
+        (1 - sum f_k^2) / ((N - 1) sum (1/K - f_k)^2). Its local false discovery rates, by fdrtool's mixture,
+        are left out. The theoretical p is exact of t-scores without shrinkage at class proportions. Where
+        many columns share some factors, few rows shrink correlations by little, and p is too small: by the
+        theoretical null by much, by the empirical one in the tail.
 
         Examples
         --------
@@ -84,9 +87,9 @@ class RankedColumns:
         >>> fit = lda("species ~ .", load_iris(), covariance="correlation")
         >>> fit.ranking(top=2).score.round(2).to_dict()
         {'petal_length': 2552.94, 'petal_width': 1322.08}
-        >>> chosen = " + ".join(fit.ranking().index[:2])
-        >>> lda(f"species ~ {chosen}", load_iris(), covariance="correlation").nobs
-        150
+        >>> some = load_iris()[["species", *fit.ranking(top=2).index]]
+        >>> lda("species ~ .", some, covariance="correlation").terms.tolist()
+        ['petal_length', 'petal_width']
         """
         check_word("by", by, ("entropy", "average", "maximum"))
         if null is not None:

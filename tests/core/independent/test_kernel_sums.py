@@ -89,6 +89,7 @@ CROWDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CROWDS)
 def test_places_beside_and_between_crowds_of_points_are_in_boxes_and_right(kind):
     """An expansion serves all places that are near many points, also those in gaps, which see only tails."""

@@ -352,6 +352,7 @@ def degenerate_rows(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
     return rng.integers(0, 2, size=(n, p)) * rng.choice([1.0, 1e2, 1e4], p)
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=120, deadline=None)
 def test_where_the_likelihood_runs_to_is_what_the_programs_say(seed):

@@ -1,9 +1,11 @@
 """Write fits as the version of discrim that is imported saves them, and what they predict.
 
-    python -m tests.golden.saved.write_saved FOLDER
+    python -m tests.golden.saved.write_saved FOLDER [newest]
 
 Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
 that its files load, and predict what `predictions.json` says, is the promise of the format.
+
+`before_20` is of the commit that added it, and holds what `before_17` has not: "newest" writes only that.
 
 `before_17` is of the commit that added it, the first one with files of moments and of `nearest_centroid`.
 
@@ -205,6 +207,49 @@ def later_fits() -> dict[str, Made]:
     }
 
 
+def newest_fits() -> dict[str, Made]:
+    """What `before_17` has not: the verbs of issue 19, and options that came between."""
+    lda, qda, nb, logistic = discrim.lda, discrim.qda, discrim.naive_bayes, discrim.logistic
+    mixture, density, pls, sparse = discrim.mixture, discrim.kernel_density, discrim.pls, discrim.sparse_lda
+    every = "species ~ ."
+    correlations = {"covariance": "correlation"}
+    return {
+        "lda_correlation": (lda, every, FEW, correlations),
+        "lda_correlation_wide": (lda, every, WIDE, correlations),
+        "qda_factor": (qda, every, FEW, {"covariance": "factor", "dimensions": 1}),
+        "qda_factor_chosen": (
+            qda,
+            every,
+            FEW,
+            {"covariance": "factor", "dimensions": "bic", "method": "mle"},
+        ),
+        "lda_em": (lda, every, HOLES, {"missing": "em"}),
+        "qda_em": (qda, every, HOLES, {"missing": "em"}),
+        "naive_bayes_available": (nb, every, HOLES, {"missing": "available"}),
+        "logistic_ridge": (logistic, every, FEW, {"penalty": "ridge", "strength": 0.1}),
+        "logistic_lasso_two": (logistic, every, PLANE, {"penalty": "lasso", "strength": 0.05}),
+        "mixture_edda": (mixture, every, FEW, {"components": 1, "covariance": "EEV"}),
+        "mixture_pooled": (
+            mixture,
+            every,
+            FEW,
+            {"components": {"setosa": 1, "versicolor": 2, "virginica": 2}, "covariance": "pooled"},
+        ),
+        "mixture_chosen": (mixture, every, FEW, {"most": 2, "covariance": "diagonal", "weights": WEIGHTS}),
+        "kernel_density": (density, every, FEW, {"bandwidth": 0.5}),
+        "kernel_density_uniform": (
+            density,
+            every,
+            FEW,
+            {"kernel": "uniform", "bandwidth": 2.0, "covariance": "class", "prior": "equal"},
+        ),
+        "pls": (pls, every, FEW, {"components": 2}),
+        "pls_wide": (pls, every, WIDE, {"components": 3, "rule": "max"}),
+        "sparse_lda": (sparse, every, FEW, {"nonzero": 2}),
+        "sparse_lda_wide": (sparse, every, WIDE, {"penalty": 0.1}),
+    }
+
+
 def of_moments(verb: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """A verb that is given the moments of a table."""
 
@@ -268,11 +313,10 @@ def structure_of(name: str) -> Any:
     return "diagonal" if "diagonal" in name else "pooled"
 
 
-def main(folder: Path) -> None:
-    """Write a file for each fit, and their predictions for some rows of their tables."""
-    folder.mkdir()
+def write_fits(folder: Path, made: dict[str, Made]) -> dict[str, Any]:
+    """Write a file for each fit; their predictions for some rows of their tables."""
     about: dict[str, Any] = {}
-    for name, (verb, formula, data, options) in fits().items():
+    for name, (verb, formula, data, options) in made.items():
         try:
             fit = verb(formula, data, **options)
         except DiscrimError as error:
@@ -285,11 +329,19 @@ def main(folder: Path) -> None:
         except NotSupportedError:
             held["decision"] = np.asarray(fit.decision_function(rows)).tolist()
         about[name] = held
-    with_moments = json.dumps(write_moments(folder), indent=None, separators=(",", ":"))
-    (folder / "moments.json").write_text(with_moments + "\n")
-    (folder / "predictions.json").write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
+    return about
+
+
+def main(folder: Path, *, newest: bool) -> None:
+    """Write all files of a folder, and what they are to say."""
+    folder.mkdir()
+    said = {"predictions.json": write_fits(folder, newest_fits() if newest else fits())}
+    if not newest:
+        said["moments.json"] = write_moments(folder)
+    for name, about in said.items():
+        (folder / name).write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), newest="newest" in sys.argv[2:])

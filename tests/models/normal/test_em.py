@@ -353,6 +353,7 @@ def test_a_column_without_variance_in_a_class_is_named_and_lda_takes_it():
         discrim.lda("species ~ own + bill_length_mm", own, missing="em")
 
 
+@pytest.mark.slow
 def test_the_column_that_few_rows_have_is_at_fault_wherever_it_stands():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))

@@ -219,13 +219,14 @@ def test_the_null_is_scaled_to_the_median_of_most_columns():
 # ---- rows left out, weights, moments, files
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["iris", "wide", "as many"])
 @pytest.mark.parametrize(
     "options",
     [SHRUNK, GIVEN, {**GIVEN, "shrinkage": "strimmer"}, {**GIVEN, "variance_shrinkage": "strimmer"}],
 )
 def test_leave_one_out_is_that_of_refits(name, options):
-    formula, data = TABLES[name]
+    # Rows that sums stand for, and are solved together; rows of more columns; and those between.
+    formula, data = TABLES.get(name, ("y ~ .", WIDE[["y", *WIDE.columns[:20]]]))
     weights = 1 + np.arange(len(data)) % 3
     for w in (None, weights):
         fit = lda(formula, data, weights=w, **options)
@@ -291,6 +292,20 @@ def test_the_summary_says_what_was_shrunk_by_how_much():
     assert "shrunk correlations, 1/(N-K)" in text
     assert "0.3, given" in text
     assert "0.07257, estimated" in text
+    wide_fit = lda("y ~ .", WIDE, **SHRUNK)
+    assert "Columns by their CAT scores, the first of 40" in wide_fit.summary().as_text()
+    pd.testing.assert_frame_equal(
+        wide_fit.summary().tables["ranking"], wide_fit.ranking(top=10).iloc[:, :4], check_names=False
+    )
+    alone = lda("species ~ .", IRIS, prior=[1, 0, 0], **SHRUNK)
+    assert "ranking" not in alone.summary().tables
+
+
+def test_the_prior_of_sda_is_that_of_the_notes():
+    f = WIDE["y"].value_counts(normalize=True).sort_index()
+    g = min(1.0, (1 - (f**2).sum()) / (23 * ((1 / 3 - f) ** 2).sum()))
+    theirs = GOLDEN["wide"]["estimated"]["freqs"]
+    assert_allclose(g / 3 + (1 - g) * f, [theirs[label] for label in "abc"], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,7 @@ def test_folds_choose_anew(verb, way):
         np.testing.assert_allclose(gaps(scores[dealt == fold]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_many_columns_form_no_square_matrix():
     x, y = drawn(36, 4000)
     data = framed(x, y)

@@ -262,6 +262,7 @@ def test_rules_without_posteriors_have_values():
     np.testing.assert_allclose(fit.decision_function(), values)
 
 
+@pytest.mark.slow
 def test_genes_are_a_matter_of_seconds():
     path = support.TABLES / "genes" / "golub_leukemia.npz"
     if not path.exists():

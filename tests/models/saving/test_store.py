@@ -213,6 +213,7 @@ def test_what_would_take_long_to_read_is_refused_before(saved, tmp_path, case):
     assert time.process_time() - began < 2
 
 
+@pytest.mark.slow
 def test_a_wide_formula_is_read_in_time_linear_in_its_columns(tmp_path):
     data = pd.DataFrame(
         np.eye(6, 10_000) + np.arange(6)[:, None] % 4, columns=[f"a b{j}" for j in range(10_000)]
