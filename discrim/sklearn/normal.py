@@ -196,11 +196,11 @@ class QDAClassifier(PartialClassifier):
         try:
             return qda(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk"):
+            if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk", "factor"):
                 raise
             why = error
         for name in ("dimensions", "form", "threshold"):
-            # Of another covariance, so that they are None.
+            # Of a covariance that this class has not.
             options.pop(name)
         results: ClassifierResults
         try:

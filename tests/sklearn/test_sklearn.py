@@ -75,6 +75,7 @@ CHECKED = [
     estimators.PLSClassifier(2, rule="max"),
     estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
+    estimators.QDAClassifier(covariance="factor"),
     estimators.RDAClassifier(),
     estimators.ShrunkenCentroidsClassifier(),
     estimators.ShrunkenCentroidsClassifier(threshold=0.5),

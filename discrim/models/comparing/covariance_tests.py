@@ -110,9 +110,10 @@ def lr_test(
     DataError
         The fits differ in rows, classes, columns or prior; two of `logistic` are not nested.
     NotSupportedError
-        The first does not hold one covariance and the second one for each class; replicates of fits
-        with diagonal covariances or `ncomp`, or of logistic ones; permutations without rows or of weights
-        that are not whole; logistic fits that were loaded, or one of which is penalized.
+        The first does not hold one covariance and the second one for each class; covariances of a few large
+        variances; replicates of fits with diagonal covariances or `ncomp`, or of logistic ones; permutations
+        without rows or of weights that are not whole; logistic fits that were loaded, or one of which is
+        penalized.
 
     Notes
     -----
@@ -146,6 +147,11 @@ def lr_test(
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
+        )
+    if qda_fit._fit.numbers.factors is not None:
+        raise NotSupportedError(
+            'One covariance is no case of those of covariance="factor", so that the ratio has no chi-square: '
+            "compare by bic, or see covariance_models(formula, data, dimensions=)."
         )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")

@@ -16,7 +16,7 @@ from discrim.core.covariance.factor import (
     common_axes,
     common_dimension,
 )
-from discrim.errors import DataError
+from discrim.errors import CollinearError, DataError
 from discrim.models.fits.arguments import is_share, is_whole, listed, told
 
 __all__ = ["FactorAsked", "read_factor", "refuse_fault"]
@@ -52,11 +52,13 @@ class FactorAsked:
 
         Raises
         ------
+        CollinearError
+            There is one column.
         DataError
-            There is one column; classes are unknown or missing; or the dimensions are to be the same.
+            Classes are unknown or missing, or the dimensions are to be the same.
         """
         if p < 2:
-            raise DataError(
+            raise CollinearError(
                 'covariance="factor" is of two columns or more, and there is one: use covariance="full".'
             )
         if self.found != "given":
@@ -139,7 +141,7 @@ def read_factor(structure: str, dimensions: Any, form: Any, threshold: Any) -> F
 
 
 def refuse_fault(factors: Factors, levels: Sequence[Any], rows: Sequence[int]) -> None:
-    """Raise a DataError that names the class without such a covariance, and the way out.
+    """Raise where a class has no such covariance, naming it and the way out.
 
     Parameters
     ----------
@@ -147,6 +149,13 @@ def refuse_fault(factors: Factors, levels: Sequence[Any], rows: Sequence[int]) -
     levels : sequence
     rows : sequence of int
         Rows of each class.
+
+    Raises
+    ------
+    CollinearError
+        A dimension leaves nothing to the noise.
+    DataError
+        A signal varies less than the noise.
     """
     fault = factors.fault()
     if fault is None:
@@ -162,7 +171,7 @@ def refuse_fault(factors: Factors, levels: Sequence[Any], rows: Sequence[int]) -
         "the classes, whose rows vary within them"
     )  # fmt: skip
     one = fault.rank == 1
-    raise DataError(
+    raise CollinearError(
         f"{fault.dimension} dimension{'s' * (fault.dimension != 1)} of the signal leave nothing to the noise "
         f"of {said} in {fault.rank} dimension{'s' * (not one)} only: "
         + (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from discrim.core.covariance.factor import common_axes
 from discrim.models.normal.factor_summary import factor_items, factors_section
 from discrim.models.normal.gaussian_summary import (
     brief_by_class,
@@ -44,8 +45,9 @@ def qda_sections(fit: QDAResults) -> Parts:
         **({} if fit._fit.numbers.factors is None else {"factors": partial(factors_section, fit)}),
         "means": partial(means_section, fit),
     }
-    for label in fit.classes[:MOST_COVARIANCES]:
-        parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
+    most = 1 if _is_common(fit) else MOST_COVARIANCES
+    for label in fit.classes[:most]:
+        parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, fit, label)
     if fit._fit.numbers.robust is not None and fit._fit.has_rows:
         parts["flagged"] = partial(flagged_section, fit)
     if "path" in fit._fit.cache:
@@ -57,6 +59,8 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.numbers.method == "mle"
     kind = "by class" if fit._fit.numbers.structure == "full" else f"{fit._fit.numbers.structure} by class"
     divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
+    if _is_common(fit):
+        divisor = f"factor, common, {'1/N' if mle else '1/(N-K)'}"
     left, right = common_header(
         fit, divisor if fit._fit.numbers.estimator is None else "by class, an estimator's"
     )
@@ -69,21 +73,31 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
     return header(fit, [*left, *right], covariance_note(fit))
 
 
+def _is_common(fit: QDAResults) -> bool:
+    """Whether the form of the covariances is one for all classes."""
+    form = fit._fit.numbers.form
+    return form is not None and common_axes(form)
+
+
 def _class_covariance(fit: QDAResults, label: Any) -> Section:
     divisor = "n" if fit._fit.numbers.method == "mle" else "n-1"
+    common = _is_common(fit)
+    if common:
+        divisor = "N" if divisor == "n" else "N-K"
+    where = "within classes" if common else f"in {label}"
     left_out = len(fit.classes) - MOST_COVARIANCES
     note = (
         f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
-        if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1]
+        if left_out > 0 and not common and label == fit.classes[MOST_COVARIANCES - 1]
         else ""
     )
     source = f"fit.covs[{label!r}]"
     held = fit._fit.numbers.covariances[list(fit.classes).index(label)]
     if fit._fit.numbers.is_diagonal:
-        return variances_section(fit, held, f"Variances in {label}, divisor {divisor}", source, note)
+        return variances_section(fit, held, f"Variances {where}, divisor {divisor}", source, note)
     if fit._fit.numbers.moments.spread == "thin class":
-        return thin_variances_section(fit, held, f"in {label}, divisor {divisor}", source)
-    title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
+        return thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
+    title = f"Covariance {where}, {_divisor_words(fit, divisor)}"
     if fit._fit.numbers.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return covariance_section(fit, held, title, source, note, str(label))

@@ -16,10 +16,11 @@ import pytest
 import scipy
 
 import discrim
-from discrim import covariance_models, lda, qda
+from discrim import covariance_models, lda, lr_test, qda
+from discrim.core.covariance.downdated_spectrum import downdated
 from discrim.core.covariance.factor import FORMS
 from discrim.datasets import load_iris
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 from discrim.models.judging.validation import left_out_scores, scores_without
 from tests.references import exact
 
@@ -355,21 +356,21 @@ def test_parts_of_a_table_are_the_table():
     ],
 )
 def test_what_is_refused(options, match):
-    with pytest.raises((DataError, NotSupportedError), match=match):
+    with pytest.raises(DiscrimError, match=match):
         qda("species ~ .", IRIS, **({"covariance": "factor"} | options))
 
 
 def test_classes_that_have_no_such_covariance_are_named():
     few = IRIS.iloc[[*range(3), *range(50, 60), *range(100, 110)]]
-    with pytest.raises(DataError, match=r"'setosa', whose 3 rows vary in 2 dimensions .* of 1 at most"):
+    with pytest.raises(CollinearError, match=r"'setosa', whose 3 rows vary in 2 dimensions .* of 1 at most"):
         qda("species ~ .", few, covariance="factor", dimensions=2)
-    with pytest.raises(DataError, match="'setosa', whose 2 rows vary in 1 dimension only"):
+    with pytest.raises(CollinearError, match="'setosa', whose 2 rows vary in 1 dimension only"):
         qda("species ~ .", few.iloc[1:], covariance="factor")
-    with pytest.raises(DataError, match="two columns or more"):
+    with pytest.raises(CollinearError, match="two columns or more"):
         qda("species ~ petal_width", IRIS, covariance="factor")
     twice = IRIS.assign(a=IRIS["petal_width"] * 2, b=IRIS["petal_width"] - IRIS["sepal_width"])
     assert qda("species ~ .", twice, covariance="factor", dimensions=3).dimensions.tolist() == [3, 3, 3]
-    with pytest.raises(DataError, match="vary in 4 dimensions only"):
+    with pytest.raises(CollinearError, match="vary in 4 dimensions only"):
         qda("species ~ .", twice, covariance="factor", dimensions=4)
     rng = np.random.default_rng(0)
     wild = pd.DataFrame(rng.normal(size=(40, 3)) * np.repeat([1, 100], 20)[:, None], columns=list("abc"))
@@ -391,6 +392,8 @@ def test_the_ladder_has_the_forms():
         assert [line["df"], line["llf"], line["BIC"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
         assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
         assert np.isnan(line["p_free"])
+    with pytest.raises(NotSupportedError, match="has no chi-square: compare by bic"):
+        lr_test(lda("species ~ .", IRIS), fit)
     with pytest.raises(DataError, match="pass both, or neither"):
         covariance_models("species ~ .", IRIS, threshold=0.1)
 
@@ -411,6 +414,9 @@ def test_the_summary_says_what_was_chosen():
     text = qda("y ~ .", WIDE, covariance="factor").summary().as_text()
     assert "Dimensions, Cattell, 0.2" in text
     assert "AkjBkQkDk" in text
+    common = qda("species ~ .", IRIS, covariance="factor", form="AjBQD").summary()
+    assert "factor, common, 1/(N-K)" in common.as_text()
+    assert [name for name in common.tables if name.startswith("covariance")] == ["covariance"]
     table = qda("y ~ .", WIDE, covariance="factor").summary(["factors"]).tables["factors"]
     assert table["dimensions"].tolist() == [2, 3, 1]
     assert table["explained"].between(0.4, 1).all()
@@ -426,3 +432,39 @@ def test_an_estimator_takes_them():
     search.fit(x, y)
     again = qda("y ~ .", WIDE, covariance="factor", dimensions=search.best_params_["dimensions"])
     assert (search.predict(x) == again.predict(WIDE).to_numpy()).all()
+
+
+@pytest.mark.parametrize("threshold", [0.08, 0.2, 0.4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
+    rng = np.random.default_rng(5)
+    y, p = np.arange(90) % 2, 30
+    x = rng.normal(size=(90, p)) * np.geomspace(9, 0.1, p) * np.where(y, 1.0, 1.3)[:, None]
+    x[7] *= 4
+    x = x @ np.linalg.qr(rng.normal(size=(p, p)))[0]
+    data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
+    weights = np.tile([0.5, 1.0, 1.5], 30) if weighted else None
+    fit = qda("y ~ .", data, covariance="factor", threshold=threshold, weights=weights)
+    found = left_out_scores(fit._fit)
+    for row in (0, 7, 30, 31, 64):
+        again = scores_without(fit._fit, fit._fit.blocks, row, anew=False)
+        assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("r", [2, 5, 40])
+def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
+    rng = np.random.default_rng(r)
+    for power in (0.5, 2, 5):
+        lengths = np.sort(rng.exponential(size=r) ** power)[::-1]
+        unit = rng.normal(size=(20, r))
+        unit /= np.linalg.norm(unit, axis=1)[:, None]
+        # Rows that take nothing from some axes, and one that takes all of its own direction.
+        unit[0, 0], unit[1, 1:], unit[2] = 1e-15, 1e-15, 0.999999999 * unit[2]
+        z = unit * np.sqrt(lengths) * np.linspace(0.1, 0.999, 20)[:, None]
+        want, vectors = np.linalg.eigh(np.diag(lengths) - z[:, :, None] * z[:, None, :])
+        for q in (1, max(r // 2, 1), r):
+            found = downdated(lengths, z**2, q)
+            assert found.found.all()
+            assert np.abs(lengths[:q] - found.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
+            along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
+            assert np.allclose(1 / found.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
