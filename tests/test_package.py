@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import inspect
 import re
 import tomllib
 from importlib import import_module
@@ -16,8 +17,17 @@ import discrim
 PUBLIC = sorted(discrim.__all__)
 
 
+FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(discrim, name))]
+
+
 def metadata(root):
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"load"}))
+def test_every_verb_names_its_source(name):
+    """An author and a year, as in (Fisher, 1936, ...) or Fisher (1936, ...)."""
+    assert re.search(r"[A-Z][a-z]+('s)?,?\s+\(?(18|19|20)\d\d\b", getattr(discrim, name).__doc__)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

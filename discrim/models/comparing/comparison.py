@@ -82,6 +82,9 @@ def compare(
 
     Notes
     -----
+    AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723), BIC Schwarz's (1978,
+    Annals of Statistics 6, 461-464).
+
     A likelihood of class and row, as LDA's, holds densities in the units of the columns. It is comparable
     between models of the same columns, value by value, as LDA and QDA; with other columns, or the same in
     other units, it is on another scale, as is the likelihood of the class given the row that `logistic` has.

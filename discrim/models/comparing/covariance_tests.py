@@ -57,6 +57,10 @@ def box_m(
     CollinearError
         The covariance of a class is singular.
 
+    Notes
+    -----
+    Box (1949, Biometrika 36, 317-346) has both approximations.
+
     Examples
     --------
     >>> from discrim import box_m
@@ -110,6 +114,12 @@ def lr_test(
         variances; replicates of fits with diagonal covariances or `ncomp`, or of logistic ones; permutations
         without rows or of weights that are not whole; logistic fits that were loaded, or one of which is
         penalized.
+
+    Notes
+    -----
+    Twice the difference of the largest log-likelihoods is a chi-square in large samples (Wilks, 1938,
+    Annals of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An Introduction to
+    Multivariate Statistical Analysis, ch. 10).
 
     Examples
     --------
@@ -235,6 +245,11 @@ def covariance_models(
     ------
     CollinearError
         The covariance of a class is singular.
+
+    Notes
+    -----
+    The ladder is that of Flury (1988, Common Principal Components and Related Multivariate Models) and
+    Manly & Rayner (1987, Biometrika 74, 841-847).
 
     Examples
     --------

@@ -85,6 +85,8 @@ def cross_validate(
 
     Notes
     -----
+    Stone (1974, Journal of the Royal Statistical Society B 36, 111-147) has the method.
+
     The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula:
     they are dealt before a model drops rows that miss a value. Without groups each class is dealt in turn;
     with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many

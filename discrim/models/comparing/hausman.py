@@ -49,6 +49,11 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
         A hyperplane separates classes, so that the logistic fit has no estimates; or LDA's stated standard
         errors are not the smaller ones in any direction.
 
+    Notes
+    -----
+    Hausman (1978, Econometrica 46, 1251-1271) has the test; how much more the normal model says where it
+    holds, Efron (1975, Journal of the American Statistical Association 70, 892-898).
+
     Examples
     --------
     >>> from discrim import hausman, lda, logistic

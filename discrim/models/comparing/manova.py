@@ -61,6 +61,12 @@ def manova(
     NotSupportedError
         Type III, where cells of the factors have no rows.
 
+    Notes
+    -----
+    The tests are Wilks' (1932, Biometrika 24, 471-494), Pillai's (1955, Annals of Mathematical Statistics
+    26, 117-121), Hotelling and Lawley's and Roy's; their F are those of Rencher (2002, Methods of
+    Multivariate Analysis, ch. 6).
+
     Examples
     --------
     >>> from discrim import manova

@@ -61,6 +61,10 @@ def mlm(
 
     Notes
     -----
+    Sums of squares of types I, II and III are those of Searle (1987, Linear Models for Unbalanced Data) and
+    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the pictures are those
+    of Friendly (2007, Journal of Computational and Graphical Statistics 16, 421-444).
+
     Factors are coded by contrasts that sum to zero over the levels, whatever contrast `C()` names, so that
     tests of type III do not depend on the coding. In R, type III needs
     ``options(contrasts = c("contr.sum", "contr.poly"))``: by its default, treatment coding, the tests of

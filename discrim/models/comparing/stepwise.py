@@ -95,6 +95,11 @@ def stepwise(
     CollinearError
         Going backward from columns whose covariance within classes is singular.
 
+    Notes
+    -----
+    Steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
+    Methods for Digital Computers, 76-95).
+
     Examples
     --------
     >>> from discrim import stepwise

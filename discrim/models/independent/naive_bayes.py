@@ -107,6 +107,10 @@ def naive_bayes(
 
     Notes
     -----
+    Hand & Yu (2001, International Statistical Review 69, 385-398) say why it does well; counts are those
+    of McCallum & Nigam (1998, AAAI-98 Workshop on Learning for Text Categorization, 41-48), kernels of
+    John & Langley (1995, Uncertainty in Artificial Intelligence, 338-345).
+
     Rows with a missing value are predicted from what they have: the factor of a missing column is left out,
     counts are judged given the sum of those that are there, and a row with nothing has the prior. The fit
     itself, its leave-one-out and its error rates are of the complete rows, or of all rows with a class under

@@ -83,6 +83,11 @@ def bayes(
         Probabilities that do not sum to one, a density that does not integrate to one, classes whose names
         overlap, distributions that do not go together.
 
+    Notes
+    -----
+    That no rule has a smaller error is shown by Devroye, Gyorfi & Lugosi (1996, A Probabilistic Theory of
+    Pattern Recognition, ch. 2).
+
     Examples
     --------
     >>> import pandas as pd

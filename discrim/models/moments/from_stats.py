@@ -60,6 +60,11 @@ def from_stats(
         Labels that do not match; a value that is missing or infinite; a covariance that is not symmetric or
         has a negative variance; fewer rows than one in a class.
 
+    Notes
+    -----
+    Counts, means and covariances are all that normal classes say of themselves: they are sufficient
+    (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
+
     Examples
     --------
     >>> import discrim

@@ -93,9 +93,15 @@ def knn(
 
     Notes
     -----
+    The rule is that of Fix & Hodges (1951, USAF School of Aviation Medicine, report 4) and Cover & Hart
+    (1967, IEEE Transactions on Information Theory 13, 21-27).
+
     With k_g of the votes for class g, which has the share s_g of the rows and the prior pi_g, its
     posterior is proportional to pi_g k_g / s_g: k_g / n_g estimates the density of the class. By default
     pi_g = s_g, and posteriors are shares of votes.
+
+    All rows within a radius, in the place of the k nearest, are `discrim.kernel_density` with
+    kernel="uniform" and the radius as its bandwidth.
 
     Nothing is left to chance. Distances that differ by no more than the rounding of the table's numbers are
     tied, and all rows as near as the k-th vote (as in R's class::knn with use.all=TRUE, whose distances are

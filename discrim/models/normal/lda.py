@@ -164,6 +164,10 @@ def lda(
 
     Notes
     -----
+    The rule is that of normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188;
+    Welch, 1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10,
+    159-203).
+
     `leave_one_out()` takes each row's own shrinkage by "oas", "ledoit-wolf" and "strimmer", and holds one
     that was given or chosen by leave-one-out, whose error it is the least of; `error_rates(["cv"])`
     chooses anew in each fold, and fits an estimator there. scikit-learn's

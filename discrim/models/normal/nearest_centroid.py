@@ -86,6 +86,8 @@ def nearest_centroid(
 
     Notes
     -----
+    The rule is Rocchio's (1971, in The SMART Retrieval System, 313-323).
+
     The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)``, with s2 = tr(W) / (p (N -
     K)) of the sums of squares W within classes: the rule and the posteriors are those of
     `lda(covariance="spherical")`, and for equal priors the labels are those of scikit-learn's

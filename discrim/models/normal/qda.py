@@ -135,6 +135,9 @@ def qda(
 
     Notes
     -----
+    The rule is that of normal classes with a covariance each (Smith, 1947, Annals of Eugenics 13,
+    272-282).
+
     Of "factor", divisors are those of `method`; `df_model` counts the dimensions where the rows chose them.
 
     Examples
