@@ -498,7 +498,11 @@ def test_what_is_dropped_may_not_be_enough():
 @pytest.mark.filterwarnings(
     "ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:No plane", "ignore:A plane"
 )
-@verbs
+@pytest.mark.parametrize(
+    "verb",
+    # What chooses by default is fitted many times here.
+    [pytest.param(v, marks=pytest.mark.slow) if v in ("mixture", "sparse_lda") else v for v in CASES],
+)
 def test_every_estimator_is_scored_and_calibrated(verb):
     x, y = X[50:], (Y[50:] == "virginica").to_numpy()
     make = CASES[verb][0]
