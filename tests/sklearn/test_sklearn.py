@@ -267,6 +267,7 @@ def test_weights_are_repeated_rows(verb):
         "rda": {"alpha": 0.4, "gamma": 0.7},
         "shrunken_centroids": {"threshold": 1.0},
         "sparse_lda": {"penalty": 0.05},
+        "mixture": {"components": 2, "covariance": "pooled", "starts": 2},
         "logistic": {"bias_reduction": True},
         "fda": {"engine": LinearRegression()},
     }.get(verb, {})
