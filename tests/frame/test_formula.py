@@ -198,6 +198,7 @@ def test_a_power_of_dot_has_as_many_terms_as_there_are_subsets(power, columns):
     np.testing.assert_allclose(x, expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joined", ["{}", "({})", "1 + {}", "+ {}"])
 def test_two_thousand_terms_can_be_written_out(joined):
     names = [f"x{j}" for j in range(2000)]

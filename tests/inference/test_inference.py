@@ -310,6 +310,7 @@ def test_weights_are_repeated_rows_when_permuted():
     np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nu", "p"), [(9.0, 1), (9.0, 2), (9.0, 8), (49.0, 4), (300.0, 40)])
 def test_quantiles_of_log_determinants_by_simulation(nu, p):
     rng = np.random.default_rng(0)
@@ -471,6 +472,7 @@ def test_what_units_change_and_what_they_do_not():
 # ------------------------------------------------------------------ Hausman
 
 
+@pytest.mark.slow
 def test_hausman_takes_a_statsmodels_fit_and_its_size_is_right():
     import statsmodels.api as sm
 

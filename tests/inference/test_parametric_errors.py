@@ -160,6 +160,7 @@ def test_four_classes_in_space_are_those_of_rows_drawn():
     assert got["estimate"] == pytest.approx(float(fit.prior @ wrong), abs=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", [None, [[0, 1, 5], [2, 0, 1], [1, 8, 0]]])
 def test_the_standard_error_is_that_of_samples(costs):
     means, counts, nu = np.array([[0.0, 0.0], [2.0, 0.0], [0.5, 1.5]]), np.array([60.0, 50.0, 70.0]), 177

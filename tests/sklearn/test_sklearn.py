@@ -267,6 +267,7 @@ def test_weights_are_repeated_rows(verb):
         "rda": {"alpha": 0.4, "gamma": 0.7},
         "shrunken_centroids": {"threshold": 1.0},
         "sparse_lda": {"penalty": 0.05},
+        "mixture": {"components": 2, "covariance": "pooled", "starts": 2},
         "logistic": {"bias_reduction": True},
         "fda": {"engine": LinearRegression()},
     }.get(verb, {})
@@ -498,7 +499,11 @@ def test_what_is_dropped_may_not_be_enough():
 @pytest.mark.filterwarnings(
     "ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:No plane", "ignore:A plane"
 )
-@verbs
+@pytest.mark.parametrize(
+    "verb",
+    # What chooses by default is fitted many times here.
+    [pytest.param(v, marks=pytest.mark.slow) if v in ("mixture", "sparse_lda") else v for v in CASES],
+)
 def test_every_estimator_is_scored_and_calibrated(verb):
     x, y = X[50:], (Y[50:] == "virginica").to_numpy()
     make = CASES[verb][0]

@@ -63,6 +63,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_the_bound_holds_the_closed_form(name):
     first, second, truth, most = LAWS[name]

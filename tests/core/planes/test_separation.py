@@ -110,6 +110,7 @@ def brute_force(x: np.ndarray, y: np.ndarray) -> str:
     return "complete" if "complete" in kinds else "quasi" if "quasi" in kinds else "overlap"
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.booleans()), min_size=4, max_size=9).filter(
         lambda rows: len({r[2] for r in rows}) == 2 and len({r[:2] for r in rows}) > 2
@@ -137,6 +138,7 @@ def test_the_certificate_of_two_classes_by_brute_force(rows):
 # ------------------------------------------------------------------ more classes, against the full program
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=120, deadline=None)
 def test_the_certificate_is_that_of_the_program_over_all_rows(seed):

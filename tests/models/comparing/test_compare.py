@@ -78,6 +78,7 @@ def compare_quietly(*fits, **options) -> pd.DataFrame:
         return compare(*fits, **options)
 
 
+@pytest.mark.slow
 def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_model():
     in_mm = compare_quietly(lda(FORMULA, IRIS), lda(FORMULA, MM))["llf_given_row"]
     assert in_mm.iloc[0] == pytest.approx(in_mm.iloc[1], rel=1e-9)

@@ -34,6 +34,7 @@ def partial_p(terms: list[str], term: str) -> float:
     return fit(terms).partial_tests().loc[term, "p"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["wilks", "mahalanobis", "maxminf", "rao"])
 def test_every_step_forward_is_the_best_of_all_refits(criterion):
     result = stepwise("cultivar ~ .", WINE, direction="forward", criterion=criterion, enter=0.01)

@@ -361,6 +361,7 @@ def test_typicality_of_new_rows_is_hotelling_s_test():
         assert got.iloc[k] == pytest.approx(stats.f.sf(t2 * 46 / (4 * 49), 4, 46), rel=1e-9)
 
 
+@pytest.mark.slow
 @BOTH
 def test_typicality_is_uniform_under_the_model(verb):
     rng = np.random.default_rng(2)

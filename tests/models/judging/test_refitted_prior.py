@@ -119,6 +119,7 @@ def test_what_has_no_prior_of_its_own_is_refitted_freely(name):
         np.testing.assert_allclose(found.posteriors()[there], one, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No plane separates")
 @pytest.mark.parametrize("verb", [indicator, perceptron])
 def test_rules_without_a_prior_are_refits_too(verb):

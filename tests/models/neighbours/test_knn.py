@@ -162,6 +162,7 @@ def test_every_tied_row_votes_however_many_there_are(n, p, k, most, seed):
 # ---- the engines agree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["normal", "whole numbers", "duplicates", "outlier", "clusters", "one point"]
 )

@@ -227,6 +227,7 @@ def test_weights_are_repeated_rows_and_units_do_not_matter(verb):
     np.testing.assert_allclose(moved.predict_proba(shift), plain.predict_proba(HOLES), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_much_missing_takes_many_steps_and_is_accelerated():
     data = with_holes(0.6, seed=1)
     fit = discrim.lda("species ~ .", data, missing="em")

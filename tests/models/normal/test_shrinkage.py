@@ -93,6 +93,7 @@ def test_the_divisor_changes_the_covariance_and_not_the_shrinkage(rooted):
     np.testing.assert_allclose(mle.root @ mle.inverse, np.eye(4), atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [1.0, 1e-3, 1e-7])
 def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
     rows = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1 + apart], [0, 0, -1 - apart]])
