@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance.factor import found_by_class
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import beyond_doubles, covariance_frame
@@ -70,8 +71,10 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
     ]
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
-    # Leaving out each row takes a search a row: not for a summary.
-    for method, label in errors[: 1 if fit._fit.numbers.found is not None else 2]:
+    # Leaving out each row takes a search, or a fit, a row: not for a summary.
+    factors = getattr(fit._fit.numbers, "factors", None)
+    takes_fits = fit._fit.numbers.found is not None or (factors is not None and not found_by_class(factors))
+    for method, label in errors[: 1 if takes_fits else 2]:
         right.append(error_item(fit, method, label))
     return left, right
 

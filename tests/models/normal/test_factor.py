@@ -416,6 +416,8 @@ def test_the_summary_says_what_was_chosen():
     assert "AkjBkQkDk" in text
     common = qda("species ~ .", IRIS, covariance="factor", form="AjBQD").summary()
     assert "factor, common, 1/(N-K)" in common.as_text()
+    # It would take a refit for each row.
+    assert "leave-one-out" not in common.as_text()
     assert [name for name in common.tables if name.startswith("covariance")] == ["covariance"]
     table = qda("y ~ .", WIDE, covariance="factor").summary(["factors"]).tables["factors"]
     assert table["dimensions"].tolist() == [2, 3, 1]
