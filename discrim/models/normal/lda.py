@@ -79,7 +79,7 @@ def lda(
     Parameters
     ----------
     formula : str
-        Response and predictors, `species ~ .`; see the README for the language.
+        Response and predictors, `species ~ .`; the language is R's, see the page on formulas.
     data : DataFrame, or any table narwhals knows; or a source of tables
         A source is read part by part, and may be larger than memory: an Arrow dataset or stream, a LazyFrame
         of polars, a relation of DuckDB, a DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a
