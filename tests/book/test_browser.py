@@ -65,7 +65,9 @@ class Visit:
         asked = [
             e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"
         ]
-        return [address for address in asked if not address.startswith(("file:", "data:", "blob:"))]
+        return [
+            address for address in asked if not address.startswith(("file:", "data:", "blob:", "chrome:"))
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,9 @@ def address(tmp_path_factory):
         "--no-first-run",
     ]
     options += ["--remote-allow-origins=*", "--allow-file-access-from-files", f"--user-data-dir={folder}"]
-    browser = subprocess.Popen([BROWSER, *options], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    browser = subprocess.Popen(
+        [BROWSER, *options, "about:blank"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
     port = folder / "DevToolsActivePort"
     until = time.monotonic() + 60
     while not port.exists() or not port.read_text().strip():

@@ -11,6 +11,10 @@ one that they share) and one for what is beyond, has the least
 
     n [sum_(j <= d) ln a_j + (p - d) ln b] + (d (p - (d + 1)/2) + m) ln n,   m = d, or 1 where they share.
 
+Where rows are fewer than columns their likelihood has no bound: the more dimensions, the less is left to the
+noise, which counts once for each of the many columns. BIC is then of the space that the rows span, with its
+dimension in the place of p.
+
 Both are tried from 1 to the largest dimension that leaves something to the noise, one less than the rank.
 """
 
@@ -68,7 +72,7 @@ def by_bic(lengths: Floats, most: Counts, p: int, counts: Floats, *, shared: boo
     lengths : (m, r) float
         Eigenvalues of scatters, the largest first.
     most : (m,) int
-        Largest dimension of each.
+        Largest dimension of each, one less than the rank.
     p : int
         Number of columns.
     counts : (m,) float
@@ -83,18 +87,19 @@ def by_bic(lengths: Floats, most: Counts, p: int, counts: Floats, *, shared: boo
     >>> by_bic(scatter, np.array([3]), 4, np.array([50.0]), shared=False).tolist()
     [2]
     """
-    values = bic_by_dimension(lengths, p, counts, shared=shared)
+    spanned = np.minimum(p, most + 1)
+    values = bic_by_dimension(lengths, spanned, counts, shared=shared)
     values[np.arange(values.shape[1]) >= most[:, None]] = np.inf
     return np.asarray(np.argmin(values, axis=1) + 1, dtype=np.intp)
 
 
-def bic_by_dimension(lengths: Floats, p: int, counts: Floats, *, shared: bool) -> Floats:
-    """BIC (m, r) of 1 to r dimensions, but for what the dimensions have in common; as `by_bic`.
+def bic_by_dimension(lengths: Floats, spanned: Counts, counts: Floats, *, shared: bool) -> Floats:
+    """BIC (m, r) of 1 to r dimensions of spaces of so many (m,), but for what these have in common.
 
-    Of a dimension that leaves nothing to the noise it is no number.
+    Of a dimension that leaves nothing to the noise it is no number. The others are as of `by_bic`.
     """
     d = np.arange(1, lengths.shape[1] + 1)
-    n = counts[:, None]
+    n, p = counts[:, None], spanned[:, None]
     tails = np.cumsum(lengths[:, ::-1], axis=1)[:, ::-1]
     rest = np.concatenate([tails[:, 1:], np.zeros((len(lengths), 1))], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -103,5 +108,5 @@ def bic_by_dimension(lengths: Floats, p: int, counts: Floats, *, shared: bool) -
         else:
             signal = np.cumsum(np.log(lengths / n), axis=1)
         noise = (p - d) * np.log(rest / (p - d) / n)
-    free = d * (p - (d + 1) / 2) + (1 if shared else d)
-    return np.asarray(n * (signal + noise) + free * np.log(n))
+        free = d * (p - (d + 1) / 2) + (1 if shared else d)
+        return np.asarray(n * (signal + noise) + free * np.log(n))

@@ -107,8 +107,9 @@ class FactorCovariances:
             whole = held.spectra[code].lengths
             lengths, steps = whole[:rank], falls(whole, p)
             steps = np.append(steps, 0.0)[:rank] / steps.max()
+            spanned = np.array([min(p, rank)])
             criterion = bic_by_dimension(
-                lengths[None], p, counts[[code]], shared=one_signal(held.form)
+                lengths[None], spanned, counts[[code]], shared=one_signal(held.form)
             )[0]  # fmt: skip
             criterion[-1] = np.nan
             index = pd.MultiIndex.from_product(

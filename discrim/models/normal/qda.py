@@ -111,7 +111,8 @@ def qda(
     dimensions : int, dict of class to int, or {"cattell", "bic"}
         Of "factor": how many variances are large. By default "cattell", the scree test: the last dimension
         from which eigenvalues fall by `threshold` times the largest fall, and "bic", the dimension of the
-        least BIC of the rows of the class, choose for each class. Refits choose anew.
+        least BIC of the rows of the class in the space that they span, choose for each class. Refits choose
+        anew.
     form : str
         Of "factor": what the classes have of their own, as HDclassif names it; by default "AkjBkQkDk".
         A is the variance of the signal, by class (k) and dimension (j), B that of the noise, Q the axes, D

@@ -178,12 +178,12 @@ def test_all_dimensions_but_one_are_the_full_covariances():
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBkQkDk"])
 def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
     fit = qda(formula, data, covariance="factor", dimensions="bic", form=form, method="mle")
-    p = len(fit.terms)
     for k, label in enumerate(fit.classes):
         x = data[list(fit.terms)][fit._fit.blocks.codes == k].to_numpy()
         n, values = len(x), np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1]
-        found = []
-        for d in range(1, min(p, n - 1)):
+        # Of fewer rows than columns in the space that they span about their mean.
+        p, found = min(len(fit.terms), n - 1), []
+        for d in range(1, p):
             a = values[:d] if form == "AkjBkQkDk" else np.full(d, values[:d].mean())
             b = values[d:].sum() / (p - d)
             own = np.concatenate([a, np.full(p - d, b)])
@@ -192,6 +192,16 @@ def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
         assert fit.dimensions[label] == 1 + np.argmin(found)
         above = fit.scree().loc[label, "BIC_above"].to_numpy()
         assert np.allclose(above[: len(found)], np.array(found) - min(found), rtol=1e-8, atol=1e-7)
+
+
+def test_bic_finds_the_signal_among_more_columns_than_rows():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 300))
+    x[:, :3] *= 12
+    table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 30))
+    with pytest.warns(DiscrimWarning, match="in the units of the columns"):
+        fit = qda("y ~ .", table, covariance="factor", dimensions="bic")
+    assert (fit.dimensions == 3).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"dimensions": "bic"}, {"dimensions": 2, "form": "AkBkQkD"}])
