@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 LEAST = 1e-6
 """Standard deviation, over that of the rows of the class, below which a component is singular."""
 
+FEW_ROWS = 2
+"""Rows, over one more than the columns, up to which a component may be near a plane by chance."""
+
 NARROW = 1e-2
 """Standard deviation along some direction, over that of another component of the class, of a narrow one.
 
@@ -245,21 +248,18 @@ def maximized(
             converged = True
             break
     found = replace(held, path=tuple(path), converged=converged)
-    narrow = None if form in ("EII", "EEI", "EEE") else _narrow(found)
-    if narrow is not None:
-        k, i = narrow
-        return Degenerate(k, i, "narrow", float(parts[k][i].sum()))
-    return found
+    return found if form in ("EII", "EEI", "EEE") else _unless_narrow(found, parts)
 
 
-def _narrow(held: Components) -> tuple[int, int] | None:
-    """The class, and the place in it, of a component that is narrow beside another one of the class."""
-    for k, at in enumerate(held.places()):
-        own = held.covariances[at]
+def _unless_narrow(held: Components, parts: Sequence[Floats]) -> Components | Degenerate:
+    """The components, unless one of few rows is narrow beside another one of the class."""
+    for k, (at, weights) in enumerate(zip(held.places(), parts, strict=True)):
+        own, counts = held.covariances[at], weights.sum(axis=1)
+        few = counts <= FEW_ROWS * (held.means.shape[1] + 1)
         for i, j in permutations(range(len(own)), 2):
-            if _least_ratio(own[i], own[j]) < NARROW:
-                return k, i
-    return None
+            if few[i] and _least_ratio(own[i], own[j]) < NARROW:
+                return Degenerate(k, i, "narrow", float(counts[i]))
+    return held
 
 
 def _least_ratio(own: Covariance, other: Covariance) -> float:

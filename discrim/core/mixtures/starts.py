@@ -1,11 +1,11 @@
 """Where EM begins: partitions of the rows of a class, tried by a few steps each on some of them.
 
 A partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
-Proceedings of SODA, 1027-1035), in turn of columns over their standard deviations, which finds clusters along
-the directions in which a class is long, and in the metric of its covariance, which finds those along short
-ones. Neither depends on the units of the columns. Short runs from many starts, and one to the end from the
-best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data Analysis 41,
-561-575).
+Proceedings of SODA, 1027-1035), in turn in the metric of the covariance of the class, which finds clusters
+along the directions in which it is short, and of columns over their standard deviations, which finds those
+along long ones. Neither depends on the units of the columns. Short runs from many starts, and one to the end
+from the best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data
+Analysis 41, 561-575).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def started(
         return [of_weights(rows, [row.weights[None] for row in rows], form)]
     rng = np.random.default_rng(seed)
     tried = [_some(row, rng) for row in rows]
-    metrics = [_standardized(row) for row in tried], [_whitened(row) for row in tried]
+    metrics = [_whitened(row) for row in tried], [_standardized(row) for row in tried]
     ended: list[Components] = []
     lost: list[Components | Degenerate] = []
     for start in range(starts):

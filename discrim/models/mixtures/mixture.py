@@ -111,8 +111,8 @@ def mixture(
     `leave_one_out` takes a run of EM a row, which begins at the components of the fit. Folds and bootstrap
     samples begin anew, and choose anew what BIC chose. A likelihood of normals with covariances of their own
     has no upper bound, and many maxima at components of a few rows near a plane. A fit is the largest maximum
-    that was found at which no component is, along any direction, less than a hundredth as wide as another one
-    of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
+    that was found at which no component of 2 (p + 1) rows or fewer is, along any direction, less than a
+    hundredth as wide as another one of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
 
     Examples
     --------
