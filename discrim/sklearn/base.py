@@ -185,12 +185,24 @@ class PosteriorMethods:
     """Posterior probabilities, of rules that have them."""
 
     def predict_proba(self: Any, X: Any) -> Floats:
-        """Posterior probabilities (n, K) of the classes in the order of `classes_`."""
+        """Posterior probabilities (n, K) of the classes in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : table or (n, p) array
+            Rows with the columns of the fit.
+        """
         found: Floats = self._posteriors(X, logs=False)
         return found
 
     def predict_log_proba(self: Any, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K); they hold where the posterior itself underflows."""
+        """Logarithms of the posteriors (n, K); they hold where the posterior itself underflows.
+
+        Parameters
+        ----------
+        X : table or (n, p) array
+            Rows with the columns of the fit.
+        """
         found: Floats = self._posteriors(X, logs=True)
         return found
 

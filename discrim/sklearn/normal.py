@@ -104,7 +104,13 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return None if needs_rows else spread_of(asked.structure, "pooled")
 
     def transform(self, X: Any) -> Floats:
-        """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean."""
+        """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean.
+
+        Parameters
+        ----------
+        X : table or (n, p) array
+            Rows with the columns of the fit.
+        """
         results, blocks = self._asked(X)
         return np.asarray(results.transform(blocks).to_numpy())
 

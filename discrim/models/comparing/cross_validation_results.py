@@ -117,6 +117,11 @@ class CrossValidation(Shown):
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
         """Posteriors of the rows in a repeat, rows by classes.
 
+        Parameters
+        ----------
+        repeat : int
+            Which of the repeats, counted from 1.
+
         Raises
         ------
         DataError

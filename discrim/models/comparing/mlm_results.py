@@ -183,7 +183,18 @@ class MLMResults(Shown):
         return TermCanonicalResults(self._model, at, self._model.hypothesis(at, asked_type(type)))
 
     def canonicals(self, type: int | str = 2) -> dict[str, TermCanonicalResults]:
-        """The canonical discriminant analysis of each term, by its name; as R's `candiscList`."""
+        """The canonical discriminant analysis of each term, by its name; as R's `candiscList`.
+
+        Parameters
+        ----------
+        type : {1, 2, 3}
+            As for `manova`.
+
+        Returns
+        -------
+        dict
+            A result of `canonical` by the name of each term.
+        """
         return {label: self.canonical(label, type) for label in self.terms}
 
     @displayed()

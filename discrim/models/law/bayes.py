@@ -18,7 +18,6 @@ from discrim.core.law.bayes_law import MassLaw, excess, least_risk
 from discrim.core.law.law_points import REPLICATES, Amount
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.expected_costs import joint_scores
-from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
 from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
@@ -28,6 +27,7 @@ from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
 from discrim.models.fits.shown import ShownModel
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
+from discrim.models.law.bayes_posteriors import LawPosteriors
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.reported import Reported
@@ -111,7 +111,7 @@ def bayes(
     return BayesResults(known, prior, costs, int(draws), seed)
 
 
-class BayesResults(Pictured, Reported, ShownModel):
+class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
@@ -223,21 +223,6 @@ class BayesResults(Pictured, Reported, ShownModel):
             raise DataError(f"reject={reject!r}: give a number from 0 on.")
         scores, index = self._frame(data, prior)
         return labelled(self._codes(scores, cost_matrix(costs, self.classes), reject), self.classes, index)
-
-    def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Posterior probabilities, rows by classes; missing where no class can give the row."""
-        scores, index = self._frame(data, prior)
-        return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
-
-    def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
-        scores, index = self._frame(data, prior)
-        return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
-
-    def decision_function(self, data: Any = None) -> pd.DataFrame:
-        """Logarithms of prior times density, rows by classes."""
-        scores, index = self._frame(data, None)
-        return pd.DataFrame(scores, index=index, columns=self.classes)
 
     def estimate_prior(
         self,
@@ -424,6 +409,11 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     def save(self, path: object) -> None:
         """Refuse to: a law is made of distributions and functions, which are code.
+
+        Parameters
+        ----------
+        path : str or path
+            Nothing is written there.
 
         Raises
         ------

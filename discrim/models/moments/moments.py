@@ -244,6 +244,11 @@ class Moments:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to a file, whole or not at all; `discrim.load` reads it.
 
+        Parameters
+        ----------
+        path : str or path
+            The file to write; one that is there is replaced.
+
         Raises
         ------
         OSError

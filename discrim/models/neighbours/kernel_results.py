@@ -73,6 +73,13 @@ class KernelDensityResults(ClassifierResults):
     def log_densities(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Log densities of the classes at rows, those of the fit by default.
 
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
         Returns
         -------
         DataFrame, rows by classes

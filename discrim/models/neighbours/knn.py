@@ -291,6 +291,8 @@ class KNNResults(ClassifierResults):
         ----------
         data : table, optional
             New rows; the rows of the fit, each of which votes for itself, by default.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
 
         Returns
         -------

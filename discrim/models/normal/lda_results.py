@@ -222,7 +222,20 @@ class LDAResults(
         return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame (rows, axes)
+            Missing for a row with a missing value.
+        """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.numbers.moments, axes.centre)
@@ -389,6 +402,11 @@ class LDAResults(
 
         The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
         robust covariances, and with `ncomp=`.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: 0.95 for 95 per cent.
         """
         fit = self._fit.numbers
         if fit.has_errors:

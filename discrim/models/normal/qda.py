@@ -334,7 +334,13 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
 
     @displayed()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more.
+
+        Parameters
+        ----------
+        dimensions, threshold : optional
+            As for `discrim.covariance_models`.
+        """
         self._need_moments("covariance_models()")
         return covariance_models_of(self._fit, dimensions, threshold)
 

@@ -257,7 +257,19 @@ class PLSResults(LinearGeometry, ClassifierResults):
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Scores PLS1, PLS2, ... of each row; of a row with a missing value, missing."""
+        """Scores PLS1, PLS2, ... of each row; of a row with a missing value, missing.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame (rows, components)
+        """
         numbers = self._fit.numbers
         blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, self.components))
@@ -266,7 +278,19 @@ class PLSResults(LinearGeometry, ClassifierResults):
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
     def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted indicators of rows, new ones or those of the fit; each row sums to one."""
+        """Fitted indicators of rows, new ones or those of the fit; each row sums to one.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+        """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         return posterior_frame(blocks, self._fit.numbers.fitted_rule(), self.classes, np.asarray)
 

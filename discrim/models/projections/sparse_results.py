@@ -182,7 +182,20 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         return np.asarray(anchor + prior @ (means - anchor))
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame (rows, axes)
+            Missing for a row with a missing value.
+        """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         origin, _ = gaussian.centred(self._fit.numbers.moments, self._centre())
         scaling = self.scaling.to_numpy()

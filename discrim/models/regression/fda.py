@@ -191,7 +191,19 @@ class FDAResults(ClassifierResults):
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Variates LD1, LD2, ... of each row; of a row with a missing value, missing."""
+        """Variates LD1, LD2, ... of each row; of a row with a missing value, missing.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame (rows, axes)
+        """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
@@ -211,7 +223,13 @@ class FDAResults(ClassifierResults):
         _refuse("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Not there: raises NotSupportedError, as the engine is an object of the user's."""
+        """Not there: raises NotSupportedError, as the engine is an object of the user's.
+
+        Parameters
+        ----------
+        path : str or path
+            Nothing is written there.
+        """
         raise NotSupportedError(
             f"The fit holds {text_of(self.engine)}, and a file of ours holds no objects: pickle it, if you "
             "trust who will read it to trust you."

@@ -230,7 +230,19 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
     def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted values of rows, new ones or those of the fit; each row sums to one."""
+        """Fitted values of rows, new ones or those of the fit; each row sums to one.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+        """
         return self._values(data, unseen)
 
     @property
@@ -280,7 +292,13 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term, in broom's names."""
+        """One row a class and term, in broom's names.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: 0.95 for 95 per cent.
+        """
         return in_brooms_names(self.coefficients(level))
 
     @displayed()

@@ -132,7 +132,13 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
-        """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
+        """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: 0.95 for 95 per cent.
+        """
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
         table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.numbers.others], self._columns))
@@ -186,7 +192,13 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @displayed(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Factors of the odds for one unit of a column, by (class, term): ratio, low, high; no constants."""
+        """Factors of the odds for one unit of a column, by (class, term): ratio, low, high; no constants.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: 0.95 for 95 per cent.
+        """
         table = self.log_odds(level).drop("constant", level="term")
         with np.errstate(over="ignore"):
             ratios = np.exp(table[["coef", "low", "high"]].to_numpy())
@@ -282,7 +294,13 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term, in broom's names."""
+        """One row a class and term, in broom's names.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: 0.95 for 95 per cent.
+        """
         return in_brooms_names(self.log_odds(level))
 
     @displayed()

@@ -149,7 +149,10 @@ class PenalizedLogisticResults(LogisticResults):
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names: class, term, estimate; there are no standard errors.
 
-        `level` is that of other models' intervals, which there are none of.
+        Parameters
+        ----------
+        level : float
+            Not used: other models have intervals, and this one has none.
         """
         params = self.params
         labels = np.repeat(params.columns.to_numpy(dtype=object), len(params))

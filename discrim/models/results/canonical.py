@@ -206,7 +206,19 @@ class CanonicalResults(Shown):
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
     def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes."""
+        """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit without it.
+        unseen : {"raise", "missing"}, optional
+            What to do with a level that the fit has not seen, as for `predict`.
+
+        Returns
+        -------
+        DataFrame (rows, axes)
+        """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
         raw = self.raw.to_numpy()

@@ -83,7 +83,18 @@ class ClassCovariances:
         )
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
-        """Log odds of class a against class b as x'Ax + x'b + c."""
+        """Log odds of class a against class b as x'Ax + x'b + c.
+
+        Parameters
+        ----------
+        a, b : labels
+            Two classes of the fit.
+
+        Returns
+        -------
+        Quadratic
+            A (p, p), b (p,) and c, under the names of the columns.
+        """
         self._need_covariances("quadratic()")
         i, j = class_code(a, self.classes), class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():

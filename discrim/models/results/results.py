@@ -259,7 +259,20 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
+        """Logarithms of the posterior probabilities; they hold where the posterior itself underflows.
+
+        Parameters
+        ----------
+        data, prior, unseen, missing, out : optional
+            As for `predict`.
+        method, convention : optional
+            As for `predict_proba`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            Of a source, and with `out`, as of `predict`.
+        """
         gaps = Gaps(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, log_posteriors, gaps, out)
 
@@ -329,8 +342,12 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen`,
-        `missing` and `out` are as for `predict`, and so is what a source of tables gives.
+        Of a model without posteriors their place is taken by its values (`.score.<class>`).
+
+        Parameters
+        ----------
+        data, unseen, missing, out : optional
+            As for `predict`, and so is what comes back of a source.
         """
         gaps = Gaps(unseen, missing)
 
@@ -344,7 +361,13 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""
+        """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`).
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write; one that is there is replaced.
+        """
         from discrim.models.saving.fit_file import save
 
         save(self._fit, path)
