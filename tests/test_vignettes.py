@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import pytest
@@ -17,17 +18,31 @@ PAGES = [page for page in sorted(FOLDER.glob("*.md")) if "kernelspec:" in page.r
 """Those without a kernel have examples that tests/test_package.py runs, or none."""
 
 
-def execute(page: Path) -> None:
-    """Run a page's cells where it stands."""
+def execute(page: Path) -> Any:
+    """A page's notebook, with its cells run where it stands."""
     notebook = jupytext.read(page, fmt="md:myst")
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(page.parent)}}
     ).execute()
+    return notebook
 
 
 @pytest.fixture(autouse=True)
 def _kernel_imports_the_package_under_test(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
+
+
+@pytest.mark.slow
+def test_each_cell_shows_its_picture(tmp_path):
+    page = tmp_path / "page.md"
+    cells = ["import discrim; fit = discrim.lda('species ~ .', discrim.datasets.load_iris()); fit.plot();"]
+    cells += ["fit.plot('biplot');", "fit.report('report.html'); fit.plot('confusion');"]
+    page.write_text(
+        "# A page\n\n" + "".join(f"```{{code-cell}} ipython3\n{cell}\n```\n\n" for cell in cells),
+        encoding="utf-8",
+    )
+    shown = [cell.outputs for cell in execute(page).cells if cell.cell_type == "code"]
+    assert all(any("image/png" in each.get("data", {}) for each in outputs) for outputs in shown)
 
 
 def test_there_is_a_vignette():

@@ -95,6 +95,18 @@ def test_each_executed_page_is_a_notebook_to_take_home():
         }
 
 
+def test_each_cell_that_draws_shows_its_picture():
+    drawn = 0
+    for page, tree in PAGES.items():
+        for cell in tree.select("div.cell"):
+            code = cell.select_one("div.cell_input")
+            last = code.get_text().strip().splitlines()[-1] if code is not None else ""
+            if re.search(r"\.plot\(.*\);$", last):
+                drawn += 1
+                assert cell.select_one("div.cell_output img") is not None, (page, last)
+    assert drawn > 30
+
+
 def test_the_search_knows_lda():
     text = (BOOK / "searchindex.js").read_text(encoding="utf-8")
     held = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL)[1])

@@ -50,8 +50,13 @@ def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
     beyond = frozenset(c for c in characters if ord(c) > 0x7F)
     family = tuple(mpl.rcParams["font.family"])
     more = _more_fonts(family, beyond) if beyond else ()
-    with mpl.rc_context({"font.family": [*family, *more]} if more else {}):
+    # A context of all settings would end what a notebook's backend sets where it is loaded meanwhile, and no
+    # later picture would be shown.
+    mpl.rcParams["font.family"] = [*family, *more]
+    try:
         yield
+    finally:
+        mpl.rcParams["font.family"] = list(family)
 
 
 @lru_cache

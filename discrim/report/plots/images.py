@@ -72,6 +72,9 @@ def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
 def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str, int, int]:
     import matplotlib.pyplot as plt
 
+    # What a notebook's backend sets where it is loaded has to outlast the context; this has no types.
+    backend: Any = plt
+    backend.draw_if_interactive()
     with plt.rc_context(_settings(colours)), plt.ioff():
         axes = draw()
         figure: Any = axes.figure
