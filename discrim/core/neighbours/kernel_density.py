@@ -132,16 +132,16 @@ def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int
     """Classes, or None for all together, and columns by which no distance can be measured."""
     if metric == "euclidean":
         return []
-    whole = moments.pooled() if common else moments
+    free = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
     found: list[tuple[int | None, tuple[int, ...]]] = []
-    for k in range(whole.n_classes):
-        at = None if common else k
-        if whole.counts[k] <= 1:
-            found.append((at, ()))
+    for c, rest in enumerate(free):
+        k = None if common else c
+        if rest <= 0:
+            found.append((k, ()))
             continue
-        alike = dependencies(whole, k, diagonal=metric == "diagonal")
+        alike = dependencies(moments, k, diagonal=metric == "diagonal")
         if alike:
-            found.append((at, tuple(dependency.column for dependency in alike)))
+            found.append((k, tuple(dependency.column for dependency in alike)))
     return found
 
 

@@ -21,6 +21,7 @@ from discrim.models.neighbours.kernel_fits import (
     Search,
     chosen,
     kernel_density_fit,
+    refuse_lone_rows,
     refuse_singular,
     rows_of,
 )
@@ -81,7 +82,8 @@ def kernel_density(
     ------
     FormulaError, DataError, PriorError
         As for `discrim.lda`; a bandwidth that is not above zero, a bandwidth and a grid; no bandwidth of the
-        grid at which each row has another of its class within reach.
+        grid at which each row has another of its class within reach; a class of one row where the likelihood
+        chooses.
     CollinearError
         The covariance of the metric is singular; the message names the columns.
     NotSupportedError
@@ -140,6 +142,7 @@ def kernel_density(
     )  # fmt: skip
     if bandwidth is None:
         search = Search(tried, select)
+        refuse_lone_rows(moments, blocks, search)
         fit, path = chosen(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):

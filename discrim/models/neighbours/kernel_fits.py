@@ -78,6 +78,17 @@ def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: 
     )
 
 
+def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: Search) -> None:
+    """Refuse classes of one row where the likelihood of rows left out is to choose."""
+    lone = np.flatnonzero(moments.counts <= 1)
+    if search.select == "likelihood" and len(lone):
+        raise DataError(
+            f"Class {shown(blocks.design.levels[lone[0]])} has one row, which left out has no other of its "
+            "class, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
+            'select="error".'
+        )
+
+
 def chosen(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: Search
 ) -> tuple[KernelDensityFit, pd.DataFrame]:

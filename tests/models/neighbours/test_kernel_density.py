@@ -203,3 +203,28 @@ def test_a_row_that_no_kernel_reaches_has_no_class_and_is_told_of():
     label = fit.predict(far)
     assert label.iloc[0] == "setosa"
     assert pd.isna(label.iloc[1])
+
+
+def test_a_class_of_one_row_has_the_covariance_of_all_classes():
+    """With a pooled covariance one row is a class: a kernel about it, as in a direct sum."""
+    table = IRIS.iloc[[0, *range(50, 150)]]
+    fit = kernel_density("species ~ .", table, bandwidth=1.0)
+    groups = [X[[0]], X[50:100], X[100:]]
+    within = sum((rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)) for rows in groups) / (101 - 3)
+    rows = X[[0, 60, 120]]
+    expected = [
+        [scipy.stats.multivariate_normal(x, within).pdf(group).mean() for group in groups] for x in rows
+    ]
+    np.testing.assert_allclose(np.exp(fit.log_densities(table.loc[[0, 60, 120]])), expected, rtol=1e-9)
+    with pytest.warns(DiscrimWarning, match="1 row has no leave-one-out rule"):
+        left = fit.leave_one_out()
+    assert left["label"].isna().tolist() == [True] + [False] * 100
+
+
+def test_a_class_of_one_row_has_no_likelihood_left_out():
+    table = IRIS.iloc[[0, *range(50, 150)]]
+    with pytest.raises(DataError, match=r"Class 'setosa' has one row.*give bandwidth="):
+        kernel_density("species ~ .", table)
+    path = kernel_density("species ~ .", table, select="error").path
+    # The row is wrong at each bandwidth, as no rule is left for it.
+    assert path["error"].min() >= 1 / 101
