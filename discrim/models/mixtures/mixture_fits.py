@@ -160,13 +160,13 @@ def _refuse_all(group: Codes, blocks: Blocks) -> None:
 def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
     """The error that names the component that was lost."""
     label = shown(blocks.design.levels[found.k])
+    moments = class_moments(blocks, "class")
+    alike = dependencies(moments, found.k)
+    if alike and found.what == "singular":
+        # Columns that determine one another in every class do so in the covariance of all classes too.
+        instead = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
+        return collinear_error(alike, blocks.terms, f"within class {label}", instead=instead)
     if sizes[found.k] == 1:
-        moments = class_moments(blocks, "class")
-        alike = dependencies(moments, found.k)
-        if alike:
-            return collinear_error(
-                alike, blocks.terms, f"within class {label}", instead='give covariance="pooled" or "EII"'
-            )
         return CollinearError(
             f"The covariance of class {label} is singular: it has {found.weight:g} rows for "
             f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "

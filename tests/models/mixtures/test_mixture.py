@@ -235,3 +235,13 @@ def test_no_component_is_narrow_beside_another():
         scipy.linalg.eigvalsh(a, b)[0] for a, small in zip(covs, few, strict=True) if small for b in covs
     ]
     assert min(ratios, default=1.0) > 1e-4
+
+
+@pytest.mark.parametrize("covariance", ["full", "pooled"])
+def test_columns_that_others_determine_are_named_with_several_components(covariance):
+    table = IRIS[["petal_width", "sepal_width", "species"]].assign(twin=2 * IRIS.petal_width)
+    asked = {"components": 2, "starts": 2}
+    with pytest.raises(CollinearError, match=r"'twin' is a linear .* within class 'setosa'.*\"EII\"") as told:
+        mixture("species ~ petal_width + twin + sepal_width", table, covariance=covariance, **asked)
+    assert "pooled" not in str(told.value)
+    assert mixture("species ~ petal_width + twin + sepal_width", table, covariance="EII", **asked).df_model
