@@ -22,6 +22,7 @@ __all__ = [
     "used_codes",
     "used_of_block",
     "used_rows",
+    "weighted_rows",
     "with_classes",
 ]
 
@@ -94,6 +95,16 @@ def gathered_rows(blocks: Blocks) -> GatheredRows:
     ]
     x, codes, positions = zip(*parts, strict=True)
     return GatheredRows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+
+
+def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
+    """The rows that a fit uses (n, p), their classes (n,) and their weights (n,), if any, in memory."""
+    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
+    if not parts:
+        return np.empty((0, len(blocks.terms))), np.empty(0, dtype=np.intp), None
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weighted = parts[0][2] is not None
+    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
 
 
 def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:

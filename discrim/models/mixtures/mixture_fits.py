@@ -24,7 +24,7 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.used_rows import used_rows
+from discrim.frame.used_rows import weighted_rows
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import class_moments, collinear_error
@@ -76,14 +76,6 @@ class Asked:
         return None in self.sizes or None in self.forms
 
 
-def _gathered(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
-    """The rows that are used, their classes and their weights, in memory."""
-    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
-    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    weighted = parts[0][2] is not None
-    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
-
-
 def fitted_as_asked(
     asked: Asked, blocks: Blocks, moments: ClassMoments, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
@@ -94,7 +86,7 @@ def fitted_as_asked(
     CollinearError
         A component becomes singular, or is left without rows, from each start.
     """
-    x, codes, weights = _gathered(blocks)
+    x, codes, weights = weighted_rows(blocks)
     path = None
     if asked.chooses:
         asked, path = _chosen(asked, blocks, moments, x, codes, weights)
@@ -226,7 +218,7 @@ def mixture_fit(
 
 def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
     """The rule of EM that begins at the components of the fit."""
-    x, codes, weights = _gathered(blocks)
+    x, codes, weights = weighted_rows(blocks)
     refit = fit.numbers.refit(x, codes, weights)
     return None if refit is None else refit.rule(fit.log_prior())
 
@@ -245,7 +237,7 @@ def _rule_as_asked(asked: Asked, fit: Fit[MixtureFit], blocks: Blocks) -> Rule |
 
 def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
     left_out_by_refits(fit, "takes a run of EM a row")
-    return left_out(fit.numbers, fit.log_prior(), *_gathered(fit.blocks))
+    return left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
 
 
 def _from_file(

@@ -13,6 +13,7 @@ from discrim.core.neighbours.kernel_density import Metric, fit_kernel_density, s
 from discrim.core.neighbours.kernel_rules import KERNELS, Kernel
 from discrim.errors import DataError
 from discrim.frame.asked_rows import read
+from discrim.frame.used_rows import weighted_rows
 from discrim.models.fits.arguments import check_word, is_number, listed, prior_vector, told
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.neighbours.kernel_fits import (
@@ -23,7 +24,6 @@ from discrim.models.neighbours.kernel_fits import (
     kernel_density_fit,
     refuse_lone_rows,
     refuse_singular,
-    rows_of,
 )
 from discrim.models.neighbours.kernel_results import KernelDensityResults
 
@@ -135,7 +135,7 @@ def kernel_density(
     refuse_singular(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, labels, moments.counts)
-    x, codes, w = rows_of(blocks)
+    x, codes, w = weighted_rows(blocks)
     fit = fit_kernel_density(
         moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
         estimated_prior=prior is None,

@@ -18,14 +18,14 @@ from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.used_rows import used_rows
+from discrim.frame.used_rows import weighted_rows
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import error_path, largest_as_good
 from discrim.models.saving.saved import Saved
 
-__all__ = ["MODEL", "SAVED", "Search", "chosen", "kernel_density_fit", "refuse_singular", "rows_of"]
+__all__ = ["MODEL", "SAVED", "Search", "chosen", "kernel_density_fit", "refuse_singular"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -47,16 +47,6 @@ class Search:
 
     grid: tuple[float, ...] | None
     select: Literal["likelihood", "error"]
-
-
-def rows_of(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
-    """The rows that are used, their classes and their weights, in memory."""
-    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
-    if not parts:
-        return np.empty((0, len(blocks.terms))), np.empty(0, dtype=np.intp), None
-    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    weighted = parts[0][2] is not None
-    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
 
 
 def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
@@ -129,7 +119,7 @@ def chosen(
 
 
 def _left_out(fit: Fit[KernelDensityFit]) -> Floats:
-    x, codes, _ = rows_of(fit.rows("leave_one_out()"))
+    x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
     return fit.numbers.left_out(fit.log_prior(), x, codes)
 
 
@@ -158,7 +148,7 @@ def kernel_density_fit(
 
 
 def _refitted(fit: Fit[KernelDensityFit], blocks: Blocks) -> tuple[KernelDensityFit, Any] | None:
-    rows = rows_of(blocks)
+    rows = weighted_rows(blocks)
     refit = fit.numbers.refit(*rows)
     return None if refit is None else (refit, rows)
 

@@ -15,7 +15,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import used_rows, with_classes
+from discrim.frame.used_rows import used_rows, weighted_rows, with_classes
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import (
@@ -245,9 +245,7 @@ def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
 def em_rule(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     """The rule of a fit by EM to other weights of the rows, the prior held; None where there is none."""
     k = len(fit.classes)
-    parts = [(x.copy(), codes.copy(), w) for _, x, codes, w in used_rows(blocks)]
-    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
+    x, codes, weights = weighted_rows(blocks)
     there = ~np.isnan(x)
     if any(not there[codes == c].any(axis=0).all() for c in range(k)):
         return None
