@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         ShrunkenCentroidsResults as ShrunkenCentroidsResults,
     )
     from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
-    from discrim.models.law.bayes import BayesResults as BayesResults
     from discrim.models.law.bayes import bayes as bayes
+    from discrim.models.law.bayes_results import BayesResults as BayesResults
     from discrim.models.mixtures.mixture import mixture as mixture
     from discrim.models.mixtures.mixture_results import MixtureResults as MixtureResults
     from discrim.models.moments.from_stats import from_stats as from_stats

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class DiscrimError(ValueError):
-    """Base of every error of the package."""
+    """Base class of all errors of the package: `except DiscrimError` catches each of them."""
 
 
 class FormulaError(DiscrimError):
@@ -42,15 +42,15 @@ class DataError(DiscrimError):
 
 
 class NotAFitError(DataError):
-    """A file is of another kind than those that `save` writes, so there is no fit in it to lose."""
+    """The file was not written by `save`."""
 
 
 class UnreadableFileError(DataError, OSError):
-    """A file cannot be opened or read. An OSError as well."""
+    """A file cannot be opened or read. This error is also an OSError."""
 
 
 class MissingFileError(UnreadableFileError, FileNotFoundError):
-    """A file is not there. A FileNotFoundError as well."""
+    """A file does not exist. This error is also a FileNotFoundError."""
 
 
 class PriorError(DiscrimError):
@@ -67,7 +67,7 @@ class SeparationError(DiscrimError):
     Attributes
     ----------
     certificate : discrim.models.planes.separation_certificate.Certificate or None
-        What the linear program found, with what proves it.
+        What the linear program found, with the proof of it.
     """
 
     def __init__(self, message: str, certificate: object = None) -> None:
@@ -78,13 +78,13 @@ class SeparationError(DiscrimError):
 class NotSupportedError(DiscrimError, AttributeError):
     """What was asked for does not exist for this model.
 
-    An AttributeError as well: `hasattr` is false of a property that the model has not, and `getattr` gives
-    its default.
+    This error is also an AttributeError: `hasattr` is false for a property that the model does not have, and
+    `getattr` returns its default.
     """
 
 
 class DiscrimWarning(UserWarning):
-    """Base of every warning of the package."""
+    """Base class of all warnings of the package."""
 
 
 _KEPT: ContextVar[list[str] | None] = ContextVar("_KEPT", default=None)

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-__all__ = ["GOLDEN", "ROOT", "TABLES"]
+import numpy as np
+import pandas as pd
+import pytest
+
+__all__ = ["GOLDEN", "ROOT", "TABLES", "beside", "classic", "curves", "leukemias"]
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 """Values from outside the code, each beside the script that wrote it."""
 
 TABLES = ROOT.parent / "shared" / "data"
-"""Real tables beside the project; a test that wants one is skipped where it is missing."""
+"""Real tables beside the project, many under the GPL, which are no part of it."""
+
+
+def beside(name: str) -> Path:
+    """A file of `TABLES`, as "genes/islr_Khan.npz"; the test is skipped where it is missing."""
+    path = TABLES / name
+    if not path.exists():
+        pytest.skip(f"{name} is no part of the project, and not in shared/data beside it")
+    return path
+
+
+def classic(name: str) -> pd.DataFrame:
+    """One of the small tables of `TABLES`, as "MASS_crabs"; the test is skipped where it is missing."""
+    return pd.read_csv(beside(f"classic/{name}.csv.gz"))
+
+
+def curves() -> tuple[np.ndarray, np.ndarray]:
+    """60 curves at 12 points and their classes, 0 and 1: of condition 3e10, and the same on every machine."""
+    row, at = np.arange(60)[:, None], np.arange(12) / 11
+    place, width, height = row * 7 % 60 / 60, 1 + row * 5 % 16 / 16, 1.0 + row * 11 % 37
+    bump = np.where(row * row % 7 < 3, 0.25, -0.25) / (1 + ((at - place) / width) ** 2)
+    return height * (1 + bump), row[:, 0] * 3 // 2 % 2
+
+
+@cache
+def leukemias() -> tuple[pd.DataFrame, np.ndarray]:
+    """The table of the pages on genes, with columns g0, g1, ... and y, and which rows are to learn from."""
+    table = pd.read_csv(ROOT / "vignettes" / "data" / "golub.csv.xz", index_col="patient")
+    labels, learned = table.pop("leukemia").to_numpy(dtype=object).astype(str), table.index.to_numpy() <= 38
+    readings = table.astype(float).reset_index(drop=True)
+    readings.columns = pd.Index([f"g{j}" for j in range(readings.shape[1])])
+    return readings.assign(y=labels), learned

@@ -39,15 +39,16 @@ __all__ = [
 
 
 class About(NamedTuple):
-    """What is known of a table without reading it.
+    """What is known about a table without reading it.
 
     Attributes
     ----------
     rows, columns : int
+        Number of rows, and of columns.
     classes : str
-        The column that they are in, and how many rows each has, in their order.
+        The column that holds the classes, and the number of rows of each class in their order.
     what : str
-        What it is a table of.
+        What the rows of the table are.
     """
 
     rows: int
@@ -175,9 +176,9 @@ def load_iris() -> pd.DataFrame:
 
     Notes
     -----
-    The numbers are those Fisher printed. The copy in the UCI repository differs from them in two rows: its
-    35th has petal_width 0.1 for 0.2, its 38th sepal_width 3.1 for 3.6 and petal_length 1.5 for 1.4. A
-    table of measurements is a table of facts; no right is claimed in it.
+    The numbers are those that Fisher printed. The copy in the UCI repository differs from them in two rows:
+    its 35th row has petal_width 0.1 instead of 0.2, and its 38th row has sepal_width 3.1 instead of 3.6 and
+    petal_length 1.5 instead of 1.4. A table of measurements is a table of facts; no right is claimed in it.
 
     References
     ----------
@@ -215,8 +216,8 @@ def load_penguins() -> pd.DataFrame:
 
     Notes
     -----
-    The table ``penguins`` of the R package palmerpenguins, whose authors gave it to the public domain under
-    CC0 1.0; nothing is changed but that a missing value is an empty field.
+    This is the table ``penguins`` of the R package palmerpenguins, whose authors gave it to the public domain
+    under CC0 1.0. Nothing is changed, except that a missing value is an empty field.
 
     References
     ----------
@@ -262,9 +263,9 @@ def load_wine() -> pd.DataFrame:
 
     Notes
     -----
-    From the UCI Machine Learning Repository, which gives it under CC BY 4.0, in the copy that scikit-learn
-    passes on. Changed here: columns have names, and the classes 1, 2, 3 are called by the wines that the
-    paper names, Barolo, Grignolino and Barbera.
+    The table is from the UCI Machine Learning Repository, which gives it under CC BY 4.0, in the copy that
+    scikit-learn distributes. Here the columns have names, and the classes 1, 2 and 3 have the names of the
+    wines in the paper: Barolo, Grignolino and Barbera.
 
     References
     ----------
@@ -308,10 +309,10 @@ def load_breast_cancer() -> pd.DataFrame:
 
     Notes
     -----
-    From the UCI Machine Learning Repository, which gives it under CC BY 4.0, in the copy that scikit-learn
-    passes on. Changed here: the patients' numbers are left out, columns have names, the diagnosis is
-    written out. Radius, perimeter and area say nearly the same, so covariances are close to singular; in
-    rows 38 and 212, counted from 0, all ten worst values equal the means, as in the source.
+    The table is from the UCI Machine Learning Repository, which gives it under CC BY 4.0, in the copy that
+    scikit-learn distributes. Here the patients' numbers are left out, the columns have names, and the
+    diagnosis is written out. Radius, perimeter and area say nearly the same, so that covariances are close to
+    singular. In rows 38 and 212, counted from 0, all ten worst values equal the means, as in the source.
 
     References
     ----------

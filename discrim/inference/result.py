@@ -20,13 +20,16 @@ class TestResult:
     Attributes
     ----------
     name : str
+        Name of the test.
     statistic : float
+        Value of the test statistic.
     df : tuple of float
-        Degrees of freedom of the reference distribution: one for a chi-square, two for an F,
-        none of permutations.
+        Degrees of freedom of the reference distribution: one number for a chi-square, two for an F, and none
+        for permutations.
     pvalue : float
+        Probability of so large a statistic under the hypothesis.
     assumes : str
-        What the p-value rests on.
+        What the p-value assumes.
     table : DataFrame
         One row for each approximation: statistic, df, df2, p.
     """

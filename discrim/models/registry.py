@@ -339,7 +339,7 @@ MODELS = (
         "bayes",
         "discrim.models.law.bayes",
         "BayesResults",
-        "discrim.models.law.bayes",
+        "discrim.models.law.bayes_results",
         "discrim.models.law.bayes_summary",
         pictures=(kinds.LAW_REGIONS, kinds.LAW_DENSITIES),
         weights=False,

@@ -20,20 +20,21 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Parameters
     ----------
-    path : str or path-like
+    path : str or path
+        The file to read.
     functions : dict of str to callable, optional
-        The user's functions that the formula calls; a file holds none.
+        Your own functions that the formula calls, by name; a file holds none.
 
     Returns
     -------
     ClassifierResults or Moments
-        The results of the verb that made the fit, as `LDAResults`; or the moments.
-        A fit predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
+        The results of the verb that made the fit, such as `LDAResults`, or the moments. A fit predicts what
+        the saved one predicts. Methods that need the rows of the fit take `data=`, or say what to do.
 
     Raises
     ------
     DataError
-        The file is not one of ours (NotAFitError), is damaged, or does not fit together.
+        The file was not written by `save` (NotAFitError), is damaged, or contradicts itself.
     MissingFileError, UnreadableFileError
         There is no file, or it cannot be opened; each is a DataError and an OSError.
     FormulaError

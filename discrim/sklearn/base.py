@@ -115,7 +115,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, p) array, or frame
+        X : (n, p) array or frame
+            Rows with the columns of the fit.
 
         Returns
         -------
@@ -124,7 +125,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A value is missing or infinite; or a row is impossible in every class, as by naive Bayes.
+            A value is missing or infinite; or a row has probability zero in every class, which naive Bayes
+            can give.
         """
         results, blocks = self._asked(X)
         codes = results._fit.predicted_codes(blocks)
@@ -143,10 +145,10 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     @only_if(lambda self: self._has_scores())
     def decision_function(self, X: Any) -> Floats:
-        """Scores: (n, K), largest for the predicted class; of two classes (n,), positive for the second.
+        """Scores (n, K), largest for the predicted class; for two classes (n,), positive for the second.
 
-        Not of neighbours: where they are all of one class the log odds are infinite, which ROC curves and
-        calibration do not take; these turn to `predict_proba`.
+        Nearest neighbours do not have this method: where all neighbours are of one class the log odds are
+        infinite, which ROC curves and calibration do not accept. These use `predict_proba` instead.
         """
         if hasattr(self, "_order") and (self._order < 0).any():
             return self._posteriors(X, logs=True)
@@ -189,18 +191,18 @@ class PosteriorMethods:
 
         Parameters
         ----------
-        X : table or (n, p) array
+        X : (n, p) array or frame
             Rows with the columns of the fit.
         """
         found: Floats = self._posteriors(X, logs=False)
         return found
 
     def predict_log_proba(self: Any, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K); they hold where the posterior itself underflows.
+        """Logarithms of the posteriors (n, K), which are exact even where the posterior underflows.
 
         Parameters
         ----------
-        X : table or (n, p) array
+        X : (n, p) array or frame
             Rows with the columns of the fit.
         """
         found: Floats = self._posteriors(X, logs=True)
@@ -208,17 +210,18 @@ class PosteriorMethods:
 
 
 class VerbClassifier(FittedClassifier):
-    """An estimator over a verb: its constructor arguments are the verb's keywords.
+    """An estimator over a verb: its constructor arguments are the keywords of the verb.
 
     Attributes
     ----------
     results_ : ClassifierResults
-        What the verb gives, with `summary()` and the rest.
+        What the verb returns, with `summary()` and the rest.
     classes_ : (K,) array
         Sorted labels.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : (p,) array of str
-        Of a frame.
+        Names of the columns, where X was a frame.
     """
 
     verb: ClassVar[Callable[..., Any]]
@@ -234,8 +237,10 @@ class VerbClassifier(FittedClassifier):
 
         Parameters
         ----------
-        X : (n, p) array, or frame; scipy's sparse ones too, where the estimator's tags say so
+        X : (n, p) array or frame
+            Rows to fit to. Sparse arrays of scipy are accepted where the estimator's tags say so.
         y : (n,) array of class labels
+            Classes of the rows.
 
         Returns
         -------
@@ -244,7 +249,7 @@ class VerbClassifier(FittedClassifier):
         Raises
         ------
         DiscrimError
-            As the verb; also a missing value.
+            The errors of the verb; also where a value is missing.
         """
         return self._fitted(X, y, {})
 
@@ -320,8 +325,10 @@ class FrequencyClassifier(VerbClassifier):
 
         Parameters
         ----------
-        X : (n, p) array, or frame
+        X : (n, p) array or frame
+            Rows to fit to. Sparse arrays of scipy are accepted where the estimator's tags say so.
         y : (n,) array of class labels
+            Classes of the rows.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three equal rows.
 
@@ -332,7 +339,7 @@ class FrequencyClassifier(VerbClassifier):
         Raises
         ------
         DiscrimError
-            As the verb; also a missing value.
+            The errors of the verb; also where a value is missing.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return self._fitted(X, y, {"weights": weights})

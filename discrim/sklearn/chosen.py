@@ -29,13 +29,41 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    alpha, gamma, parametrization, cv, grid, select, seed, standardize, prior, method
-        As for `discrim.rda`, which chooses what of alpha and gamma is None, without a refit for each pair;
-        but that rows are dealt to folds the same way at each fit, unless `seed` is None.
+    alpha : float, optional
+        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
+    gamma : float, optional
+        Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
+        is chosen where it is not given.
+    parametrization : {"esl", "friedman", "klar"}
+        Which covariances are mixed; see Notes.
+    cv : int, "loo", or iterable of (train, test)
+        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
+        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
+        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
+        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
+        holds the prior of all rows, also for splits that are uneven by class.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
+        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
+    select : {"min", "1se"}
+        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
+        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
+    seed : int, optional
+        Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
+    standardize : bool
+        Whether the identity of the ridge is meant for columns divided by their standard deviations within
+        classes, so that the units of the columns do not matter. By default it is meant in the units of the
+        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     singular : {"shrink", "raise"}
-        Where a class has too few rows for a covariance, or to choose by leaving some out, fit
-        `lda(covariance="shrunk", standardize=True)`, so that a search over models goes on, with a warning; or
-        refuse, as the verb does.
+        What to do where a class has too few rows for a covariance, or too few to leave some out for a choice.
+        "shrink" fits `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over
+        models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(rda)
@@ -88,12 +116,32 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    threshold, offset, cv, select, grid, n_thresholds, seed, prior
-        As for `discrim.shrunken_centroids`, which chooses a threshold of None by folds; but that rows are
-        dealt to folds the same way at each fit, unless `seed` is None.
+    threshold : float, optional
+        How far the standardized differences between the class means and the common mean are shrunk towards
+        zero. It is chosen by cross-validation where it is not given.
+    offset : float or "median"
+        s_0, which is added to the standard deviation of each column within classes: a number in the units of
+        the columns, or the median of those standard deviations.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
+        threshold whose error is within one standard error of the least.
+    grid : sequence of float, optional
+        Thresholds to try.
+    n_thresholds : int
+        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
+        which no column is left, as in R's pamr.
+    seed : int, optional
+        Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     single : {"warn", "raise"}
-        Where a class has one row, without which no fold knows it, choose a threshold of None by the rows of
-        the other classes (none where these are fewer than two), with a warning; or refuse, as the verb does.
+        What to do where a class has one row, which leaves some fold without the class. "warn" chooses the
+        threshold from the rows of the other classes (no threshold where these are fewer than two), with a
+        warning. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(shrunken_centroids)

@@ -46,17 +46,18 @@ class FormulaClassifier(FittedClassifier):
     Parameters
     ----------
     formula : str
-        `species ~ log(width) + island`. The left side only names the classes, which are y's.
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it. The left side only names the classes, which come from y.
     verb : str
-        "lda", "qda", or another.
+        Name of the verb that is fitted, such as "lda" or "qda".
     options : mapping, optional
-        Keywords of the verb.
+        Arguments of the verb, by name.
     columns : sequence of str, optional
-        The columns of X that are looked at, which ``.`` stands for; all by default.
+        The columns of X that the estimator reads, and that ``.`` stands for; by default all.
     unseen : {"raise", "missing"}
-        Rows with a level that the fit has not seen: an error; or rows of which nothing is known, whose
-        posteriors are the prior and whose label is the likeliest by it, with a warning that counts them, so
-        that a search over models goes on.
+        What to do with rows that have a level which the fit has not seen. "raise" gives an error. "missing"
+        takes nothing to be known of them: their posteriors are the prior and their label is the likeliest
+        class by it, with a warning that counts them, so that a search over models goes on.
 
     Attributes
     ----------
@@ -96,10 +97,13 @@ class FormulaClassifier(FittedClassifier):
         Parameters
         ----------
         X : frame
-            With the columns of the formula's right side; one of the response's name is not looked at.
+            Rows with the columns of the formula's right side; a column with the name of the response is not
+            read.
         y : (n,) array of class labels
+            Classes of the rows.
         sample_weight : (n,) array, optional
-            Frequency weights; not of a perceptron or hyperplane.
+            Frequency weights: a weight of 3 stands for three equal rows. The perceptron and the hyperplane
+            take none.
 
         Returns
         -------
@@ -108,7 +112,7 @@ class FormulaClassifier(FittedClassifier):
         Raises
         ------
         DiscrimError
-            As the verb; also a missing value.
+            The errors of the verb; also where a value is missing.
         """
         check_word("verb", self.verb, VERBS)
         check_word("unseen", self.unseen, ("raise", "missing"))
@@ -189,35 +193,42 @@ class FormulaClassifier(FittedClassifier):
 
     @only_if(_has_posteriors)
     def predict_proba(self, X: Any) -> Floats:
-        """Posterior probabilities (n, K) of the classes in the order of `classes_`; not of lines."""
+        """Posterior probabilities (n, K) of the classes in the order of `classes_`.
+
+        Verbs without posteriors, such as "perceptron", do not have this method.
+        """
         return self._posteriors(X, logs=False)
 
     @only_if(_has_posteriors)
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K); not of lines."""
+        """Logarithms of the posteriors (n, K).
+
+        Verbs without posteriors, such as "perceptron", do not have this method.
+        """
         return self._posteriors(X, logs=True)
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:
-    """A fit as a fitted estimator, whose predictions are the fit's.
+    """A fit as a fitted estimator, which predicts as the fit does.
 
     Parameters
     ----------
     fit : ClassifierResults
-        As a verb returns it.
+        The results that a verb returned.
 
     Returns
     -------
     FormulaClassifier
-        Fitted: for displays, calibration (in `sklearn.frozen.FrozenEstimator`), permutation importance. A
-        clone of it is not fitted, and its `fit` refits the formula with the options of the fit; alpha and
-        gamma or a threshold that were chosen are held, weights are those it is given. A fit that was loaded
-        will do, but that a file has no estimator of a covariance, and no functions, to refit with.
+        A fitted estimator, for displays, calibration (in `sklearn.frozen.FrozenEstimator`) and permutation
+        importance. A clone of it is not fitted. The `fit` of a clone refits the formula with the options of
+        the fit: alpha and gamma, or a threshold, that were chosen are held, and weights are those that are
+        passed to it. The fit may have been loaded, but files hold no estimator of a covariance and no
+        functions, so that such a fit cannot be refitted.
 
     Raises
     ------
     NotSupportedError
-        No fit of a classifier.
+        The argument is no fit of a classifier.
 
     Examples
     --------

@@ -26,11 +26,25 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
 
     Parameters
     ----------
-    k, metric, scale, grid, prior
-        As for `discrim.knn`, which chooses a k of None by leave-one-out.
+    k : int, optional
+        How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
+        leave-one-out chooses it and takes the larger k of equal errors.
+    metric : str
+        "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
+        `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
+        "braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon", and for columns of
+        zeros and ones "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski"
+        (p = 2), "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
+    scale : bool
+        Whether each column is divided by its standard deviation over all rows, divisor N - 1.
+    grid : sequence of int, optional
+        The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Each
+        probability must be above zero.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
-        them.
+        Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
+        or refused.
     """
 
     verb = staticmethod(knn)
@@ -61,8 +75,9 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    prior
-        As for `discrim.nearest_centroid`: "equal" unless given, None for the class proportions.
+    prior : "equal", None, dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
+        nearest mean. None stands for the class proportions of the rows.
     """
 
     verb = staticmethod(nearest_centroid)
@@ -76,11 +91,16 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
 
     Parameters
     ----------
-    step, maxiter, seed
-        As for `discrim.perceptron`.
+    step : float
+        Factor of the coefficients. It changes nothing else, because they start from zero.
+    maxiter : int, optional
+        The largest number of passes over the rows; by default 1,000 where the classes can be separated and
+        100 where they cannot.
+    seed : int, optional
+        Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
-        them.
+        Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
+        or refused.
     """
 
     verb = staticmethod(perceptron)
@@ -105,11 +125,12 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     overlap : {"warn", "raise"}
-        Where no plane separates the classes, go on with the perceptron's plane of few errors, so that
-        `results_` is what `discrim.perceptron` gives, with a warning; or refuse them, as the verb does.
+        What to do where no plane separates the classes. "warn" goes on with the perceptron's plane of few
+        errors, with a warning, so that `results_` is what `discrim.perceptron` returns. "raise" refuses, as
+        the verb does.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
-        them.
+        Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
+        or refused.
     """
 
     verb = staticmethod(hyperplane)

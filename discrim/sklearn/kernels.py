@@ -20,11 +20,28 @@ class KernelDensityClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    bandwidth, kernel, metric, covariance, select, grid, prior
-        As for `discrim.kernel_density`, which chooses a bandwidth of None by leaving rows out.
+    bandwidth : float, dict, or "normal", optional
+        Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
+        is the best radius for normal classes. Where it is not given, it is chosen by leaving rows out.
+    kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
+        Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
+        at the radius. "uniform" counts the rows within it.
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+        Distances are measured by the covariance, by its variances alone, or in the units of the columns:
+        METRIC=FULL, DIAGONAL and IDENTITY in SAS.
+    covariance : {"pooled", "class"}
+        "pooled" is one covariance for all classes, divisor N - K, and "class" one for each, divisor n_k - 1:
+        POOL=YES and NO in SAS.
+    select : {"likelihood", "error"}
+        What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
+        where of equal errors the larger bandwidth is taken. Both are of rows left out.
+    grid : sequence of float, optional
+        Bandwidths to choose from; by default 30 about the one of "normal".
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"euclidean", "raise"}
-        Where the covariance of the metric is singular, measure in the units of the columns, so that a search
-        over models goes on, with a warning; or refuse, as the verb does.
+        What to do where the covariance of the metric is singular. "euclidean" measures in the units of the
+        columns with a warning, so that a search over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(kernel_density)

@@ -18,24 +18,28 @@ Floats = NDArray[np.float64]
 class LinearCoefficients:
     """The planes of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
 
-    A rule that is not linear, and a frame with a feature that the formula makes several columns of, have
-    neither, so that `hasattr` is false.
+    Where the rule is not linear, or the formula makes several columns of one feature of a frame, there are no
+    such attributes, and `hasattr` is false.
     """
 
     @property
     def coef_(self: Any) -> Floats:
-        """Coefficients (K, p) by class and feature, of two classes (1, p); zero where a feature was dropped.
+        """Coefficients (K, p) by class and feature, or (1, p) for two classes.
 
-        `X @ coef_.T + intercept_` is the decision function: of two classes, and of models without posteriors,
-        itself, and else up to a number that the classes of a row share, chosen such that the coefficients of
-        a feature sum to zero. Where features lie far from zero in their own units, `decision_function` has
-        digits that the product has not.
+        `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
+        posteriors. Otherwise it differs from it by a number that all classes of a row share, which is chosen
+        so that the coefficients of a feature sum to zero. A feature that was dropped has zeros. Where
+        features lie far from zero in their own units, `decision_function` has digits that the product does
+        not have.
         """
         return _planes(self)[0]
 
     @property
     def intercept_(self: Any) -> Floats:
-        """Constants (K,), of two classes (1,); minus infinity of a class without rows, or a prior of zero."""
+        """Constants (K,), or (1,) for two classes.
+
+        The constant of a class without rows, or with a prior of zero, is minus infinity.
+        """
         return _planes(self)[1]
 
 

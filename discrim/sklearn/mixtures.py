@@ -27,12 +27,32 @@ class MixtureClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    components, covariance, over, most, starts, seed, tol, maxiter, prior
-        As for `discrim.mixture`.
+    components : int, dict, or "bic"
+        Number of components of each class; a dict gives it by class. "bic" tries 1 to `most`.
+    covariance : str or dict
+        "full" gives each component its own covariance, and "diagonal" does so without correlations. "pooled"
+        has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
+        see Notes. "bic" tries all of these names. A dict gives names by class.
+    over : {"class", "classes"}, optional
+        Whether what the letters of a name call equal is equal over the components of each class, or over
+        those of all classes. By default it is equal over the classes where each has one component, and within
+        each class otherwise.
+    most : int
+        The largest number of components that "bic" tries.
+    starts : int
+        Number of partitions from which EM takes some steps. The best of them is continued to the end.
+    seed : int
+        Seed of the partitions: the same seed and rows give the same fit.
+    tol : float
+        EM ends when a step raises the log-likelihood by less than this for each row.
+    maxiter : int
+        The largest number of steps of EM.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"simpler", "raise"}
-        Where a component becomes singular, or there are fewer rows than components, fit one component a class
-        with a pooled or a spherical covariance, so that a search over models goes on, with a warning; or
-        refuse, as the verb does.
+        What to do where a component becomes singular, or there are fewer rows than components. "simpler" fits
+        one component for each class, with a pooled or a spherical covariance and a warning, so that a search
+        over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(mixture)

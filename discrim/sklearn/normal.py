@@ -38,14 +38,53 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, variance_shrinkage, grid
-        As for `discrim.lda`.
-    standardize, ncomp
-        As for `discrim.lda`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle", "t", "mcd"}
+        "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
+        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" takes the rows
+        whose distance by the minimum covariance determinant is within its .975 quantile, as "mcd" of rrcov's
+        Linda does.
+    nu : float, optional
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
+    covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
+        "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
+        shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
+        towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
+        full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
+        than rows, in as many dimensions as there are rows. An estimator is an object with `fit(X)` and then
+        `covariance_`, such as those of `sklearn.covariance`: a copy of it is fitted to the rows less their
+        class means, and its covariance is taken as it is.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. For "correlation" the correlations are shrunk by a number, or by the rule of Schaefer and
+        Strimmer ("strimmer", the default).
+    variance_shrinkage : float or "strimmer", optional
+        How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
+        the rule of Opgen-Rhein and Strimmer (the default).
+    grid : sequence of float, optional
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
+    ncomp : int, optional
+        Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"drop", "raise"}
-        Drop columns that others determine within classes, and where there are too few rows for a covariance
-        of those that are left, fit with `covariance="shrunk", standardize=True`, so that a search over models
-        goes on, each with a warning; or refuse, as the verb does by default.
+        "drop" leaves out columns that others determine within classes; where there are then still too few
+        rows for a covariance, it fits with `covariance="shrunk", standardize=True`. Each gives a warning, and
+        a search over models goes on. "raise" refuses, as the verb does by default.
 
     Examples
     --------
@@ -104,11 +143,11 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return None if needs_rows else spread_of(asked.structure, "pooled")
 
     def transform(self, X: Any) -> Floats:
-        """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean.
+        """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.
 
         Parameters
         ----------
-        X : table or (n, p) array
+        X : (n, p) array or frame
             Rows with the columns of the fit.
         """
         results, blocks = self._asked(X)
@@ -120,12 +159,12 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         Parameters
         ----------
         input_features : sequence of str, optional
-            Checked against the columns of the fit, and not used.
+            Names that are compared with the columns of the fit, and not used otherwise.
 
         Raises
         ------
         DataError
-            These are not the columns of the fit.
+            The names are not the columns of the fit.
         """
         check_is_fitted(self)
         if input_features is not None:
@@ -149,13 +188,60 @@ class QDAClassifier(PartialClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, dimensions, form, threshold, shrinkage, grid, \
-    standardize
-        As for `discrim.qda`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle", "t", "mcd"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
+        estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
+        for all classes. "mcd" takes the rows of each class whose distance by the minimum covariance
+        determinant is within its .975 quantile, as rrcov's QdaCov does.
+    nu : float, optional
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
+    covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
+        "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
+        it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
+        each class. "factor" has a few large variances, on axes of their own, and one variance for all other
+        directions; it works for few rows too and is known as high-dimensional discriminant analysis
+        (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and then `covariance_`: a
+        copy of it is fitted to the rows of each class less their mean.
+    dimensions : int, dict of class to int, or {"cattell", "bic"}
+        How many variances covariance="factor" takes for large. "cattell" (the default) and "bic" choose the
+        number for each class. "cattell" is the scree test: it takes the last dimension after which the
+        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of least
+        BIC of the rows of the class in the space that they span. Refits choose anew.
+    form : str
+        What the classes do not share under covariance="factor", in the names of HDclassif; by default
+        "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
+        variance of the noise, Q for the axes and D for the number of dimensions; a part without its letter k
+        or j is common. The other forms are AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk, the same with D at
+        the end, and AjBQD and ABQD, which have one covariance for all classes.
+    threshold : float
+        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. Each class has its own number by a rule, but "loo" chooses one number for all classes.
+    grid : sequence of float, optional
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
     singular : {"shrink", "raise"}
-        Where the covariance of a class is singular, fit with `covariance="shrunk", standardize=True`, and
-        where a class has none at all to shrink (its rows are one or equal) `lda()` with these, so that a
-        search over models goes on, each with a warning; or refuse, as the verb does.
+        What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
+        standardize=True`; where a class has no covariance to shrink, because its rows are one or equal, it
+        fits `lda()` with these options. Each gives a warning, and a search over models goes on. "raise"
+        refuses, as the verb does.
     """
 
     verb = staticmethod(qda)
@@ -224,16 +310,43 @@ class NaiveBayesClassifier(PartialClassifier):
 
     Parameters
     ----------
-    kernel, bandwidth, counts, laplace, smoothing, method, unseen, prior
-        As for `discrim.naive_bayes`. Columns of an array are named x0, x1, ...
+    kernel : bool or list of str
+        Columns whose density within a class is the mean of normal kernels about the rows of the class; True
+        stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
+        density() and klaR's NaiveBayes. The columns of an array are named x0, x1, ...
+    bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
+        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb, as R's bw.nrd0, and "nrd" is
+        Scott's, as R's bw.nrd; both are applied by class and column. A number is used for all columns. A dict
+        gives numbers for the columns that it names, and the others follow "nrd0".
+    counts : bool or list of str
+        Columns of counts, such as the words of a text; True stands for every numeric column. Given their sum,
+        all of them together follow one multinomial distribution in each class.
+    laplace : float
+        Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
+        laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
+        zero by default, so that a class gives probability zero to what it never had.
+    smoothing : float
+        This share of the largest variance of a normal column (over all rows, divisor N) is added to each
+        variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
+        units of the columns. It is zero by default.
+    method : {"moment", "mle"}
+        Divisor of the variances within a class: n_k - 1 for "moment", as in R's e1071, or n_k for "mle", as
+        in scikit-learn.
+    unseen : {"raise", "missing"}
+        What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
+        value as missing. "missing" is possible for a column, or for C() of a column that no other term is
+        made of.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"smooth", "raise"}
-        Where a normal column is constant within a class, fit with `smoothing=1e-9`, scikit-learn's, and where
-        a class has one row with `method="mle"` too, or, if all columns are normal and complete,
-        `lda(covariance="diagonal")`, whose variances are of all classes; so that a search over models goes
-        on, with a warning. Or refuse, as the verb does.
+        What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
+        scikit-learn does; where a class has one row it fits with `method="mle"` too or, if all columns are
+        normal and complete, `lda(covariance="diagonal")`, whose variances are those of all classes. Each
+        gives a warning, and a search over models goes on. "raise" refuses, as the verb does.
     missing : {"raise", "integrate", "available"}
-        Refuse missing values; or predict a row from what it has, as the verb does, and fit the complete rows,
-        with a warning that counts the others; or fit each column to the rows that have it, too.
+        "raise" refuses missing values. "integrate" predicts a row from what it has, as the verb does, and
+        fits the complete rows, with a warning that counts the others. "available" also fits each column to
+        the rows that have it.
     """
 
     verb = staticmethod(naive_bayes)

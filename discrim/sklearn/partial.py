@@ -26,12 +26,12 @@ Array = NDArray[Any]
 
 
 class PartialClassifier(WeightedClassifier):
-    """An estimator over a verb that takes moments in the place of a table.
+    """An estimator over a verb that takes moments in place of a table.
 
     Attributes
     ----------
     moments_ : Moments
-        Of all batches that `partial_fit` was given.
+        The moments of all batches that `partial_fit` was given.
     """
 
     moments_: Moments
@@ -50,33 +50,34 @@ class PartialClassifier(WeightedClassifier):
 
     @only_if(lambda self: self._adds_up())
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of rows; the fit is then that of all rows so far, as `fit` of them at once gives it.
+        """Add a batch of rows; the fit is then the same as that of `fit` to all rows so far at once.
 
-        After `fit` it goes on from the rows of that fit. `fit` begins anew. A batch that is refused adds
-        nothing.
+        After `fit` it goes on from the rows of that fit, while `fit` begins anew. A batch that is refused
+        adds nothing.
 
         Parameters
         ----------
-        X : (n, p) array, or frame
-            Categories, and what else a verb learns of a table, are those of the first batch: declare their
-            levels by a categorical dtype.
+        X : (n, p) array or frame
+            Rows of the batch. Categories, and whatever else a verb learns from a table, are those of the
+            first batch: declare their levels by a categorical dtype.
         y : (n,) array of class labels
-            Of some of the classes, or one.
+            Classes of the rows; a batch may have rows of some classes, or of one.
         classes : (K,) array, optional
-            All classes that will come, at the first call; later ones may leave it out.
+            All classes that will come. The first call needs them, and later ones may leave them out.
         sample_weight : (n,) array, optional
             Frequency weights: a weight of 3 stands for three equal rows.
 
         Returns
         -------
         self
-            Classes without rows have no posterior. As long as there is no fit, because fewer than two classes
-            have rows or a covariance is singular, `predict` and the like say so.
+            Classes without rows have no posterior. As long as fewer than two classes have rows, or a
+            covariance is singular, there is no fit, and `predict` and other methods say so.
 
         Raises
         ------
         DataError
-            No classes at the first call, others later, a label that is none of them; a missing value.
+            The first call has no classes, a later one has others, a label is not among them, or a value is
+            missing.
         """
         begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
         known = self._known_classes(classes, begins)

@@ -29,21 +29,56 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
 
     Parameters
     ----------
-    reference, prior, bias_reduction, tol, maxiter
-        As for `discrim.logistic`.
+    reference : label, optional
+        Class against which the log odds are taken. It is the first class by default, so that of two classes
+        the second is the event.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
+        moved by the log odds of this prior against the class proportions.
+    bias_reduction : bool
+        Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
+        first order, and the estimates are finite even where a hyperplane separates classes.
     separation : {"reduce", "warn", "raise"}
-        Where a hyperplane separates classes, fit with `bias_reduction=True`, whose estimates are finite, so
-        that a search over models goes on; or stop where the search does, whose labels are right for the rows
-        of the fit, but whose posteriors are all but certain of those to come; each with a warning; or refuse.
-        More coefficients than bias reduction is quick for stop where the search does.
+        What to do where a hyperplane separates classes; with a penalty it plays no part. "reduce" fits with
+        `bias_reduction=True`, whose estimates are finite, or stops as "warn" does where there are more
+        coefficients than bias reduction is quick for. "warn" takes the point at which the search stops: its
+        labels are right for the rows of the fit, but its posteriors are all but certain of new rows. Both
+        give a warning, and a search over models goes on. "raise" refuses.
     collinear : {"drop", "raise"}
-        Drop columns that others determine, with a warning; or refuse.
-    penalty, strength, l1_ratio, grid, n_strengths, select, seed
-        As for `discrim.logistic`, but that rows are dealt to folds the same way at each fit, unless `seed` is
-        None. With a penalty neither separated classes nor collinear columns are an
-        obstacle, and `separation` and `collinear` have no part.
+        Whether columns that others determine are dropped with a warning, or refused. With a penalty it plays
+        no part.
+    tol : float
+        Distance to the maximum, in standard errors. When the search is closer, it takes one more step of
+        Newton's method and ends; values below rounding mean rounding. Separation is judged to 1e-7 standard
+        deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
+        may be violated, as a share of the strength, where rounding stops the search before its end.
+    maxiter : int
+        The largest number of steps. Steps between them that do without the information are not counted. Bias
+        reduction, whose steps are slower, takes 20 times as many.
+    penalty : {"ridge", "lasso", "elastic_net"}, optional
+        Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
+        |b|_1)`` as glmnet does, where b are the coefficients, without the constants, of columns divided by
+        their standard deviations (divisor N). Separated classes, collinear columns and more columns than rows
+        are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
+        (the symmetric parametrization, glmnet's "ungrouped").
+    strength : float, optional
+        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). It is chosen by folds
+        where it is not given.
+    l1_ratio : float, optional
+        Share of the lasso in the elastic net, glmnet's alpha; by default one half.
+    grid : sequence of float, optional
+        Strengths of the path, from which one is chosen.
+    n_strengths : int
+        Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
     cv : int, or iterable of (train, test)
-        Folds by which a strength of None is chosen, `folds` of the verb.
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the strength of least deviance of the rows left out. "1se" takes the largest strength
+        whose deviance is within one standard error of the least.
+    seed : int, optional
+        Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     """
 
     verb = staticmethod(logistic)
@@ -109,8 +144,9 @@ class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
     Parameters
     ----------
     collinear : {"drop", "raise"}
-        As for `discrim.indicator`, but that columns are dropped by default, with a warning, so that a search
-        over models goes on.
+        Whether columns that others determine over all rows are refused, or the later ones dropped with a
+        warning, as R's lm does. With more columns than rows, the columns that are left fit every row. They
+        are dropped by default, so that a search over models goes on.
     """
 
     verb = staticmethod(indicator)
@@ -126,10 +162,14 @@ class FDAClassifier(WeightedClassifier):
     Parameters
     ----------
     engine : object with `fit(X, Y)` and `predict(X)`, optional
-        As for `discrim.fda`; by default `sklearn.linear_model.Ridge()`, the penalized discriminant analysis
-        of Hastie, Buja & Tibshirani (1995), whose penalty is in the units of the columns.
-    prior, ncomp
-        As for `discrim.fda`.
+        A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
+        scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
+        `lda(method="mle")`. By default it is `sklearn.linear_model.Ridge()`, the penalized discriminant
+        analysis of Hastie, Buja & Tibshirani (1995), whose penalty is in the units of the columns.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    ncomp : int, optional
+        Number of axes to keep; by default K - 1.
     """
 
     verb = staticmethod(fda)

@@ -30,17 +30,39 @@ class SetMethods:
         smoothed: bool = False,
         seed: int | None = None,
     ) -> NDArray[np.bool_]:
-        """Sets of classes that hold the class of a row as often as the level says.
+        """Sets of classes that contain the class of a row as often as the level says.
 
         Parameters
         ----------
-        X : (n, p) array, or frame
+        X : (n, p) array or frame
+            Rows with the columns of the fit.
         level : float
-        by, method, score, smoothed, seed : optional
-            As of `predict_set` of what the verb gives, which says what each promises.
+            How often the set contains the class: 0.95 stands for 95 percent.
+        by : {"class"}, optional
+            "class" keeps the promise within each class, whose rows are compared with those of the class, and
+            not just over all rows together. A class with too few calibration rows for the level is in every
+            set; a warning says so.
+        method : {"loo", "cv", "split"}, optional
+            How the calibration rows get their scores. "loo", the default without `calibration`, takes the
+            rows of the fit, each by the rule without it. "cv" takes them by rules without folds. Both keep
+            the level closely in practice, but no bound says so for every law, because new rows are scored by
+            another rule. "split" takes the rows of `calibration`. If new rows are exchangeable with these, it
+            promises at least the level, and at most 1/(n + 1) more where scores do not tie, whatever the law
+            and however bad the model.
         calibration : tuple of X (m, p) and y (m,), optional
-            Rows that the estimator has not seen, with their classes: it then promises the level for rows like
-            these. Needed after `partial_fit`, which holds no rows.
+            Rows that the estimator has not seen, with their classes. It then promises the level for rows like
+            these. They are needed after `partial_fit`, which holds no rows.
+        score : {"lac", "aps", "margin"}, optional
+            How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
+            smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
+            last digit do not tie. "aps" is the sum of the posteriors of the class and of all more probable
+            ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
+            score of the other classes less that of the class, and is what models without posteriors have.
+        smoothed : bool
+            Whether ties are broken at random, and "aps" takes a random share of the class's own posterior.
+            The level is then kept exactly, and not just at least.
+        seed : int, optional
+            Seed of the folds and of smoothed sets.
 
         Returns
         -------
@@ -50,7 +72,7 @@ class SetMethods:
         Raises
         ------
         DataError
-            A value is missing; a class of `calibration` is none of `classes_`.
+            A value is missing, or a class of `calibration` is not among `classes_`.
         NotSupportedError
             There are no rows to leave out, or no rules without them: pass `calibration`.
 

@@ -20,7 +20,6 @@ from discrim.errors import DiscrimError
 from tests import references as ref
 from tests import support
 
-TABLES = support.TABLES / "classic"
 GOLDEN = json.loads((support.GOLDEN / "mass.json").read_text())["cases"]
 TOLERANCE = 1e-10
 METHODS = ("moment", "mle")
@@ -42,10 +41,7 @@ def table(name: str) -> pd.DataFrame:
     if name in ("iris", "penguins"):
         loaded = getattr(discrim.datasets, f"load_{name}")()
         return loaded.assign(group=loaded[case["response"]].astype(str))
-    path = TABLES / f"{case['file']}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL) and not in {'/'.join(path.parts[-5:-1])}")
-    loaded = pd.read_csv(path)
+    loaded = support.classic(case["file"])
     parts = [loaded[column].astype(str) for column in case["response"].split(" + ")]
     return loaded.assign(group=parts[0].str.cat(parts[1:]) if len(parts) > 1 else parts[0])
 

@@ -1,4 +1,7 @@
-"""Every public method that takes arguments says in its docstring what each of them is."""
+"""Every public function, method and estimator says what each argument is, and shared ones in the same words.
+
+An editor shows a docstring as it stands in the source: an argument described elsewhere is hidden there.
+"""
 
 from __future__ import annotations
 
@@ -6,48 +9,127 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 
 import discrim
+import discrim.sklearn
+from tests.contract.parameter_texts import OF_ESTIMATORS, OF_FUNCTIONS, OF_METHODS, OTHER
+
+POINTING = re.compile(r"\bAs (for|of|in|by) [`\w]")
+"""A description that is to be looked up elsewhere."""
 
 
-@cache
-def methods() -> dict[str, str]:
-    """Methods of results, moments and estimators, each with the arguments that its docstring leaves out."""
-    found = {}
+def functions() -> dict[str, Callable[..., Any]]:
+    """The public functions, by name."""
+    found = {name: getattr(discrim, name) for name in discrim.__all__}
+    return {name: value for name, value in found.items() if inspect.isfunction(value)}
+
+
+def estimators() -> dict[str, Any]:
+    """The estimators, by name; their docstrings describe the arguments of their constructors."""
+    found = {name: getattr(discrim.sklearn, name) for name in discrim.sklearn.__all__}
+    return {name: value for name, value in found.items() if inspect.isclass(value)}
+
+
+def owners() -> Iterator[type]:
+    """Classes of results, moments and estimators, and what they inherit from."""
     for module in pkgutil.walk_packages(discrim.__path__, "discrim."):
         if not module.name.startswith(("discrim.models.", "discrim.sklearn.")):
             continue
         for name, owner in vars(importlib.import_module(module.name)).items():
             is_public = name == "Moments" or name.endswith(
-                ("Results", "Classifier", "Posteriors", "CrossValidation")
+                ("Results", "Classifier", "Posteriors", "CrossValidation", "Assessment")
             )
-            if not (inspect.isclass(owner) and owner.__module__ == module.name and is_public):
-                continue
-            for own, method in vars(owner).items():
-                if inspect.isfunction(method) and not own.startswith("_"):
-                    found[f"{name}.{own}"] = unsaid(method)
-    return found
+            if inspect.isclass(owner) and owner.__module__ == module.name and is_public:
+                yield from (kind for kind in owner.__mro__ if kind.__module__.startswith("discrim."))
 
 
-def unsaid(method: Callable[..., Any]) -> str:
-    """Arguments of a method that no line of its Parameters names."""
-    names = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]
-    text = inspect.getdoc(method) or ""
-    section = re.search(r"Parameters\n-+\n(.*?)(?=\n\n?\w+\n-+\n|\Z)", text, re.DOTALL)
-    lines = re.findall(r"^(\S.*)$", section[1], re.MULTILINE) if section else []
-    said = {name.strip().lstrip("*") for line in lines for name in line.split(" : ")[0].split(",")}
-    return ", ".join(name for name in names if name not in said)
+@cache
+def methods() -> dict[str, Callable[..., Any]]:
+    """Public methods that take arguments, by class and name."""
+    return {
+        f"{owner.__name__}.{name}": method
+        for owner in owners()
+        for name, method in vars(owner).items()
+        if inspect.isfunction(method) and not name.startswith("_") and arguments(method)
+    }
+
+
+def arguments(function: Callable[..., Any]) -> list[str]:
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+
+
+def described(function: Callable[..., Any]) -> dict[str, str]:
+    """What a docstring says of each parameter, its lines joined."""
+    text = inspect.getdoc(function) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.DOTALL)
+    entries = re.findall(r"^(\S.*)\n?((?:(?: .*)?\n?)*)", section[1], re.MULTILINE) if section else []
+    return {
+        name.strip().lstrip("*"): " ".join(said.split())
+        for names, said in entries
+        for name in names.split(" : ")[0].split(",")
+    }
+
+
+CALLED = {**functions(), **estimators(), **methods()}
 
 
 def test_methods_are_found():
     assert {"LDAResults.transform", "ClassifierResults.predict", "Moments.save"} <= set(methods())
+    assert {"NewRows.predict_set", "Pictured.plot", "LDAClassifier", "qda"} <= set(CALLED)
 
 
-@pytest.mark.parametrize("method", sorted(methods()))
-def test_each_argument_is_described(method):
-    assert methods()[method] == ""
+def test_a_description_is_read():
+    said = described(discrim.lr_test)
+    assert list(said) == ["lda_fit", "qda_fit", "bootstrap", "permutations", "seed"]
+    assert said["seed"] == "Seed of the bootstrap and of the permutations."
+
+
+@pytest.mark.parametrize("name", sorted(CALLED))
+def test_each_argument_is_described_where_it_is(name):
+    said = described(CALLED[name])
+    assert [argument for argument in arguments(CALLED[name]) if not said.get(argument)] == []
+    assert [argument for argument, text in said.items() if POINTING.search(text)] == []
+
+
+@pytest.mark.parametrize("name", sorted({*functions(), *methods()}))
+def test_shared_arguments_are_described_in_the_same_words(name):
+    texts = OF_FUNCTIONS if name in functions() else OF_METHODS
+    said = described(CALLED[name])
+    differs = {
+        f"{name}.{argument}": text
+        for argument, text in said.items()
+        if argument in texts and not text.startswith(" ".join(texts[argument].split()))
+    }
+    assert {key: text for key, text in differs.items() if key not in OTHER} == {}
+
+
+@pytest.mark.parametrize("name", sorted(estimators()))
+def test_an_estimator_describes_arguments_as_its_verb_does(name):
+    verb = getattr(estimators()[name], "verb", None)
+    # A FormulaClassifier is told its verb.
+    said_by_verb = described(verb) if callable(verb) else {"formula": OF_FUNCTIONS["formula"]}
+    said = described(estimators()[name])
+    differs = {
+        f"{name}.{argument}": text
+        for argument, text in said.items()
+        if (first := said_by_verb.get("folds" if argument == "cv" else argument))
+        and not text.startswith(" ".join(first.split()))
+    }
+    assert {key: text for key, text in differs.items() if key not in OF_ESTIMATORS} == {}
+
+
+def test_what_is_listed_as_other_is_there_and_other():
+    listed = {**OTHER, **OF_ESTIMATORS}
+    for key in listed:
+        name, _, argument = key.rpartition(".")
+        assert argument in described(CALLED[name]), key
+    for key in OTHER:
+        name, _, argument = key.rpartition(".")
+        texts = OF_FUNCTIONS if name in functions() else OF_METHODS
+        text = " ".join(texts[argument].split())
+        assert not described(CALLED[name])[argument].startswith(text), f"{key} is as elsewhere: unlist it"

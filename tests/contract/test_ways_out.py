@@ -23,7 +23,6 @@ from discrim.errors import (
 )
 from tests import support
 
-HARD = support.TABLES / "classic"
 IRIS = load_iris()
 RNG = np.random.default_rng(0)
 
@@ -67,10 +66,7 @@ def alone():
 
 
 def satellite():
-    path = HARD / "mlbench_LetterRecognition.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-    return pd.read_csv(path).rename(columns={"lettr": "y"}).groupby("y").head(60)
+    return support.classic("mlbench_LetterRecognition").rename(columns={"lettr": "y"}).groupby("y").head(60)
 
 
 TABLES = [digits, still, sums, few, bare, alone, satellite]

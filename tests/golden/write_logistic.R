@@ -100,7 +100,8 @@ cases <- list(
     pima = two("MASS_Pima.tr", "type", pima, "Yes"),
     heart = two("ElemStatLearn_SAheart", "chd", heart, 1),
     default = two("ISLR2_Default", "default", c("balance", "income"), "Yes"),
-    students = two("ISLR2_Default", "default", c("student", "balance", "income"), "Yes")
+    students = two("ISLR2_Default", "default", c("student", "balance", "income"), "Yes"),
+    sexes = two("palmerpenguins_penguins", "sex", c("bill_length_mm", "bill_depth_mm", "island"), "male")
   ),
   many = list(
     penguins = many("palmerpenguins_penguins", "species", "bill_length_mm"),

@@ -14,7 +14,6 @@ import discrim
 from discrim.frame.scan import quote
 from tests import support
 
-TABLES = support.TABLES / "classic"
 WRITTEN = json.loads((support.GOLDEN / "tests.json").read_text())
 CASES, MASS = WRITTEN["cases"], WRITTEN["lda"]
 PUBLISHED = json.loads((support.GOLDEN / "published.json").read_text())
@@ -32,10 +31,7 @@ def table(file: str, response: str) -> pd.DataFrame:
     elif file == "palmerpenguins_penguins":
         loaded = discrim.datasets.load_penguins()
     else:
-        path = TABLES / f"{file}.csv.gz"
-        if not path.exists():
-            pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
-        loaded = pd.read_csv(path)
+        loaded = support.classic(file)
     parts = [loaded[column].astype(str) for column in response.split(" + ")]
     return loaded.assign(group=parts[0].str.cat(parts[1:], sep=" ") if len(parts) > 1 else parts[0])
 

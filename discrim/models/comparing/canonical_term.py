@@ -36,10 +36,10 @@ NOTHING = 1e-14
 
 
 class TermCanonicalResults(Shown):
-    """Canonical variates of one term of a linear model: what of the responses tells its levels apart.
+    """Canonical variates of one term of a linear model: the responses that tell its levels apart.
 
-    H is the scatter of the term and E that of the residuals. Of a model of one factor these are the tables of
-    `canonical()` of a linear discriminant analysis.
+    H is the scatter of the term and E that of the residuals. For a model with one factor these are the tables
+    of `canonical()` of a linear discriminant analysis.
 
     Attributes
     ----------
@@ -47,22 +47,23 @@ class TermCanonicalResults(Shown):
     df : int
         Degrees of freedom of the term.
     eigenvalues : Series by LD1, LD2, ...
-        Of E^-1 H.
+        Eigenvalues of E^-1 H.
     proportion, cumulative : Series by LD1, LD2, ...
-        Of the eigenvalues' sum.
+        Share of each eigenvalue in their sum, and the running total of these shares.
     correlations : Series by LD1, LD2, ...
         Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
     dimension_tests : DataFrame
-        By axis: the test that this and all later axes have no eigenvalue.
+        For each axis, the test that this and all later axes have eigenvalue zero.
     raw : DataFrame, responses by LD1, LD2, ...
-        Coefficients of unit variance of the residuals; the largest standardized one is positive.
+        Coefficients that give scores with residuals of unit variance; the largest standardized coefficient of
+        an axis is positive.
     constant : Series by LD1, LD2, ...
-        What is added so that scores have mean zero over the rows.
+        Number that is added so that the scores have mean zero over the rows.
     standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
-        Raw coefficients times the standard deviation of the residuals, or over all rows.
+        Raw coefficients times the standard deviation of the residuals, or times that over all rows.
     centroids : DataFrame, cells of the term by LD1, LD2, ...
-        Mean scores of the rows of each level, or combination of levels; without rows where the term has no
-        factor. They are means as observed, and not adjusted for other terms, as those of R's candisc.
+        Mean scores of the rows of each level, or combination of levels; it has no rows where the term has no
+        factor. The means are the observed ones and are not adjusted for other terms, as in R's candisc.
     """
 
     SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
@@ -147,7 +148,8 @@ class TermCanonicalResults(Shown):
         Parameters
         ----------
         kind : {"within", "total", "between"}
-            Of the residuals, over all rows (R's candisc), or of what the term explains.
+            "within" takes the correlations of the residuals, "total" those over all rows (as R's candisc),
+            and "between" those of what the term explains.
         """
         check_word("kind", kind, ("within", "total", "between"))
         rows = {
@@ -166,7 +168,7 @@ class TermCanonicalResults(Shown):
         Parameters
         ----------
         data : table or source of tables, optional
-            Rows with the responses; those of the fit by default. One with a missing value has no scores.
+            Rows with the responses; by default the rows of the fit. A row with a missing value has no scores.
         """
         blocks = self._model.blocks
         first = self._model.n_model - 1
@@ -186,12 +188,12 @@ class TermCanonicalResults(Shown):
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The tables; prints, and renders in a notebook.
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+            Keys of the tables wanted, in order, such as "dimensions"; by default all.
         """
         summary: Summary = summary_of(self, sections)
         return summary
@@ -204,15 +206,19 @@ class TermCanonicalResults(Shown):
         ax: Axes | None = None,
         title: str | None = None,
     ) -> Axes:
-        """Ellipses of hypothesis and error on two canonical axes, the responses as arrows; as R's candisc.
+        """Ellipses of hypothesis and error on two canonical axes, the responses as arrows, as in R's candisc.
 
         Parameters
         ----------
         axes : two of "LD1", "LD2", ..., optional
-            The first two by default.
+            Axes of the picture; by default the first two.
         level : float
-            One less the significance level of Roy's test, which sets the size of the hypothesis.
-        ax, title : optional
+            One less the significance level of Roy's test, which sets the size of the ellipse of the
+            hypothesis.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------
@@ -221,7 +227,7 @@ class TermCanonicalResults(Shown):
         Raises
         ------
         DataError
-            The term has one axis only; `plot(term=)` of the model draws it in a plane of responses.
+            The term has only one axis; `plot(term=)` of the model draws it in a plane of responses.
         """
         from discrim.models.comparing.term_pictures import he_of_axes
 

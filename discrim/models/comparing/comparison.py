@@ -36,64 +36,78 @@ def compare(
     Parameters
     ----------
     *fits
-        Fitted objects.
+        Fits of any verbs, as separate arguments.
     by : {"fit", "term", "pair"}, optional
-        A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
-        term by term; or, with `folds`, a row for each pair of fits. Without it, by pair with `folds`; else by
-        term where there are just those two, of the same terms, whose likelihoods are not to be compared; else
-        by fit.
-    folds, repeats, groups, seed : optional
-        As for `discrim.cross_validate`, by which all fits are judged on the same folds. The fits are of one
-        table and response; formulas and verbs may differ.
+        What a row of the table is: "fit", a fit; "pair", a pair of fits, which needs `folds`; or "term", a
+        term of the log odds of a linear discriminant analysis and of a logistic regression. By default it is
+        "pair" with `folds`; else "term" for just two such fits that have the same terms and likelihoods that
+        cannot be compared; else "fit".
+    folds : int, or column name or vector of length n
+        Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
+        folds. They have to be of one table and response, while formulas and verbs may differ. By default
+        there is no cross-validation.
+    repeats : int
+        How often the rows are dealt to folds.
+    groups : column name or vector of length n, optional
+        Groups whose rows stay in one fold, as the rows of one patient have to.
+    seed : int, optional
+        Seed by which the rows are dealt to folds.
     refit_prior : bool, optional
-        As for `discrim.cross_validate`, of folds and of leave-one-out. By default models do what each of them
-        does, and a logistic regression has another prior without a row than LDA; True treats all alike.
+        Whether a prior of class proportions is estimated again without the rows left out. By default models
+        of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants contain it,
+        and `knn` estimate it again. A prior that was given is always held. It applies to folds and to
+        leave-one-out. By default, therefore, a logistic regression has another prior without a row than LDA;
+        True treats all fits alike.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
     DataFrame
-        By pair (a, b), over the rows that both fits use and label (`rows`; `rows_one_only` are the others
-        that either uses): error_a, error_b, their difference; se, low, high, t, df, p_t of the
-        corrected resampled t test that its mean over folds is zero (where folds are unequal, that is not
-        quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on which one
-        fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
-        continuity-corrected chi-square `mcnemar` and p_mcnemar; with `groups`, these three are of groups, as
-        the rows of one are not independent. A row with a frequency weight is so many rows. Errors are
-        weighted by a prior that both were given; else rows count as they are. For what these tests rest on,
-        see `discrim.inference.paired_tests`. By term, see `comparing.hausman.log_odds_of_both`. Else a
-        row for each fit: formula, nobs, what the likelihood is of, df, llf, AIC, BIC, llf_given_row, apparent
-        and leave-one-out error (missing where the model has none), and with `folds` cross-validated error and
-        its standard error.
+        By fit, a row for each: formula, nobs, what the likelihood is of, df, llf, AIC, BIC, llf_given_row,
+        apparent and leave-one-out error (missing where the model has none), and with `folds` the
+        cross-validated error and its standard error.
+
+        By pair (a, b), over the rows that both fits use and label: `rows`, and `rows_one_only`, the other
+        rows that one of them uses; error_a, error_b and their difference; se, low, high, t, df and p_t of the
+        corrected resampled t test that the mean of the difference over folds is zero (with unequal folds that
+        is not quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on
+        which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
+        continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of groups,
+        because the rows of one are not independent. A row with a frequency weight stands for so many rows.
+        Errors are weighted by a prior that both fits were given; else rows count as they are.
+        `discrim.inference.paired_tests` says what these tests assume.
+
+        By term: see `comparing.hausman.log_odds_of_both`.
 
     Raises
     ------
     DataError
-        An argument is no fit; options that do not go together, or are none for `discrim.cross_validate`;
-        fits of other rows, classes or weights, but that fits by pair may drop other rows of one table.
+        An argument is no fit; options do not go together, or `discrim.cross_validate` does not take them; or
+        the fits have other rows, classes or weights. By pair, fits may drop different rows of one table.
     NotSupportedError
-        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole.
+        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole
+        numbers.
 
     Warns
     -----
     DiscrimWarning
-        AIC and BIC are missing, with the reason, which is also in `attrs["note"]` of the table.
+        AIC and BIC are missing. The reason is also in `attrs["note"]` of the table.
 
     Notes
     -----
-    AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723), BIC Schwarz's (1978,
+    AIC is Akaike's (1974, IEEE Transactions on Automatic Control 19, 716-723) and BIC is Schwarz's (1978,
     Annals of Statistics 6, 461-464).
 
-    A likelihood of class and row, as LDA's, holds densities in the units of the columns. It is comparable
-    between models of the same columns, value by value, as LDA and QDA; with other columns, or the same in
-    other units, it is on another scale, as is the likelihood of the class given the row that `logistic` has.
-    AIC and BIC of class and row are missing then. `llf_given_row`, the sum of the logs of the posteriors of
-    the rows' own classes, is comparable between all models on the same rows; it is the rows' own, and so
-    favours models of more parameters.
+    A likelihood of class and row, such as that of LDA, contains densities in the units of the columns. It can
+    be compared between models of the same columns, value by value, such as LDA and QDA. With other columns,
+    or the same in other units, it is on another scale, and so is the likelihood of the class given the row,
+    which `logistic` has. AIC and BIC of class and row are missing then. `llf_given_row`, the sum of the
+    logarithms of the posteriors of the rows' own classes, can be compared between all models on the same
+    rows. The rows of the fit are judged by the rule that they made, so that it favours models with more
+    parameters.
 
-    The differences of two fits by fold are drawn by
-    ``cross_validate(fit).plot("differences", other=another_fit)``.
+    ``cross_validate(fit).plot("differences", other=another_fit)`` draws the differences of two fits by fold.
 
     Examples
     --------

@@ -44,13 +44,34 @@ def box_m(
 
     Parameters
     ----------
-    formula, data, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
     TestResult
-        The chi-square approximation; `table` has M and the F approximation too.
+        The chi-square approximation. `table` also has M and the F approximation.
 
     Raises
     ------
@@ -88,38 +109,40 @@ def lr_test(
     Parameters
     ----------
     lda_fit, qda_fit
-        Fitted to the same rows and columns: whether one covariance was enough. Or two fits of `logistic` to
-        the same rows, the columns of the first being combinations of those of the second: whether the further
-        columns tell anything. Penalized ones are compared in the penalized likelihood of the larger, as
-        `lr_test(by="term")` of a fit does.
+        The smaller and the larger model, fitted to the same rows. A fit of `lda` and one of `qda`, with the
+        same columns, test whether one covariance was enough. Two fits of `logistic`, where the columns of the
+        first are combinations of those of the second, test whether the further columns tell anything.
+        Penalized ones are compared in the penalized likelihood of the larger, as `lr_test(by="term")` of a
+        fit does.
     bootstrap : int
-        Replicates of the parametric bootstrap, which needs no large sample; none by default.
+        Number of replicates of the parametric bootstrap, which needs no large sample; by default none.
     permutations : int
-        Permutations of the rows' deviations from their class means, which need no normality either.
+        Number of permutations of the rows' deviations from their class means, which need no normal classes
+        either; by default none.
     seed : int, optional
-        Of both.
+        Seed of the bootstrap and of the permutations.
 
     Returns
     -------
     TestResult
-        The raw ratio with its chi-square. `table` has Box's M by chi-square and F, and the p-values of the
-        bootstrap and the permutations, as well. A bar shows the progress of more than a second.
+        The likelihood ratio with its chi-square. `table` also has Box's M by chi-square and F, and the
+        p-values of the bootstrap and of the permutations. A bar shows the progress of more than a second.
 
     Raises
     ------
     DataError
-        The fits differ in rows, classes, columns or prior; two of `logistic` are not nested.
+        The fits differ in rows, classes, columns or prior, or two fits of `logistic` are not nested.
     NotSupportedError
-        The first does not hold one covariance and the second one for each class; covariances of a few large
-        variances; replicates of fits with diagonal covariances or `ncomp`, or of logistic ones; permutations
-        without rows or of weights that are not whole; logistic fits that were loaded, or one of which is
-        penalized.
+        The first fit does not have one covariance and the second one for each class; a covariance has a few
+        large variances; replicates are asked of fits with diagonal covariances or `ncomp`, or of logistic
+        ones; permutations are asked without rows, or with weights that are not whole numbers; a logistic fit
+        was loaded, or only one of the two is penalized.
 
     Notes
     -----
-    Twice the difference of the largest log-likelihoods is a chi-square in large samples (Wilks, 1938,
-    Annals of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An Introduction to
-    Multivariate Statistical Analysis, ch. 10).
+    In large samples twice the difference of the largest log-likelihoods is a chi-square (Wilks, 1938, Annals
+    of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An Introduction to Multivariate
+    Statistical Analysis, ch. 10).
 
     Examples
     --------
@@ -129,7 +152,7 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
 
-    Whether a curve tells more than a line:
+    Does a curve tell more than a line?
 
     >>> from discrim import logistic
     >>> from discrim.datasets import load_penguins
@@ -225,21 +248,46 @@ def covariance_models(
 
     Parameters
     ----------
-    formula, data, weights, levels, na_action, functions
-        As for `discrim.lda`.
-    dimensions, threshold
-        As for `discrim.qda`: show the covariances of a few large variances, in all their forms, too;
-        where dimensions are given those of one dimension for all are no forms of their own.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
+        Adds the covariances of a few large variances, in all their forms, and says how many variances are
+        large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the least
+        BIC. Forms with one number of dimensions for all classes are not shown where the numbers are given.
+    threshold : float, optional
+        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
     DataFrame
-        By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
-        same against the free one. Spherical covariances and common principal components depend on the units
-        of the columns, the other models do not. Common principal components are missing, with a warning,
-        where standard deviations differ by more than 1e7. With `dimensions` the models "factor AkjBkQkDk"
-        and so on stand below, beside the ladder: their dimensions, and a test against the free one where
-        they were given. Where a signal varies less than its noise the form has no likelihood.
+        For each model: df, llf, AIC and BIC; the likelihood ratio against the next model with its df and p;
+        and the same against the free model. Spherical covariances and common principal components depend on
+        the units of the columns, and the other models do not. Common principal components are missing, with a
+        warning, where standard deviations differ by more than 1e7. With `dimensions` the models "factor
+        AkjBkQkDk" and so on stand below the ladder, with their dimensions, and with a test against the free
+        model where the dimensions were given. A form whose signal varies less than its noise has no
+        likelihood.
 
     Raises
     ------

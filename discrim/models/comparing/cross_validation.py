@@ -42,29 +42,31 @@ def cross_validate(
 
     Parameters
     ----------
-    fit
-        A fitted object of any verb, with its rows.
+    fit : ClassifierResults
+        A fit of any verb, with its rows.
     folds : int, or column name or vector of length n
-        Number of folds; or the fold of each row, any labels, where they are given.
+        Number of folds, or the fold of each row as a label of any kind.
     repeats : int
-        Times that the rows are dealt anew.
+        How often the rows are dealt to folds.
     groups : column name or vector of length n, optional
-        All rows of a group are in one fold, as rows of one patient have to be.
+        Groups whose rows stay in one fold, as the rows of one patient have to.
     seed : int, optional
-        Deals the rows; drawn, and kept as `seed` of the result, where it is not given.
+        Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept as `seed` of
+        the result.
     nested : bool
-        Whether what the fit has chosen (alpha and gamma of `rda`, a threshold, a shrinkage by leave-one-out)
-        is chosen anew without each fold. Held, it has seen the rows that it is judged on.
+        Whether what the fit has chosen (such as alpha and gamma of `rda`, a threshold, or a shrinkage by
+        leave-one-out) is chosen anew without each fold. A choice that is held has seen the rows on which it
+        is judged.
     refit_prior : bool, optional
-        Whether a prior of class proportions is estimated without each fold, too. By default models of the
-        rows within classes hold it, as R's MASS does; `logistic`, whose constants it is in, and `knn` do not.
-        A prior that was given is held. Held class proportions know of the rows that are left out, which
-        shows where folds are uneven by class: the summary says so.
+        Whether a prior of class proportions is estimated again without the rows left out. By default models
+        of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants contain it,
+        and `knn` estimate it again. A prior that was given is always held. Held class proportions know the
+        rows that are left out, which matters where folds are uneven by class: the summary says so.
     permutations : int
-        Times that labels are shuffled, and all of this is done again, for a permutation test of the hit rate;
-        see the notes. None by default; 999 is usual.
+        How often the labels are shuffled and all of this is done again, for a permutation test of the hit
+        rate (see Notes). By default there is no test; 999 is usual.
     within : column name or vector of length n, optional
-        Labels are shuffled among the rows of a block only. It does not deal the folds, as `groups` does.
+        Blocks within which the labels are shuffled. They do not deal the folds, as `groups` does.
 
     Returns
     -------
@@ -73,43 +75,46 @@ def cross_validate(
     Raises
     ------
     DataError
-        Folds, repeats, groups or a seed that are none; a class that has no rows outside a fold; labels that
+        Folds, repeats, groups or the seed cannot be used; a class has no rows outside a fold; or the labels
         cannot be shuffled as asked for.
     NotSupportedError
-        The fit was loaded, or there is none without some fold.
+        The fit was loaded, or cannot be made without some fold.
 
     Warns
     -----
     DiscrimWarning
-        Rows are impossible in every class, and have no label.
+        Some rows are impossible in every class and get no label.
 
     Notes
     -----
-    Stone (1974, Journal of the Royal Statistical Society B 36, 111-147) has the method.
+    The method is that of Stone (1974, Journal of the Royal Statistical Society B 36, 111-147).
 
-    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula:
-    they are dealt before a model drops rows that miss a value. Without groups each class is dealt in turn;
-    with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many
-    rows, all in one fold.
+    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula,
+    because the rows are dealt before a model drops those that miss a value. Without groups each class is
+    dealt in turn. With groups each fold gets as even a share of each class as the groups allow. A row with a
+    frequency weight stands for so many rows, all in one fold.
 
     What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
-    learnt without each fold, too. Held over all folds are the levels of categories, the ends of splines, and
-    the prior as `refit_prior` says.
+    learnt again without each fold. The levels of categories and the ends of splines are held over all folds,
+    and so is the prior where `refit_prior` says so.
 
-    The permutation test asks how often shuffled labels are predicted as well. It is exact where labels are
-    shuffled as chance may have dealt them. Rows that depend on one another (calls of one animal, samples of
-    one patient) are of two designs (Mundry & Sommer, 2007, Animal Behaviour 74, 965-976):
+    The permutation test asks how often shuffled labels are predicted as well as the true ones. It is exact
+    where the labels are shuffled as chance may have dealt them. Rows that depend on one another, such as
+    calls of one animal or samples of one patient, come in two designs (Mundry & Sommer, 2007, Animal
+    Behaviour 74, 965-976):
 
-    - nested, each animal of one class, as of species or sex: ``groups="animal"``. Whole animals exchange
-      labels, and are in one fold; with ``within="site"`` they do so among those of a site.
-    - crossed, each animal with rows of several classes, as of contexts: ``within="animal"``. Labels are
-      shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on animals that
-      they did not see.
+    - nested, where each animal has one class, such as a species or a sex: use ``groups="animal"``. Whole
+      animals then exchange labels and stay in one fold; with ``within="site"`` they exchange labels with
+      animals of the same site.
+    - crossed, where each animal has rows of several classes, such as contexts: use ``within="animal"``.
+      Labels are then shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on
+      animals that they did not see.
 
-    With neither, single rows exchange labels, which takes them as independent. A row with a weight is one.
-    Folds are dealt anew by the shuffled labels, but where they are given, and the prior is that of these
-    labels, so that the same is done as for the labels seen. As many folds as rows are leave-one-out, which
-    models of moments have in closed form. What `nested` says is chosen anew each time.
+    With neither of the two, single rows exchange labels, which takes them for independent; a row with a
+    weight counts as one. Unless the folds were given, they are dealt anew for the shuffled labels, and the
+    prior is that of these labels, so that the same is done as for the true labels. As many folds as rows are
+    leave-one-out, which models of moments have in closed form. Under `nested` the choices are made anew for
+    each shuffle.
 
     Examples
     --------
@@ -123,7 +128,7 @@ def cross_validate(
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
 
-    Two kinds of calls, each by all animals: is the pitch another?
+    Two kinds of calls, both made by all animals: do they differ in pitch?
 
     >>> import pandas as pd
     >>> calls = pd.DataFrame({"pitch": [1.0, 3.1, 2.2, 4.0, 1.7, 3.9, 2.5, 4.4, 1.2, 3.3, 1.9, 3.6]})

@@ -40,31 +40,32 @@ COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 
 
 class CrossValidation(Shown):
-    """What cross-validation says of a fit.
+    """Labels, posteriors and errors of a fit by cross-validation.
 
     Attributes
     ----------
     folds : DataFrame, rows by repeats
-        Label of each row's fold, from 1 unless they were given; missing where the fit does not use the row.
+        Label of the fold of each row, counted from 1 unless the folds were given; missing where the fit does
+        not use the row.
     labels : DataFrame, rows by repeats
-        Predicted class of each row by the rule fitted without its fold.
+        Class that the rule fitted without the row's fold predicts for the row.
     by_fold : DataFrame by (repeat, fold)
-        rows, wrong, error; log_loss and brier of models with posteriors.
+        rows, wrong, error; for models with posteriors also log_loss and brier.
     by_class : DataFrame by class
-        rows, wrong (the mean over repeats), error; se, low, high as in `table`, at 95 percent.
+        rows, wrong (the mean over repeats), error; and se, low, high as in `table`, at 95 percent.
     confusion : DataFrame, actual by predicted
-        Counts or sums of weights, the mean over repeats.
+        Counts or sums of weights, as the mean over repeats.
     unlabelled : int
-        Rows that the fit uses and that have no label in some repeat: they are in no figure.
+        Number of rows that the fit uses and that have no label in some repeat; they count in no figure.
     seed : int or None
-        That deals the same folds again; None where they were given.
+        The seed that deals the same folds again; None where the folds were given.
     nested : bool
         Whether choices were made anew without each fold.
     prior : str
-        What the rules without a fold have: the prior "given"; class proportions "held" or "refitted"; or
-        nothing, where the model has no prior.
+        Which prior the rules without a fold have: "given", class proportions that are "held" or "refitted",
+        or nothing where the model has no prior.
     permutations : Permutations or None
-        The permutation test of the hit rate, where it was asked for: `rates`, `pvalue`, `table`.
+        The permutation test of the hit rate where it was asked for: `rates`, `pvalue`, `table`.
     """
 
     def __init__(
@@ -157,7 +158,10 @@ class CrossValidation(Shown):
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
-        """Share of each class among the rows outside each fold, by (repeat, fold); the prior, if refitted."""
+        """Share of each class among the rows outside each fold, by (repeat, fold).
+
+        These shares are the prior where it is estimated again.
+        """
         rest = np.concatenate(self._rest())
         labels: list[Any] = [self._repeats(), self._fold_labels]
         index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
@@ -244,17 +248,17 @@ class CrossValidation(Shown):
         Parameters
         ----------
         level : float
-            Of the intervals.
+            Level of the intervals: 0.95 stands for 95 percent.
 
         Returns
         -------
         DataFrame by measure
-            estimate; se, low, high: of the rows, as if one rule had judged independent ones (an exact
-            interval of the error, log-normal ones of the others; rows of a group are taken together);
-            se_folds: s/sqrt(J) of J = repeats x folds folds, too small as they share rows; se_corrected:
-            sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. The log loss is the mean of -ln
-            posterior, Brier's score of the sum of squares over classes. Rates are weighted by a prior
-            that was given.
+            estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
+            squares over classes. se, low, high: of the rows, as if one rule had judged independent rows (an
+            exact interval for the error, log-normal ones for the others; the rows of a group are taken
+            together). se_folds: s/sqrt(J) for the J = repeats x folds folds, which is too small because they
+            share rows. se_corrected: sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. Rates are
+            weighted by a prior that was given.
         """
         check_level(level)
         by_fold, found = self.by_fold, {}
@@ -281,15 +285,18 @@ class CrossValidation(Shown):
         Parameters
         ----------
         kind : {"folds", "differences", "confusion", "permutations"}, optional
-            The error of each fold with the mean, the default; this error less that of another model, fold by
-            fold, with the interval of the corrected t test; actual by predicted classes; or the hit rates of
-            shuffled labels beside that of the labels seen.
+            "folds", the default, draws the error of each fold with the mean. "differences" draws this error
+            less that of another model, fold by fold, with the interval of the corrected t test. "confusion"
+            draws actual by predicted classes, and "permutations" the hit rates of shuffled labels beside that
+            of the true labels.
         ax : Axes, optional
-            Axes to draw on; those of a new figure by default.
+            Axes of matplotlib to draw on; by default those of a new figure.
         other : fit or CrossValidation, optional
             The other model of "differences". A fit is cross-validated on the same folds.
-        colors, title : optional
-            As for `plot` of a fit.
+        colors : mapping, sequence or str, optional
+            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------
@@ -298,7 +305,7 @@ class CrossValidation(Shown):
         Raises
         ------
         DataError
-            The kind is not known; the other model is missing, or of other rows or folds.
+            The kind is not known; or the other model is missing, or has other rows or folds.
 
         Examples
         --------
@@ -314,6 +321,6 @@ class CrossValidation(Shown):
         return drawn(self, FOLDS, kind, asked)
 
     def summary(self) -> Summary:
-        """The figures as a summary; prints, and renders in a notebook."""
+        """The figures as a summary, which prints as text and is shown as a table in a notebook."""
         summary: Summary = summary_of(self)
         return summary

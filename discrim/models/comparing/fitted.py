@@ -20,7 +20,7 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
     NotSupportedError
         It is a known law.
     """
-    from discrim.models.law.bayes import BayesResults
+    from discrim.models.law.bayes_results import BayesResults
     from discrim.models.results.results import ClassifierResults
 
     if not fits:

@@ -32,10 +32,11 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     Parameters
     ----------
     lda_fit : LDAResults
+        The linear discriminant analysis.
     logit
-        A logistic regression of the same classes on the same columns: a fit of the package, against any
-        reference; or one of statsmodels' Logit or MNLogit against the first class, with `params` and
-        `cov_params()`, columns in the order of the terms and a constant first.
+        A logistic regression of the same classes on the same columns: a fit of `discrim.logistic` against any
+        reference, or one of statsmodels' Logit or MNLogit against the first class, which has `params` and
+        `cov_params()` with a constant first and the columns in the order of the terms.
 
     Returns
     -------
@@ -44,15 +45,15 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     Raises
     ------
     DataError
-        The first fit is not LDA's; the logistic fit has other classes, columns or rows.
+        The first fit is not one of LDA; or the logistic fit has other classes, columns or rows.
     NotSupportedError
-        A hyperplane separates classes, so that the logistic fit has no estimates; or LDA's stated standard
-        errors are not the smaller ones in any direction.
+        A hyperplane separates classes, so that the logistic fit has no estimates; or the standard errors of
+        LDA are not the smaller ones in any direction.
 
     Notes
     -----
-    Hausman (1978, Econometrica 46, 1251-1271) has the test; how much more the normal model says where it
-    holds, Efron (1975, Journal of the American Statistical Association 70, 892-898).
+    The test is that of Hausman (1978, Econometrica 46, 1251-1271). Efron (1975, Journal of the American
+    Statistical Association 70, 892-898) shows how much more precise the normal model is where it holds.
 
     Examples
     --------

@@ -34,16 +34,27 @@ def mlm(
     ----------
     formula : str
         The model on the left, where the class of a discriminant analysis stands, and the responses on the
-        right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the
-        same as ``a * b ~ y1 + y2``. Text, categories and truth values are factors; numbers are covariates,
-        but for a single number on the left, which is a factor as in `lda`; ``C(year)`` makes one a factor.
+        right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
+        as ``a * b ~ y1 + y2``. Text, categories and truth values are factors, and numbers are covariates; but
+        a single column of numbers on the left is a factor as in `lda`, and ``C(year)`` makes a factor of any
+        column.
     data : table or source of tables
-    weights : column name or vector, optional
-        Frequency weights: a weight of 3 stands for three equal rows.
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
     na_action : {"drop", "raise"}
-        Drop rows with a missing value (they are counted), or refuse them.
+        Whether rows with a missing value are dropped, and counted, or refused.
     functions : dict of str to callable, optional
-        As for `discrim.lda`.
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -53,25 +64,24 @@ def mlm(
     Raises
     ------
     FormulaError
-        The formula cannot be read, has no factor on the left, or a response that is no number.
+        The formula cannot be read, has no factor on the left, or has a response that is no number.
     DataError
-        An unknown column, an infinite value, no row left.
+        A column is unknown, a value is infinite, or no row is left.
     CollinearError
-        The residuals' covariance is singular, or too few rows are left for it.
+        The covariance of the residuals is singular, or too few rows are left for it.
 
     Notes
     -----
     Sums of squares of types I, II and III are those of Searle (1987, Linear Models for Unbalanced Data) and
-    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the pictures are those
-    of Friendly (2007, Journal of Computational and Graphical Statistics 16, 421-444).
+    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the pictures are those of
+    Friendly (2007, Journal of Computational and Graphical Statistics 16, 421-444).
 
     Factors are coded by contrasts that sum to zero over the levels, whatever contrast `C()` names, so that
-    tests of type III do not depend on the coding. In R, type III needs
-    ``options(contrasts = c("contr.sum", "contr.poly"))``: by its default, treatment coding, the tests of
-    factors within interactions are those at the reference level of the other factors. Where a
-    covariate has interactions, type III tests the other terms where the covariate is zero: write
-    ``species * center(x)`` if that is no value of interest, or lies so far from the rows that digits are
-    lost. Types I and II depend on neither.
+    tests of type III do not depend on the coding. R needs ``options(contrasts = c("contr.sum",
+    "contr.poly"))`` for type III: under its default, treatment coding, the tests of factors within
+    interactions are those at the reference level of the other factors. Where a covariate has interactions,
+    type III tests the other terms where the covariate is zero. Write ``species * center(x)`` if zero is no
+    value of interest, or lies so far from the rows that digits are lost. Types I and II depend on neither.
 
     The rows are read in one pass, which leaves the triangle of their QR factorization.
 

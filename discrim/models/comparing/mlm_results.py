@@ -54,7 +54,8 @@ class MLMResults(Shown):
         Rows used, or the sum of their weights.
     df_resid : float
     params : DataFrame, columns of the model by responses
-        Coefficients; factors by contrasts that sum to zero, of which the last level has none of its own.
+        Coefficients. Factors are coded by contrasts that sum to zero, so that the last level has no
+        coefficient of its own.
     cov_resid : DataFrame, responses by responses
         Covariance of the residuals, divisor `df_resid`.
     """
@@ -76,23 +77,23 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str, optional
-            One term, such as "species" or "species:sex"; all by default.
+            One term to test, such as "species" or "species:sex"; by default all.
         type : {1, 2, 3}
-            Sums of squares: of the term after those before it; after all that do not contain it; after all
-            others. Type III is under contrasts that sum to zero. R's `anova` has type I, R's `car::Anova`
-            type II by default, SAS and SPSS type III.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero. R's `anova` has type I,
+            R's `car::Anova` type II by default, and SAS and SPSS have type III.
 
         Returns
         -------
         DataFrame
-            As of `discrim.manova`; of all terms by (term, test).
+            The columns of `discrim.manova`, by test for one term and by (term, test) for all.
 
         Raises
         ------
         DataError
-            No such term or type.
+            There is no such term or type.
         NotSupportedError
-            Of type III, where cells have no rows.
+            Type III is asked for and some cells have no rows.
         """
         if term is not None:
             return self._table(self._hypothesis(term, type))
@@ -106,8 +107,10 @@ class MLMResults(Shown):
         Parameters
         ----------
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
+            The multivariate statistic.
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
 
         Returns
         -------
@@ -133,7 +136,8 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
         """
         rows = {label: self._etas(self._hypothesis(label, type)) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
@@ -145,7 +149,8 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
 
         Returns
         -------
@@ -170,14 +175,15 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str, optional
-            Which; not needed where the model has one.
+            The term, such as "species:sex"; it may be left out where the model has only one.
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
 
         Raises
         ------
         DataError
-            No such term, or none is named and there are several.
+            There is no such term, or none is named and there are several.
         """
         at = self._model.position(term)
         return TermCanonicalResults(self._model, at, self._model.hypothesis(at, asked_type(type)))
@@ -188,7 +194,8 @@ class MLMResults(Shown):
         Parameters
         ----------
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
 
         Returns
         -------
@@ -204,13 +211,14 @@ class MLMResults(Shown):
         Parameters
         ----------
         hypothesis : str
-            Equations in the names of `params`, with zero on their right, with commas between them:
-            ``"species[S.Adelie] = species[S.Chinstrap]"``. A last level is minus the sum of the others.
+            Equations between the names of `params`, separated by commas, with zero on their right:
+            ``"species[S.Adelie] = species[S.Chinstrap]"``. The coefficient of a last level is minus the sum
+            of the others.
 
         Returns
         -------
         DataFrame
-            As of `manova` for one term.
+            The columns of `manova` for one term.
 
         Raises
         ------
@@ -277,15 +285,17 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str, optional
-            Which; not needed where the model has one.
+            The term, such as "species:sex"; it may be left out where the model has only one.
         size : {"evidence", "effect"}
-            H/(lambda v), which reaches beyond the residuals' somewhere just where Roy's test is significant;
-            or H/v, the size of the effect in the units of the residuals' covariance. R's heplots draws both
-            at the radius sqrt(2 F) of the quantile .68 of F on 2 and v degrees of freedom.
+            "evidence" is H/(lambda v), which reaches beyond the ellipse of the residuals exactly where Roy's
+            test is significant. "effect" is H/v, the size of the effect in the units of the residuals'
+            covariance. R's heplots draws both at the radius sqrt(2 F), where F is the quantile .68 of the F
+            distribution on 2 and v degrees of freedom.
         level : float
             One less the significance level of Roy's test.
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
         """
         check_word("size", size, ("evidence", "effect"))
         hypothesis = self._hypothesis(term, type)
@@ -327,14 +337,15 @@ class MLMResults(Shown):
         return pd.DataFrame([row])
 
     def summary(self, sections: Sequence[str] | None = None, *, type: int | str = 2) -> Summary:
-        """The tables; prints, and renders in a notebook.
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "tests"; all by default.
+            Keys of the tables wanted, in order, such as "tests"; by default all.
         type : {1, 2, 3}
-            As for `manova`.
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
         """
         summary: Summary = summary_of(self, sections, type)
         return summary
@@ -355,12 +366,20 @@ class MLMResults(Shown):
         Parameters
         ----------
         term : str or sequence of str, optional
-            Terms to draw; all by default.
+            Terms to draw; by default all.
         columns : two of the responses, optional
-            The first two by default.
-        size, level, type
-            As for `hypothesis_ellipse`.
-        ax, title : optional
+            Responses that span the plane; by default the first two.
+        size : {"evidence", "effect"}
+            Size of the ellipses of the terms; see `hypothesis_ellipse`.
+        level : float
+            One less the significance level of Roy's test.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------

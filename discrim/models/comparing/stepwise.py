@@ -57,47 +57,74 @@ def stepwise(
 
     Parameters
     ----------
-    formula, data, weights, levels, na_action, functions
-        As for `discrim.lda`; the terms of the right side are the candidates, each with all its columns.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it. The terms of the right side are the candidates, each with all its columns.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     direction : {"forward", "backward", "both"}
-        Add terms; start with all and take terms back; or add, and after each step take back what no longer
-        stays.
+        "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
+        each step removes those that no longer stay.
     criterion : {"wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"}
-        What a term that enters makes best: Wilks' lambda (the largest partial F); the smallest D2, or F,
-        between two classes; Rao's V; the cross-validated error of `verb`; or, as R's `step`, the AIC or BIC
-        of `discrim.logistic`, where no term leaves that another contains, as `a` where there is `a:b`.
+        What the term that enters makes best: Wilks' lambda, that is, the largest partial F ("wilks"); the
+        smallest squared distance D2 between two classes ("mahalanobis"), or the smallest F between two
+        ("maxminf"); Rao's V ("rao"); the cross-validated error of `verb` ("cv"); or, as in R's `step`, the
+        AIC or BIC of `discrim.logistic`. With the last two no term leaves that another one contains, such as
+        `a` where there is `a:b`.
     enter, stay : float
-        Level at which the partial F of a term lets it enter, and beyond which it has to leave. Not used
-        by "cv", "aic" and "bic", which go on as long as they fall.
+        Levels of significance: a term enters where the p-value of its partial F is at most `enter`, and has
+        to leave where it is above `stay`. "cv", "aic" and "bic" do not use them and go on as long as they
+        fall.
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable or str, optional
-        The model of the final fit, and of "cv": any verb of the package, or its name; `discrim.lda` by
-        default, and `discrim.logistic` of "aic" and "bic".
+        The model of the final fit, and of "cv": any verb of the package, or its name. By default it is
+        `discrim.lda`, and `discrim.logistic` for "aic" and "bic".
     options : mapping, optional
-        Arguments of the verb.
-    folds, seed : int
-        Of cross-validation; all candidates are judged on the same folds.
+        Arguments of the verb, by name.
+    folds : int
+        Number of folds of criterion="cv"; all candidates are judged on the same folds.
+    seed : int, optional
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
     StepwiseResults
-        Steps are taken on the rows that are complete in all candidates; the fit uses every row complete in
+        The steps use the rows that are complete in all candidates; the fit uses every row that is complete in
         the chosen ones.
 
     Raises
     ------
     DataError
-        An unknown criterion, direction or term; levels of significance outside 0 to 1, or `stay` below
-        `enter`; a candidate of "aic" or "bic" that separates the classes.
+        A criterion, direction or term is unknown; a level of significance is outside 0 to 1, or `stay` is
+        below `enter`; or a candidate of "aic" or "bic" separates the classes.
     NotSupportedError
-        AIC or BIC of a verb whose likelihood is of the columns too, or of penalized coefficients.
+        AIC or BIC is asked of a verb whose likelihood is also that of the columns, or of penalized
+        coefficients.
     CollinearError
-        Going backward from columns whose covariance within classes is singular.
+        "backward" starts from columns whose covariance within classes is singular.
 
     Notes
     -----
-    Steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
+    The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
     Methods for Digital Computers, 76-95).
 
     Examples
@@ -275,16 +302,17 @@ class StepwiseResults(Shown):
     Attributes
     ----------
     formula : str
-        That of the candidates.
+        The formula of the candidates.
     criterion : str
     selected : Index
         The chosen terms, in the order in which they entered.
     steps : DataFrame by step
-        The term that entered or was removed, its partial test, and the criteria of the terms that are then
-        in: Wilks' lambda, average squared canonical correlation (`ascc`), and the criterion asked for. Of AIC
-        and BIC the deviance, what it changed by, and the degrees of freedom of that.
+        The term that entered or was removed, its partial test, and criteria of the terms that are in after
+        the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion asked
+        for. For AIC and BIC it has the deviance, the change of the deviance, and the degrees of freedom of
+        the change.
     fit : fitted object
-        Of the verb, to the chosen terms.
+        The fit of the verb to the chosen terms.
     """
 
     def __init__(
@@ -313,12 +341,12 @@ class StepwiseResults(Shown):
     @property
     @displayed(deviance="z")
     def trace(self) -> pd.DataFrame:
-        """What each step of "aic" or "bic" looked at, as R's `step` prints it: df, deviance, criterion.
+        """What each step of "aic" or "bic" looked at: df, deviance and criterion, as R's `step` prints them.
 
         Raises
         ------
         NotSupportedError
-            Another criterion.
+            The criterion is another one.
         """
         if self._trace is None:
             raise NotSupportedError(
@@ -354,10 +382,13 @@ class StepwiseResults(Shown):
         Parameters
         ----------
         kind : {"path"}, optional
+            The criterion along the steps is the only kind.
         ax : Axes, optional
-            Axes to draw on; those of a new figure by default.
-        colors, title : optional
-            As for `plot` of a fit.
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence or str, optional
+            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------
@@ -375,7 +406,7 @@ class StepwiseResults(Shown):
         return drawn(self, STEPS, kind, Asked(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
-        """The steps, and what is chosen; prints, and renders in a notebook."""
+        """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""
         from discrim.report.tables import Section, summarize
 
         formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}

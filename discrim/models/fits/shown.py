@@ -56,17 +56,18 @@ class ShownModel(Shown):
         return brief.shortened()
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
-        """The summary, a table for each section; prints, and renders in a notebook.
+        """The summary, which prints as text and is shown as tables in a notebook; one table for each section.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
+            Keys of the sections wanted, in order; by default all. Only what is asked for is computed.
 
         Returns
         -------
         Summary
-            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
+            It has `.as_text()`, `.as_html()`, `.as_latex()` and `.as_markdown()`; `.tables` holds the numbers
+            unrounded.
         """
         from discrim.report.tables import summarize
 

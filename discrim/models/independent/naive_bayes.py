@@ -57,39 +57,69 @@ def naive_bayes(
     """Naive Bayes: columns independent within classes.
 
     Numeric columns are normal within classes unless they are named in `kernel` or `counts`. Columns of text,
-    categories or truth values, and C(x) of any, have a table of P(level | class).
+    categories or truth values, and any column x written as C(x), have a table of P(level | class).
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, levels, na_action, functions
-        As for `discrim.lda`; moments hold no rows for kernel densities. A category is a term of its own, not
-        multiplied with another column.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it. A category is a term of its own here and is not multiplied with another column.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`. Moments hold no
+        rows for kernel densities.
     kernel : bool or list of str
-        Columns whose density is a sum of normal kernels about the rows of the class, exact to rounding (not
-        on a grid, as R's density() and klaR's NaiveBayes do); True for every numeric column.
+        Columns whose density within a class is the mean of normal kernels about the rows of the class; True
+        stands for every numeric column. The sum is exact to rounding, and not taken on a grid as in R's
+        density() and klaR's NaiveBayes.
     bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
-        Standard deviation of the kernels: Silverman's rule of thumb as R's bw.nrd0, Scott's as bw.nrd, both
-        by class and column; or given, for all columns or for those named (the others follow "nrd0").
+        Standard deviation of the kernels. "nrd0" is Silverman's rule of thumb, as R's bw.nrd0, and "nrd" is
+        Scott's, as R's bw.nrd; both are applied by class and column. A number is used for all columns. A dict
+        gives numbers for the columns that it names, and the others follow "nrd0".
     counts : bool or list of str
-        Columns of counts, such as words of a text: one multinomial a class over all of them, given their sum;
-        True for every numeric column.
+        Columns of counts, such as the words of a text; True stands for every numeric column. Given their sum,
+        all of them together follow one multinomial distribution in each class.
     laplace : float
-        Added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k + laplace L), L the
-        levels that the rows of the fit have, or the columns of counts. None by default, so that what a class
-        never had is impossible in it.
+        Number that is added to each count of a table and of the multinomial: (n_kl + laplace) / (n_k +
+        laplace L), where L is the number of levels in the rows of the fit, or of columns of counts. It is
+        zero by default, so that a class gives probability zero to what it never had.
     smoothing : float
         This share of the largest variance of a normal column (over all rows, divisor N) is added to each
-        variance of each class: scikit-learn's `var_smoothing`, 1e-9 there. It depends on the units of the
-        columns. None by default.
+        variance of each class, as scikit-learn's `var_smoothing` does, where it is 1e-9. It depends on the
+        units of the columns. It is zero by default.
     method : {"moment", "mle"}
-        Divisor of the variances within a class: n_k - 1, as R's e1071; or n_k, as scikit-learn.
+        Divisor of the variances within a class: n_k - 1 for "moment", as in R's e1071, or n_k for "mle", as
+        in scikit-learn.
     unseen : {"raise", "missing"}
-        A level, in new rows, that the fit has not seen: an error, or as if it were missing (of a column, or
-        of C() of one that no other term is made of).
+        What to do with new rows that have a level which the fit has not seen: raise an error, or treat the
+        value as missing. "missing" is possible for a column, or for C() of a column that no other term is
+        made of.
     missing : {"drop", "available"}, optional
-        Rows with a missing value are left out of the fit, and counted, by default; or each column is fitted
-        to the rows that have it, as R's e1071 and klaR do, and rows without a class alone are left out.
-        Classes have the proportions of all rows then.
+        "drop" (the default) leaves rows with a missing value out of the fit and counts them. "available" fits
+        each column to the rows that have it, as R's e1071 and klaR do, and leaves out only rows without a
+        class; the classes then have the proportions of all rows.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -97,34 +127,41 @@ def naive_bayes(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; an option that names no fitting column, or is no number; a negative count.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option that
+        names no column of its kind or is no number, and a negative count.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
-        A normal column is constant within a class, without smoothing; a class has no bandwidth; its counts
-        are all zero, without laplace. The message names class and column.
+        A normal column is constant within a class and there is no smoothing; a class has no bandwidth; or its
+        counts are all zero and laplace is zero. The message names the class and the column.
     NotSupportedError
         A category is multiplied with another column.
 
     Notes
     -----
-    Hand & Yu (2001, International Statistical Review 69, 385-398) say why it does well; counts are those
-    of McCallum & Nigam (1998, AAAI-98 Workshop on Learning for Text Categorization, 41-48), kernels of
-    John & Langley (1995, Uncertainty in Artificial Intelligence, 338-345).
+    Hand & Yu (2001, International Statistical Review 69, 385-398) explain why the method does well. Counts
+    are those of McCallum & Nigam (1998, AAAI-98 Workshop on Learning for Text Categorization, 41-48), and
+    kernels those of John & Langley (1995, Uncertainty in Artificial Intelligence, 338-345).
 
-    Rows with a missing value are predicted from what they have: the factor of a missing column is left out,
-    counts are judged given the sum of those that are there, and a row with nothing has the prior. The fit
-    itself, its leave-one-out and its error rates are of the complete rows, or of all rows with a class under
-    `missing="available"`, where the likelihood is that of the values that are there. It takes a pass for each
+    A row with a missing value is predicted from what it has: the factor of a missing column is left out,
+    counts are judged given the sum of those that are there, and a row without any value has the prior. The
+    fit, its leave-one-out and its error rates use the complete rows. Under `missing="available"` they use all
+    rows with a class, the likelihood is that of the values that are there, and the fit takes a pass for each
     group of columns that the same rows miss.
 
-    Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
-    prior and the levels of each column are held.
+    Leave-one-out gives what a refit without each row would give: bandwidths that follow a rule and the
+    smoothing are computed anew, while the prior and the levels of each column are held.
 
-    Columns of a Sparse dtype, as of `pandas.DataFrame.sparse.from_spmatrix`, are never written out at once:
-    fit, prediction and leave-one-out of counts take time and memory by what is stored.
+    Columns of a Sparse dtype, such as those of `pandas.DataFrame.sparse.from_spmatrix`, are never written out
+    at once. The time and memory of fit, prediction and leave-one-out of counts grow with the number of stored
+    values.
 
-    A row that is impossible in every class (only without `laplace`) has no posterior: 0/0. Its label and
-    posteriors are missing, with a warning, and error rates leave it out; R's e1071 puts 0.001 for each zero.
+    A row that has probability zero in every class, which can happen only without `laplace`, has no posterior:
+    it would be 0/0. Its label and posteriors are missing, with a warning, and error rates leave it out. R's
+    e1071 puts 0.001 for each zero.
 
     Examples
     --------
@@ -137,14 +174,14 @@ def naive_bayes(
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
 
-    Penguins of unknown sex tell of bills all the same:
+    Penguins of unknown sex still have bills, which their column is fitted to:
 
     >>> some = load_penguins()[["species", "sex", "bill_depth_mm"]]
     >>> whole = naive_bayes("species ~ .", some, missing="available")
     >>> whole.nobs, len(some.dropna()), int(whole.available.loc["Adelie", "sex"])
     (344, 333, 146)
 
-    Counts of words, of which most are zero and none of these is stored:
+    Counts of words, most of which are zero and not stored:
 
     >>> import pandas as pd
     >>> from scipy.sparse import csr_array

@@ -134,24 +134,27 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     Attributes
     ----------
     means, sds : DataFrame, classes by normal columns
-        Standard deviations contain the smoothing.
+        Class means, and standard deviations including the smoothing.
     covs : dict of class to DataFrame
-        Covariance of each class, diagonal; where every column is normal.
+        Diagonal covariance of each class, where every column is normal.
     logdet : Series by class
         Log-determinants of the covariances.
     tables : dict of column to DataFrame, classes by levels
         P(level | class).
     bandwidths : DataFrame, classes by columns with kernel densities
+        Standard deviations of the kernels.
     multinomial : DataFrame, classes by columns of counts
+        Probabilities of the columns of counts.
     available : DataFrame, classes by columns
-        Rows that have each column, or their weight, to which it is fitted.
+        Number of rows, or their weight, that have a value of the column; the column is fitted to these.
     smoothing, laplace : float
+        As they were given.
     llf, aic, bic : float
-        Joint log-likelihood of class and row at variances of divisor n_k (smoothed where the fit's are)
-        and the probabilities of the fit, without multinomial coefficients, and its criteria. Not there
-        with kernel densities.
+        Joint log-likelihood of class and row, without multinomial coefficients, and its criteria. It is taken
+        at the probabilities of the fit and at variances of divisor n_k, which are smoothed where those of the
+        fit are. Fits with kernel densities have none.
     df_model : int
-        Free parameters.
+        Number of free parameters.
     """
 
     _fit: Fit[NaiveBayesFit]
@@ -172,7 +175,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     @displayed(every="count")
     def available(self) -> pd.DataFrame:
-        """Rows that have each column, or their weight, by class."""
+        """Number of rows, or their weight, that have a value of each column, by class."""
         held = self._fit.numbers.available
         counts = self._fit.counts[:, None] if held is None else held
         values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
@@ -227,9 +230,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Parameters
         ----------
         term : str
+            Name of the column.
         at : array-like of float, optional
-            Values; by default 512 at even distances, to three bandwidths or standard deviations beyond the
-            extreme rows or means.
+            Values at which the density is taken. By default they are 512 evenly spaced values, to three
+            bandwidths or standard deviations beyond the extreme rows or means.
 
         Returns
         -------
@@ -238,7 +242,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Raises
         ------
         DataError
-            No such column, or one without a density; values that are no numbers.
+            There is no such column, it has no density, or a value is no number.
         """
         plan = self._fit.numbers.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
@@ -277,7 +281,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @displayed()
     def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
+        """Rows, mean and unsmoothed standard deviation by (class, term), and over all rows ("total")."""
         if len(self._levels):
             raise NotSupportedError(
                 f"group_summary() is of numbers, and {listed(self._levels)} categorical: see tables."
@@ -301,13 +305,14 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class and parameter.
+        """One row for each class and parameter.
 
         Returns
         -------
         DataFrame
-            class, term, and what there is of: mean and sd (smoothing included) of normal columns; level and
-            probability of categorical ones and of counts; bandwidth of kernel densities.
+            class, term, and the parameters of the term: mean and sd (including the smoothing) for normal
+            columns, level and probability for categorical columns and counts, and bandwidth for kernel
+            densities.
         """
         parts = []
         for names, frames in (

@@ -64,33 +64,62 @@ def shrunken_centroids(
 ) -> ShrunkenCentroidsResults:
     """Nearest shrunken centroids.
 
-    One pass over the rows and two numbers a class and column, so that thousands of columns cost no more than
-    their sum.
+    The fit takes one pass over the rows and holds two numbers for each class and column, so that even
+    thousands of columns cost no more than adding them up.
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, levels, na_action, functions
-        As for `discrim.lda`. Of moments the threshold is to be given, as the choice needs the rows.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`. The threshold
+        must be given with moments, because it is chosen from rows.
     threshold : float, optional
-        By how much the standardized differences between class means and common mean are shrunk. Chosen by
-        cross-validation where it is not given.
+        How far the standardized differences between the class means and the common mean are shrunk towards
+        zero. It is chosen by cross-validation where it is not given.
     offset : float or "median"
-        s_0, added to each column's standard deviation within classes: a number in the units of the
-        columns, or the median of those standard deviations.
+        s_0, which is added to the standard deviation of each column within classes: a number in the units of
+        the columns, or the median of those standard deviations.
     folds : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
-        fit by folds chooses anew on the same splits, without the rows of the fold.
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
     select : {"min", "1se"}
-        The threshold of least error, ties to the larger one; or the largest whose error is within one
-        standard error of the least.
+        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
+        threshold whose error is within one standard error of the least.
     grid : sequence of float, optional
         Thresholds to try.
     n_thresholds : int
-        Without a grid, so many evenly spaced ones from 0 to where no column is left, as R's pamr.
+        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
+        which no column is left, as in R's pamr.
     seed : int, optional
-        Deals the rows to folds.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -98,25 +127,30 @@ def shrunken_centroids(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; a negative threshold or offset, an empty grid, too few rows for the folds, a
-        class of one row where the threshold is to be chosen.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a negative
+        threshold or offset, an empty grid, too few rows for the folds, and a class of one row where the
+        threshold is to be chosen.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
         Columns do not vary within classes and the offset is zero; the message names them.
 
     Notes
     -----
-    The offset is one number for all columns: standardize() them in the formula if their units differ.
-    `leave_one_out` holds the threshold; folds and bootstrap samples, of `error_rates` and
-    `discrim.cross_validate`, choose it anew where it was chosen. All else is that of the rows that are left,
-    also M_k, which pamr's folds take from all rows.
+    The offset is one number for all columns: write standardize() in the formula if their units differ.
+    `leave_one_out` holds the threshold. Folds and bootstrap samples, in `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
+    that are left, also M_k, which the folds of pamr take from all rows.
 
-    d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold, and a row belongs to
-    the class of least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, m'_kj the centroids of the
-    shrunken differences (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99, 6567-6572; 2003, Statistical
-    Science 18, 104-117). s_j has the divisor N - K. M_k = sqrt(1/n_k - 1/N) as in the second paper, pamr
-    and scikit-learn: with the plus that the first one prints, M_k would not be the standard error of m_kj
-    - m_j.
+    The difference d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold. A row
+    belongs to the class with the least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, where m'_kj
+    are the centroids that the shrunken differences give (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99,
+    6567-6572; 2003, Statistical Science 18, 104-117). s_j has the divisor N - K. M_k is sqrt(1/n_k - 1/N) as
+    in the second paper, pamr and scikit-learn: with the plus that the first paper prints, M_k s_j would not
+    be the standard error of m_kj - m_j.
 
     Examples
     --------
@@ -263,39 +297,42 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     Attributes
     ----------
     threshold : float
+        How far standardized differences are shrunk.
     offset : float
         s_0, in the units of the columns.
     path : DataFrame
-        Of a choice by cross-validation: threshold, error, se, genes (columns that survive).
+        The errors of a choice by cross-validation: threshold, error, se, genes (the number of columns that
+        survive).
     means, centroids : DataFrame, classes by terms
-        Class means, and what the threshold leaves of their distance from the common mean.
+        Class means, and these means after their distances from the common mean are shrunk.
     overall : Series by term
-        The common mean, of all rows.
+        The common mean, over all rows.
     sd : Series by term
         Standard deviations within classes, divisor N - K.
     surviving : Index
-        Columns that have a part in the rule, the largest shrunken difference first.
+        Columns that the rule uses, the one with the largest shrunken difference first.
     coef : DataFrame, terms by classes
+        Coefficients of the linear scores; zero for columns that do not survive.
     intercept : Series by class
-        x'coef + intercept is largest for the predicted class.
+        Constants of the linear scores: x'coef + intercept is largest for the predicted class.
     """
 
     _fit: Fit[ShrunkenFit]
 
     @property
     def threshold(self) -> float:
-        """By how much standardized differences are shrunk."""
+        """How far standardized differences are shrunk towards zero."""
         return self._fit.numbers.threshold
 
     @property
     def offset(self) -> float:
-        """What is added to each standard deviation, s_0."""
+        """The number s_0 that is added to each standard deviation."""
         return self._fit.numbers.added
 
     @property
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the thresholds tried.
+        """Cross-validated errors of the thresholds that were tried.
 
         Raises
         ------
@@ -331,7 +368,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
 
     @property
     def surviving(self) -> pd.Index:
-        """Columns that have a part in the rule, the largest shrunken difference first."""
+        """Columns that the rule uses, the one with the largest shrunken difference first."""
         return self.survivors().index
 
     @displayed(every="z")
@@ -341,13 +378,13 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         threshold : float, optional
-            Another than the fit's.
+            A threshold other than that of the fit.
 
         Returns
         -------
         DataFrame, terms by classes
-            d'_kj, the largest (in absolute value) first; a column all of whose differences are gone is not
-            there.
+            d'_kj, the column with the largest absolute value first; columns whose differences are all zero
+            are left out.
         """
         _check_numbers(threshold, "median")
         shrunken = self._fit.numbers.shrunken(threshold)
@@ -375,7 +412,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class and term: mean, centroid, standardized difference and what is left of it."""
+        """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
         index = by_class_and_term(self.classes, self.terms)
         columns = {
             "mean": self._fit.numbers.moments.class_means,

@@ -26,25 +26,27 @@ class LawPosteriors(ABC):
         """Scores (n, K) of rows, and their labels."""
 
     def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Posterior probabilities, rows by classes; missing where no class can give the row.
+        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
 
         Parameters
         ----------
         data : table with the law's columns, array (n, p), or values of the only column
-            Of a table of densities, all its values without it.
+            Rows. Without it, all values of a table of densities.
         prior : optional
-            As for `bayes`; the law's own by default.
+            Prior probabilities, in any form that the verb takes; by default those of the law.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
 
     def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities; they hold where the posterior itself underflows.
+        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
 
         Parameters
         ----------
-        data, prior : optional
-            As for `predict_proba`.
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
         """
         scores, index = self._frame(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
@@ -54,8 +56,8 @@ class LawPosteriors(ABC):
 
         Parameters
         ----------
-        data : optional
-            As for `predict_proba`.
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
         """
         scores, index = self._frame(data, None)
         return pd.DataFrame(scores, index=index, columns=self.classes)

@@ -14,7 +14,7 @@ from discrim.errors import NotSupportedError
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.law.bayes import BayesResults
+    from discrim.models.law.bayes_results import BayesResults
 
 __all__ = ["bayes_brief", "bayes_sections"]
 

@@ -51,33 +51,57 @@ def mixture(
 ) -> MixtureResults:
     """Mixture discriminant analysis: the rows of each class are from a mixture of normals.
 
-    A class may consist of several clusters, or be bent. One component a class is a normal law of each class
-    with a covariance of one of fourteen forms, between `discrim.lda` and `discrim.qda` and beyond.
+    A class may consist of several clusters, or be bent. With one component each class is normal, with a
+    covariance of one of fourteen forms that include those of `discrim.lda` and `discrim.qda`.
 
     Parameters
     ----------
-    formula, data, prior, weights, levels, na_action, functions
-        As for `discrim.lda`. The rows are held in memory.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are held in memory.
     components : int, dict, or "bic"
-        How many each class has; a dict gives them by class. "bic" tries 1 to `most`.
+        Number of components of each class; a dict gives it by class. "bic" tries 1 to `most`.
     covariance : str or dict
-        "full", each component has its covariance; "diagonal", the same without correlations; "pooled", one
-        covariance for all components of all classes, as in R's mda; one of mclust's names, see Notes; or
-        "bic", which tries all of these names. A dict gives names by class.
+        "full" gives each component its own covariance, and "diagonal" does so without correlations. "pooled"
+        has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
+        see Notes. "bic" tries all of these names. A dict gives names by class.
     over : {"class", "classes"}, optional
-        Whether what the letters of a name make equal is equal over the components of each class, or over
-        those of all classes. By default over classes where each has one component, and over those of a class
-        otherwise.
+        Whether what the letters of a name call equal is equal over the components of each class, or over
+        those of all classes. By default it is equal over the classes where each has one component, and within
+        each class otherwise.
     most : int
-        Components up to which "bic" tries.
+        The largest number of components that "bic" tries.
     starts : int
-        Partitions from which EM is tried for some steps, the best of which is run to the end.
+        Number of partitions from which EM takes some steps. The best of them is continued to the end.
     seed : int
-        Draws the partitions: the same seed and rows give the same fit.
+        Seed of the partitions: the same seed and rows give the same fit.
     tol : float
-        EM ends where a step gains less than this in log-likelihood a row.
+        EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int
-        Most steps of EM.
+        The largest number of steps of EM.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -85,34 +109,41 @@ def mixture(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; options that are none, fewer rows in a class than components.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option that is
+        not known, and a class with fewer rows than components.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
-        A component becomes singular or narrow, or is left without rows, from each start; a class with one
-        component has a singular covariance, and the message names the columns.
+        From every start a component becomes singular or narrow, or is left without rows. Or a class with one
+        component has a singular covariance; the message names the columns.
 
     Notes
     -----
-    The letters of mclust's names are of volume, shape and orientation: E, equal for all components, V, their
-    own, I, a sphere or no rotation. EII, VII: spheres; EEI, VEI, EVI, VVI: diagonal; EEE, VEE, EVE, VVE, EEV,
-    VEV, EVV, VVV: ellipsoids. EII, VII, EVE, VVE, EEV and VEV depend on the units of the columns.
+    The letters of mclust's names stand for volume, shape and orientation: E is equal for all components, V is
+    varying, and I is a sphere or no rotation. EII and VII are spheres; EEI, VEI, EVI and VVI are diagonal;
+    EEE, VEE, EVE, VVE, EEV, VEV, EVV and VVV are ellipsoids. EII, VII, EVE, VVE, EEV and VEV depend on the
+    units of the columns.
 
-    One component a class, with a form over classes, is mclust's EDDA (Bensmail & Celeux, 1996, Journal of the
-    American Statistical Association 91, 1743-1748): EEE is `lda(method="mle")`, VVV `qda(method="mle")`. A
-    form over each class is its MclustDA (Fraley & Raftery, 2002, Journal of the American Statistical
-    Association 97, 611-631), and "pooled" the mixture discriminant analysis of Hastie & Tibshirani (1996,
-    Journal of the Royal Statistical Society B 58, 155-176).
+    One component for each class, with a form over classes, is mclust's EDDA (Bensmail & Celeux, 1996, Journal
+    of the American Statistical Association 91, 1743-1748): EEE is `lda(method="mle")` and VVV is
+    `qda(method="mle")`. A form over each class is its MclustDA (Fraley & Raftery, 2002, Journal of the
+    American Statistical Association 97, 611-631). "pooled" is the mixture discriminant analysis of Hastie &
+    Tibshirani (1996, Journal of the Royal Statistical Society B 58, 155-176).
 
-    `llf`, and AIC and BIC, are of class and row, as of the other verbs: ln prior_k + ln f_k(x) over the rows.
-    `llf_given` is without the prior. mclust prints `llf_rows`, of the rows whatever their class, ln sum_k
-    prior_k f_k(x); its BIC is the negative of that of this number. "bic" takes BIC = df ln n - 2 llf of the
-    rows within a class, or within all classes where the form is over them.
+    `llf`, AIC and BIC are those of class and row, as for the other verbs: the sum over the rows of ln prior_k
+    + ln f_k(x). `llf_given` leaves out the prior. `llf_rows`, which mclust prints, is that of the rows
+    whatever their class: ln sum_k prior_k f_k(x). The BIC that mclust prints is the negative of the BIC of
+    this number. components="bic" and covariance="bic" take BIC = df ln n - 2 llf of the rows within a class,
+    or within all classes where the form is over them.
 
-    `leave_one_out` takes a run of EM a row, which begins at the components of the fit. Folds and bootstrap
-    samples begin anew, and choose anew what BIC chose. A likelihood of normals with covariances of their own
-    has no upper bound, and many maxima at components of a few rows near a plane. A fit is the largest maximum
-    that was found at which no component of 2 (p + 1) rows or fewer is, along any direction, less than a
-    hundredth as wide as another one of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
+    `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples
+    begin anew, and choose anew what BIC chose. A likelihood of normals with their own covariances has no
+    upper bound, and it has many maxima at components of a few rows that lie near a plane. The fit is the
+    largest maximum found at which no component of 2 (p + 1) rows or fewer is, along any direction, less than
+    a hundredth as wide as another component of its class (Hathaway, 1985, Annals of Statistics 13, 795-800).
 
     Examples
     --------

@@ -31,27 +31,32 @@ class MixtureResults(ClassifierResults):
     Attributes
     ----------
     components : Series by class
-        How many.
+        Number of components of each class.
     covariance : Series by class
-        Form of the covariances, in mclust's letters, which are X where one component has its own.
+        Form of the covariances in mclust's letters. All letters but I are X where a class has one component
+        with a covariance of its own.
     shares : Series by (class, component)
-        Of the rows of the class, largest first as they are numbered.
+        Shares of the components in the rows of their class. The components are numbered from the largest
+        share on.
     component_means : DataFrame, (class, component) by terms
+        Means of the components.
     covs : dict of (class, component) to DataFrame
-        Covariances of the components, divisor the weight of the component.
+        Covariances of the components; the divisor is the weight of the component.
     logdet : Series by (class, component)
+        Log-determinants of these covariances.
     means : DataFrame, classes by terms
         Means of the rows of the classes.
     llf, aic, bic : float
-        Log-likelihood of class and row, and its criteria, smaller ones better.
+        Log-likelihood of class and row, and its criteria, of which smaller values are better.
     llf_given, llf_rows : float
-        Log-likelihood of the rows given their classes, and whatever their classes, as mclust prints it.
+        Log-likelihood of the rows given their classes, and of the rows whatever their classes, as mclust
+        prints it.
     df_model : int
-        Free parameters.
+        Number of free parameters.
     path : DataFrame
         What BIC chose from: class, components, covariance, df, llf, BIC, chosen.
     converged : bool
-        Whether EM did.
+        Whether EM converged.
     """
 
     _fit: Fit[MixtureFit]
@@ -134,7 +139,7 @@ class MixtureResults(ClassifierResults):
     @property
     @displayed()
     def path(self) -> pd.DataFrame:
-        """What BIC chose from; smaller is better, and missing where EM found no maximum.
+        """What BIC chose from; a smaller BIC is better, and it is missing where EM found no maximum.
 
         Raises
         ------
@@ -150,14 +155,16 @@ class MixtureResults(ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit by default.
-        unseen : {"missing", "raise"}, optional
-            As for `predict`.
+            New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame, rows by (class, component)
-            Summed over the components of a class they are its posterior; missing where a value is.
+            The sum over the components of a class is its posterior. A row with a missing value is missing.
 
         Examples
         --------
@@ -187,7 +194,7 @@ class MixtureResults(ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class, component and term: share, mean and standard deviation."""
+        """One row for each class, component and term: share, mean and standard deviation."""
         p, index = len(self.terms), self._index
         sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
         columns = {

@@ -33,36 +33,37 @@ def from_stats(
     *,
     method: Literal["moment", "mle"] = "moment",
 ) -> Moments:
-    """Moments from published statistics: a discriminant analysis of a table that nobody has.
+    """Moments from published statistics: a discriminant analysis of a table that nobody has any more.
 
     Parameters
     ----------
     means : DataFrame, classes by columns
-        Class means; the name of the index, or "class", is that of the response.
+        Class means. The name of the index is that of the response; without a name it is "class".
     covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
-        The covariance within classes, or that of each class, which `qda` needs; also as one DataFrame by
-        class and column, as `groupby(...).cov()` of pandas. Of a class of one row it is zero or missing.
+        The covariance within classes, or that of each class, which `qda` needs. The covariances of all
+        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas gives it. For
+        a class of one row the covariance is zero or missing.
     counts : Series or dict by class, or sequence in the order of the classes
-        Rows of each class.
+        Number of rows of each class.
     method : {"moment", "mle"}
-        What the covariances were divided by: N - K (by class n_k - 1), or N (n_k).
+        What the covariances were divided by: "moment" is N - K (n_k - 1 by class), and "mle" is N (n_k).
 
     Returns
     -------
     Moments
-        For `moments=` of `lda`, `qda`, `rda`, `indicator`, `naive_bayes`, `shrunken_centroids` and
-        `nearest_centroid`, of which the last three and `qda` and `rda` take a covariance for each class; they
-        add up with others of the same columns.
+        They are passed as `moments=` to `lda`, `qda`, `rda`, `indicator`, `naive_bayes`, `shrunken_centroids`
+        and `nearest_centroid`; the last three, `qda` and `rda` need a covariance for each class. They can be
+        added to others of the same columns.
 
     Raises
     ------
     DataError
-        Labels that do not match; a value that is missing or infinite; a covariance that is not symmetric or
-        has a negative variance; fewer rows than one in a class.
+        Labels do not match; a value is missing or infinite; a covariance is not symmetric or has a negative
+        variance; or a class has fewer rows than one.
 
     Notes
     -----
-    Counts, means and covariances are all that normal classes say of themselves: they are sufficient
+    For normal classes, counts, means and covariances are sufficient: they hold everything that the rows tell
     (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
 
     Examples

@@ -42,8 +42,9 @@ Functions = Mapping[str, Callable[..., Any]]
 class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
-    Moments of two tables add up with `+` to those of their rows together, whatever the order, and rows are
-    taken out again with `-`. Both give new moments; `update` alone changes those it is asked of.
+    The sum (`+`) of the moments of two tables gives the moments of all their rows, in whatever order they are
+    added, and `-` takes rows out again. Both give new moments; only `update` changes the moments that it is
+    called on.
 
     Attributes
     ----------
@@ -51,9 +52,13 @@ class Moments:
     classes : Index of length K
         Classes met so far.
     terms : Index of length p
+        Names of the columns of the design.
     counts : Series by class
+        Number of rows, or sum of their weights.
     nobs : int or float
+        Number of rows used, or the sum of their weights.
     means : DataFrame, classes by terms
+        Class means.
     cov : DataFrame, terms by terms
         Covariance within classes, divisor N - K.
     covs : dict of class to DataFrame
@@ -61,7 +66,7 @@ class Moments:
     variances : DataFrame, classes by terms
         Variances of each class, divisor n_k - 1.
     dropped : int
-        Rows left out because a value is missing.
+        Number of rows that are left out because a value is missing.
     """
 
     _design: Design
@@ -76,7 +81,7 @@ class Moments:
 
     @property
     def formula(self) -> str:
-        """As typed."""
+        """The formula as it was given."""
         return self._design.formula
 
     @property
@@ -155,16 +160,18 @@ class Moments:
         )
 
     def of(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
-        """Moments of the rows of another table, by the same formula and what it learnt of the first table.
+        """Moments of the rows of another table, by the same formula and what it learnt from the first table.
 
         Parameters
         ----------
-        data : DataFrame, or any table or source of tables
-            With the same columns. Levels of categories, centres and the like are those of the first table.
-        weights : str or (n,) array, optional
-            By default the column that was named for the first table.
-        na_action
-            As for `discrim.moments`.
+        data : table or source of tables
+            A table with the same columns. Levels of categories, centres and the like are those of the first
+            table.
+        weights : column name or (n,) array, optional
+            Frequency weights: a weight of 3 stands for three equal rows. By default they are the column that
+            was named for the first table.
+        na_action : {"drop", "raise"}
+            Whether rows with a missing value are dropped, and counted, or refused.
 
         Returns
         -------
@@ -173,8 +180,8 @@ class Moments:
         Raises
         ------
         DataError
-            A column is missing; a category that the first table had not; a class that is not of `levels=`;
-            no weights, where those of the first table were an array.
+            A column is missing; the first table did not have a category; a class is not among `levels=`; or
+            there are no weights, and those of the first table were an array.
         """
         source = None if isinstance(data, Table) else source_of(data)
         if source is not None:
@@ -213,20 +220,27 @@ class Moments:
         )
 
     def update(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> None:
-        """Add the rows of another table to these moments, in place; as of a Counter, there is no result.
+        """Add the rows of another table to these moments, in place. Nothing is returned.
 
-        `moments + moments.of(data)` is the same as new moments, which leaves these as they are. Where an
-        error is raised nothing was added.
+        `moments + moments.of(data)` gives the same as new moments and leaves these as they are. Where an
+        error is raised, nothing was added.
 
         Parameters
         ----------
-        data, weights, na_action
-            As for `of`.
+        data : table or source of tables
+            A table with the same columns. Levels of categories, centres and the like are those of the first
+            table.
+        weights : column name or (n,) array, optional
+            Frequency weights: a weight of 3 stands for three equal rows. By default they are the column that
+            was named for the first table.
+        na_action : {"drop", "raise"}
+            Whether rows with a missing value are dropped, and counted, or refused.
 
         Raises
         ------
         DataError
-            As of `of`.
+            A column is missing; the first table did not have a category; a class is not among `levels=`; or
+            there are no weights, and those of the first table were an array.
 
         Examples
         --------
@@ -247,12 +261,13 @@ class Moments:
         Parameters
         ----------
         path : str or path
-            The file to write; one that is there is replaced.
+            The file to write; a file that is already there is replaced.
 
         Raises
         ------
         OSError
-            There is no such folder, the disk is full, and the like. What was there before is still there.
+            The folder does not exist, the disk is full, or the like. A file that was there before is still
+            there.
 
         Examples
         --------

@@ -39,35 +39,56 @@ def moments(
 
     Parameters
     ----------
-    formula, data, weights, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
     scatters : {"class", "pooled", "diagonal"}
-        Hold sums of squares and products by class, which every verb that takes moments can be fitted to; or
-        one for all classes, which is enough for `lda` and `indicator` and takes K times less memory; or sums
-        of squares by class, which are enough for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and
-        diagonal covariances, of thousands of columns too. Counts of levels, for `naive_bayes`, are held with
-        each.
+        Which sums are held. "class" holds sums of squares and products by class, from which every verb that
+        takes moments can be fitted. "pooled" holds them once for all classes, which is enough for `lda` and
+        `indicator` and takes K times less memory. "diagonal" holds sums of squares by class, which are enough
+        for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and diagonal covariances, even of
+        thousands of columns. Counts of levels, for `naive_bayes`, are held with each.
     levels : sequence, optional
-        The classes in order; a table need not have rows of all of them. By default those of the categories,
-        else the labels met so far, sorted.
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none. A table need not have rows of all of them.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
     Moments
-        `a + b` are the moments of the rows of both; `lda(moments=a + b)` fits them.
+        `a + b` are the moments of the rows of both, and `lda(moments=a + b)` is the fit to them.
 
     Raises
     ------
-    FormulaError, DataError
-        As for `discrim.lda`, but that the rows may be of one class.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row is left. The rows may all be of one class.
 
     Notes
     -----
-    What a formula learns of a table (the levels of a category, the centre of `center(x)`, the basis of
-    `poly(x, 2)`) has to be the same for all that is added: `first.of(data)` takes it from the first table.
-    Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a", "b"])`.
-    `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and `indicator` take
-    `moments=`. Merged after Chan, Golub & LeVeque (1983), The American Statistician 37, 242-247.
+    What a formula learns from a table (the levels of a category, the centre of `center(x)`, the basis of
+    `poly(x, 2)`) has to be the same for all moments that are added: `first.of(data)` takes it from the first
+    table. Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a",
+    "b"])`. `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid`, `pls`, `sparse_lda`
+    and `indicator` take `moments=`. Moments are merged after Chan, Golub & LeVeque (1983), The American
+    Statistician 37, 242-247.
 
     Examples
     --------

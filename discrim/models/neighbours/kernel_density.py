@@ -50,29 +50,54 @@ def kernel_density(
 ) -> KernelDensityResults:
     """Discriminant analysis by kernel densities of all columns together.
 
-    The density of a class is the mean of kernels about its rows, so that it may have any shape. In more than
-    a handful of columns rows are too far apart for it.
+    The density of a class is the mean of kernels about its rows, so that it may have any shape. With more
+    than a handful of columns the rows are too far apart for the method.
 
     Parameters
     ----------
-    formula, data, prior, weights, levels, na_action, functions
-        As for `discrim.lda`. The rows are kept in memory.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are held in memory.
     bandwidth : float, dict, or "normal", optional
-        The radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or one by class;
-        "normal", what is best for normal classes; chosen by leaving rows out where it is not given.
+        Radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or a dict by class. "normal"
+        is the best radius for normal classes. Where it is not given, it is chosen by leaving rows out.
     kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
-        Of the squared distance over that of the radius; all but the normal one end at the radius. The uniform
-        one counts the rows within it.
+        Shape of the kernels, a function of the squared distance over the squared radius. All but "normal" end
+        at the radius. "uniform" counts the rows within it.
     metric : {"mahalanobis", "diagonal", "euclidean"}
-        By the covariance, by its variances alone, or in the units of the columns: METRIC=FULL, DIAGONAL and
-        IDENTITY in SAS.
+        Distances are measured by the covariance, by its variances alone, or in the units of the columns:
+        METRIC=FULL, DIAGONAL and IDENTITY in SAS.
     covariance : {"pooled", "class"}
-        One for all classes, divisor N - K, or each class's own, n_k - 1: POOL=YES and NO in SAS.
+        "pooled" is one covariance for all classes, divisor N - K, and "class" one for each, divisor n_k - 1:
+        POOL=YES and NO in SAS.
     select : {"likelihood", "error"}
         What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
-        ties to the larger bandwidth; both of rows left out.
+        where of equal errors the larger bandwidth is taken. Both are of rows left out.
     grid : sequence of float, optional
-        Bandwidths to choose from; 30 about the normal one by default.
+        Bandwidths to choose from; by default 30 about the one of "normal".
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -80,10 +105,14 @@ def kernel_density(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; a bandwidth that is not above zero, a bandwidth and a grid; no bandwidth of the
-        grid at which each row has another of its class within reach; a class of one row where the likelihood
-        chooses.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a bandwidth that
+        is not above zero; both a bandwidth and a grid; a grid without a bandwidth at which each row has
+        another one of its class within reach; and a class of one row where the likelihood chooses.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
         The covariance of the metric is singular; the message names the columns.
     NotSupportedError
@@ -91,20 +120,22 @@ def kernel_density(
 
     Notes
     -----
-    ``f_k(x) = sum_j w_j K((x - x_j)'V_k^-1 (x - x_j) / r_k^2) / (n_k r_k^p |V_k|^(1/2))``,
-    over the rows of class k; posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical
-    Statistics 33, 1065-1076; Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4;
-    SAS/STAT User's Guide, The DISCRIM Procedure). A row that no kernel reaches has no class and no
-    posterior, SAS's "Other": its prediction is missing. With the normal kernel every row has one, as far
-    as doubles reach.
+    The density of class k is the sum over its rows
 
-    "normal" is the bandwidth of least asymptotic mean integrated squared error of normal classes, for each
-    class by its rows. It is that of SAS's documentation of one column; for several columns SAS's has another
-    constant.
+        ``f_k(x) = sum_j w_j K((x - x_j)'V_k^-1 (x - x_j) / r_k^2) / (n_k r_k^p |V_k|^(1/2))``,
 
-    Leave-one-out takes away the row's own kernel and the row from the covariance of the metric, in closed
-    form, and holds a bandwidth that was given or chosen, and the prior.
-    Folds and bootstrap samples are fitted anew, and choose anew what was chosen.
+    and the posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical Statistics 33,
+    1065-1076; Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4; SAS/STAT User's
+    Guide, The DISCRIM Procedure). A row that no kernel reaches has no class and no posterior, SAS's "Other":
+    its prediction is missing. The normal kernel reaches every row, as far as doubles do.
+
+    "normal" is the bandwidth of least asymptotic mean integrated squared error for normal classes, computed
+    for each class from its rows. For one column it is that of SAS's documentation; for several columns SAS
+    has another constant.
+
+    Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
+    metric; it holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted
+    anew, and choose anew what was chosen.
 
     Examples
     --------

@@ -28,11 +28,13 @@ class KernelDensityResults(ClassifierResults):
     Attributes
     ----------
     bandwidth : Series by class
-        Radii in the metric.
+        Radii of the kernels in the metric.
     kernel, metric : str
+        As they were given.
     means : DataFrame, classes by terms
+        Class means.
     path : DataFrame
-        Of a choice by leave-one-out: bandwidth, error, se, llf.
+        The errors of a choice by leave-one-out: bandwidth, error, se, llf.
     """
 
     _fit: Fit[KernelDensityFit]
@@ -44,12 +46,12 @@ class KernelDensityResults(ClassifierResults):
 
     @property
     def kernel(self) -> str:
-        """The kernel."""
+        """Shape of the kernels."""
         return self._fit.numbers.kernel
 
     @property
     def metric(self) -> str:
-        """By which rows are near."""
+        """How distances are measured."""
         return self._fit.numbers.metric
 
     @property
@@ -60,7 +62,7 @@ class KernelDensityResults(ClassifierResults):
     @property
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Error, and log-likelihood given the classes, of rows left out, by bandwidth.
+        """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
 
         Raises
         ------
@@ -71,20 +73,22 @@ class KernelDensityResults(ClassifierResults):
         return held_path(self._fit, why, "fit without bandwidth= to have it chosen")
 
     def log_densities(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Log densities of the classes at rows, those of the fit by default.
+        """Log densities of the classes at rows.
 
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame, rows by classes
-            Minus infinity where no kernel of the class reaches; missing where a value is. Of rows of the fit
-            their own kernels have a part in them.
+            Minus infinity where no kernel of the class reaches the row; missing where the row has a missing
+            value. The densities at rows of the fit include the rows' own kernels.
 
         Examples
         --------
@@ -105,7 +109,7 @@ class KernelDensityResults(ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class: prior, rows, bandwidth."""
+        """One row for each class: prior, rows, bandwidth."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "bandwidth": self.bandwidth})
         return table.rename_axis("class").reset_index()
 

@@ -59,23 +59,43 @@ def knn(
 
     Parameters
     ----------
-    formula, data, levels, na_action, functions
-        As for `discrim.lda`. The rows are kept in memory. There are no weights: repeat rows.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are held in memory. There are no weights: repeat rows instead.
     k : int, optional
-        How many of the nearest rows vote; rows as near as the k-th vote too. Chosen by leave-one-out where it
-        is not given, ties to the larger k.
+        How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
+        leave-one-out chooses it and takes the larger k of equal errors.
     metric : str
-        "euclidean"; "mahalanobis", with the pooled covariance within classes, divisor N - K, of which `scale`
-        makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev", "braycurtis",
-        "canberra", "correlation", "cosine", "hamming", "jensenshannon"; of columns of zeros and ones
-        "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski" (p = 2),
-        "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
+        "euclidean"; "mahalanobis", with the pooled covariance within classes (divisor N - K), for which
+        `scale` makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev",
+        "braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon", and for columns of
+        zeros and ones "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski"
+        (p = 2), "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
     scale : bool
-        Divide each column by its standard deviation over all rows, divisor N - 1.
+        Whether each column is divided by its standard deviation over all rows, divisor N - 1.
     grid : sequence of int, optional
-        The k to choose from, where k is not given; 1 to 50, or to the number of rows less one, by default.
-    prior : optional
-        As for `discrim.lda`, each probability above zero.
+        The k to choose from where k is not given; by default 1 to 50, or to the number of rows less one.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Each
+        probability must be above zero.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -83,11 +103,16 @@ def knn(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; a k that is not from 1 to the number of rows, a k and a grid; a metric that is
-        not known or gives no distance between some rows; a prior of zero.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a k that is not
+        from 1 to the number of rows, both a k and a grid, and a metric that is not known or gives no distance
+        between some rows.
+    PriorError
+        The prior is not a distribution over the classes, or one of its probabilities is zero.
     CollinearError
-        A column is constant that is to be scaled, or the covariance for "mahalanobis" is singular.
+        A column that is to be scaled is constant, or the covariance for "mahalanobis" is singular.
     NotSupportedError
         The rows do not fit in memory.
 
@@ -96,26 +121,26 @@ def knn(
     The rule is that of Fix & Hodges (1951, USAF School of Aviation Medicine, report 4) and Cover & Hart
     (1967, IEEE Transactions on Information Theory 13, 21-27).
 
-    With k_g of the votes for class g, which has the share s_g of the rows and the prior pi_g, its
-    posterior is proportional to pi_g k_g / s_g: k_g / n_g estimates the density of the class. By default
-    pi_g = s_g, and posteriors are shares of votes.
+    Let class g have k_g of the votes, the share s_g of the rows and the prior pi_g. Its posterior is
+    proportional to pi_g k_g / s_g, because k_g / n_g estimates the density of the class. By default pi_g =
+    s_g, and the posteriors are shares of votes.
 
-    All rows within a radius, in the place of the k nearest, are `discrim.kernel_density` with
-    kernel="uniform" and the radius as its bandwidth.
+    `discrim.kernel_density` with kernel="uniform" counts all rows within a radius, its bandwidth, in place of
+    the k nearest.
 
-    Nothing is left to chance. Distances that differ by no more than the rounding of the table's numbers are
-    tied, and all rows as near as the k-th vote (as in R's class::knn with use.all=TRUE, whose distances are
-    tied up to a ten-thousandth of their square). A tie of posteriors, which class::knn breaks at random and
-    scikit-learn by the order of the levels, goes to the class with the nearest neighbour, then to the larger
-    prior, then to the first of the levels.
+    Nothing is random. Distances that differ by no more than the rounding of the table's numbers are tied, and
+    all rows as near as the k-th vote; R's class::knn does so with use.all=TRUE, and ties distances up to a
+    ten-thousandth of their square. Where posteriors tie, class::knn decides at random and scikit-learn by the
+    order of the levels; here the row gets the class with the nearest neighbour, then the one with the larger
+    prior, then the first of the levels.
 
-    A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
+    A saved fit holds its rows, in the coordinates in which distances are taken, with their classes.
 
-    Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
-    too, by a rank-one update, and the class proportions that break ties. The standard deviations of `scale`
-    are held: they are those of all rows, the one that is left out among them, and do not depend on classes.
-    So is a prior that was given, with its weights of votes pi_g / s_g. Folds are fitted anew, with their own
-    standard deviations, and choose k anew.
+    Leave-one-out takes one search for all k. The row that is left out also leaves the covariance of
+    "mahalanobis", by a rank-one update, and the class proportions that break ties. The standard deviations of
+    `scale` are held: they are those of all rows and do not depend on the classes. A prior that was given is
+    held too, with its weights of votes pi_g / s_g. Folds are fitted anew, with their own standard deviations,
+    and choose k anew.
 
     Examples
     --------
@@ -252,9 +277,11 @@ class KNNResults(ClassifierResults):
     Attributes
     ----------
     k : int
+        How many of the nearest rows vote.
     metric : str
+        As it was given.
     path : DataFrame
-        Of a choice by leave-one-out: k, error, se.
+        The errors of a choice by leave-one-out: k, error, se.
     """
 
     _fit: Fit[KNNFit]
@@ -266,18 +293,18 @@ class KNNResults(ClassifierResults):
 
     @property
     def metric(self) -> str:
-        """By which rows are near."""
+        """How distances are measured."""
         return self._fit.numbers.metric
 
     @property
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of the k tried.
+        """Leave-one-out errors of the values of k that were tried.
 
         Raises
         ------
         NotSupportedError
-            The k was given, or the fit was loaded.
+            k was given, or the fit was loaded.
         """
         why = "as k was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without k= to have it chosen")
@@ -290,14 +317,17 @@ class KNNResults(ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit, each of which votes for itself, by default.
+            New rows. Without it, the rows of the fit, each of which votes for itself.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame
-            Integers that sum to k, or more where rows are as near as the k-th; missing where a value is.
+            Whole numbers that sum to k, or to more where several rows are as near as the k-th. They are
+            missing where the row has a missing value.
 
         Examples
         --------
@@ -325,7 +355,7 @@ class KNNResults(ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class: prior, rows, and the weight of a vote for it."""
+        """One row for each class: prior, rows, and the weight of a vote for it."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts})
         table["vote"] = self._fit.numbers.weights(self._fit.numbers.prior)
         return table.rename_axis("class").reset_index()

@@ -37,7 +37,7 @@ class FactorCovariances:
 
     @property
     def dimensions(self: Any) -> pd.Series:
-        """Number of large variances by class, of `covariance="factor"`."""
+        """Number of large variances by class, for `covariance="factor"`."""
         held = self._factors("dimensions")
         return pd.Series(held.dimensions, index=self.classes, name="dimensions")
 
@@ -46,10 +46,10 @@ class FactorCovariances:
     def factors(self: Any) -> pd.DataFrame:
         """By class: dimensions, largest and smallest variance of the signal, noise, explained.
 
-        Of `covariance="factor"`: the noise is the one variance beyond the dimensions, and explained the share
-        of the variance of the rows of a class, or of all rows within classes where they have one covariance,
-        that lies on the axes of the signal. Variances are in the units of the data, or of columns over their
-        standard deviations within classes.
+        The table is for `covariance="factor"`. The noise is the one variance of all directions beyond the
+        dimensions. "explained" is the share of the variance that lies on the axes of the signal: of the rows
+        of a class, or of all rows within classes where the classes have one covariance. Variances are in the
+        units of the data, or of columns divided by their standard deviations within classes.
 
         Examples
         --------
@@ -69,18 +69,18 @@ class FactorCovariances:
 
     @displayed(fall="share", share="share")
     def scree(self: Any) -> pd.DataFrame:
-        """Eigenvalues of the classes' covariances, and what says how many of them are large.
+        """Eigenvalues of the classes' covariances, and how many of them count as large.
 
-        Of `covariance="factor"`, which see.
+        The table is for `covariance="factor"`.
 
         Returns
         -------
         DataFrame
-            By (class, number), from the largest on and but for those that are zero: eigenvalue; share of the
-            total; fall to the next one as a share of the largest fall, which Cattell's test is of; BIC of so
-            many dimensions above the least BIC of the class, missing for the last one, which leaves nothing
-            to the noise; and whether the model takes it for signal. Where the classes have one covariance,
-            "pooled" is in the place of a class.
+            By (class, number), from the largest eigenvalue on and without those that are zero. eigenvalue;
+            share, its share of the total; fall, the fall to the next one as a share of the largest fall, on
+            which Cattell's test is based; BIC_above, the BIC of so many dimensions less the smallest BIC of
+            the class, missing for the last one, which leaves nothing to the noise; and whether the model
+            takes it for signal. Where the classes have one covariance, "pooled" stands in place of a class.
 
         Examples
         --------

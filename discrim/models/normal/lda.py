@@ -79,71 +79,81 @@ def lda(
     Parameters
     ----------
     formula : str
-        Response and predictors, `species ~ .`; the language is R's, see the page on formulas.
-    data : DataFrame, or any table narwhals knows; or a source of tables
-        A source is read part by part, and may be larger than memory: an Arrow dataset or stream, a LazyFrame
-        of polars, a relation of DuckDB, a DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a
-        pattern, or a list of them), a function that gives an iterator of frames, or such an iterator, which
-        can be read once. See Notes for how often it is read.
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The Notes say how often a source is read.
     moments : Moments, optional
-        In the place of formula and data, what `discrim.moments` or `discrim.from_stats` gave, or a sum of it.
-        The fit has no rows then: what needs them takes `data=`.
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities; None for the class proportions.
-    weights : str or (n,) array, optional
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
-        of ``.``.
+        of ``.`` in the formula.
     method : {"moment", "mle", "t", "mcd"}
-        Divisor of the covariance: N - K, or N; or robust means and covariance: those of multivariate t
-        distributions by maximum likelihood, or of the rows within the .975 quantile of their distance by
-        those of minimum covariance determinant, as "mcd" of rrcov's Linda.
+        "moment" divides the covariance by N - K, "mle" by N. The other two are robust. "t" estimates the
+        means and the covariance of multivariate t distributions by maximum likelihood. "mcd" takes the rows
+        whose distance by the minimum covariance determinant is within its .975 quantile, as "mcd" of rrcov's
+        Linda does.
     nu : float, optional
-        Degrees of freedom of "t"; None for those of largest likelihood, from 1 to 256.
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
     scatter : {"covariance", "scale"}
-        What the covariance of "t" is: nu/(nu - 2) times the scale matrix, as in R's MASS::lda, or the scale.
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
     support_fraction : float
-        Share of the rows, from 0.5 to 1, that "mcd" rests on: less bears more wild rows, more is more exact.
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
     covariance : {"pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"}, or an estimator
-        The full covariance within classes; its variances only; shrunk towards a sphere; with its
-        correlations shrunk towards zero and its variances towards their median, as R's sda; one variance for
-        all columns; or the full one with the inverse of Moore and Penrose. All but the first work for more
-        columns than rows, in as many dimensions as there are rows. Or an object with `fit(X)` and then
-        `covariance_`, as those of `sklearn.covariance`: a copy is fitted to the rows less their class's
-        means, and its covariance taken as it is.
+        "pooled" is the full covariance within classes and "diagonal" has its variances alone. "shrunk"
+        shrinks it towards a sphere. "correlation" shrinks the correlations towards zero and the variances
+        towards their median, as R's sda does. "spherical" has one variance for all columns. "pinv" is the
+        full covariance with the inverse of Moore and Penrose. All but "pooled" also work with more columns
+        than rows, in as many dimensions as there are rows. An estimator is an object with `fit(X)` and then
+        `covariance_`, such as those of `sklearn.covariance`: a copy of it is fitted to the rows less their
+        class means, and its covariance is taken as it is.
     shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
-        Of "shrunk", in the units of the columns: a number from 0 to 1; that of OAS (the default) or of Ledoit
-        & Wolf, as scikit-learn's of the N rows less their class's means; or of least leave-one-out error
-        (`path`), ties to more shrinkage. Of "diagonal", towards the median of the variances: a number,
-        Opgen-Rhein & Strimmer's, or "loo"; by default none. Of "correlation", of the correlations: a number,
-        or Schaefer & Strimmer's (the default).
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. For "correlation" the correlations are shrunk by a number, or by the rule of Schaefer and
+        Strimmer ("strimmer", the default).
     variance_shrinkage : float or "strimmer", optional
-        Of "correlation", of the variances towards their median: a number from 0 to 1, or Opgen-Rhein &
-        Strimmer's (the default).
+        How much covariance="correlation" shrinks the variances towards their median: a number from 0 to 1, or
+        the rule of Opgen-Rhein and Strimmer (the default).
     grid : sequence of float, optional
-        Shrinkages that "loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     standardize : bool
-        Whether the sphere of "shrunk" and "spherical" is one of columns over their standard deviations within
-        classes, which no unit of a column changes. By default it is one in the units of the columns, as
-        scikit-learn's, and a warning is given where these differ by much. Refits learn the standard
-        deviations anew, folds too; `leave_one_out()` holds them.
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
     ncomp : int, optional
-        Restrict rule and transformation to the leading canonical axes.
+        Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"raise", "drop"}
-        Refuse columns that others determine within classes, or drop the later ones with a warning.
+        Whether columns that others determine within classes are refused, or the later ones dropped with a
+        warning.
     levels : sequence, optional
-        The classes in order; by default the categories' order, else sorted.
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
     na_action : {"drop", "raise"}
-        Drop rows with a missing value (they are counted), or refuse them.
+        Whether rows with a missing value are dropped, and counted, or refused.
     missing : {"drop", "em"}, optional
-        "em" uses the values that such rows have: means and covariance are those of largest likelihood of all
-        that is observed (see Notes), and the fit predicts rows with missing values by their other columns.
-        The rows are held in memory.
+        "em" also uses the values that rows with a missing value do have: the means and covariances are those
+        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
+        The rows are then held in memory.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call. Each is given whole columns once, as Series, and
-        gives for each row a number, a truth value, text or a category, or a row of a matrix: an array in the
-        order of the rows, or a Series or DataFrame, which is aligned by its index. It looks at each row
-        alone: one that gives a row something else with other rows beside it, as `x - x.mean()` or ranks, is
-        refused. `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category is
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
         missing.
 
     Returns
@@ -155,8 +165,8 @@ def lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        An unknown column, an infinite value, no row left, one class only; a shrinkage outside [0, 1]; an
-        estimator that cannot be fitted or has no `covariance_`.
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a shrinkage
+        outside 0 to 1, and an estimator that cannot be fitted or has no `covariance_`.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -165,31 +175,31 @@ def lda(
     Notes
     -----
     The rule is that of normal classes with one covariance (Fisher, 1936, Annals of Eugenics 7, 179-188;
-    Welch, 1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10,
-    159-203).
+    Welch, 1939, Biometrika 31, 218-220; Rao, 1948, Journal of the Royal Statistical Society B 10, 159-203).
 
-    `leave_one_out()` takes each row's own shrinkage by "oas", "ledoit-wolf" and "strimmer", and holds one
-    that was given or chosen by leave-one-out, whose error it is the least of; `error_rates(["cv"])`
-    chooses anew in each fold, and fits an estimator there. scikit-learn's
-    `LinearDiscriminantAnalysis(shrinkage="auto")` takes Ledoit & Wolf's class by class, of columns first
-    divided by their standard deviations.
+    *Leaving out and shrinkage.* Under "oas", "ledoit-wolf" and "strimmer", `leave_one_out()` computes the
+    shrinkage again without each row. It holds a shrinkage that was given or chosen by "loo", so that its
+    error is then the least of those tried. `error_rates(["cv"])` chooses the shrinkage, and fits an
+    estimator, anew in each fold. scikit-learn's `LinearDiscriminantAnalysis(shrinkage="auto")` differs: it
+    applies the rule of Ledoit and Wolf class by class, to columns that were first divided by their standard
+    deviations.
 
-    *Rows of a source* are read once by the fit, of which a first pass over the response alone finds the
-    classes, but where `levels=` or the type of a category says them; over all columns, where the formula has
-    categories or transforms that learn. Few rows, and columns that are nearly collinear, take one pass more.
-    The summary, the apparent error and leave-one-out take two each (classes, then scores), of which the
-    second answers for both errors; folds take two as well, or five a fold where transforms are learnt
-    without it. `confusion(data=)` takes three and `predict(data)` one. A bar shows each that takes more than
-    a second. Beside the moments, what is held is a class for each row and, by leave-one-out and folds, its K
-    scores.
+    *How often a source is read.* The fit reads the rows once. A first pass reads the response alone to find
+    the classes, unless `levels=` or the type of a category names them; it reads all columns where the formula
+    has categories or transforms that learn. Few rows, and columns that are nearly collinear, take one more
+    pass. The summary, the apparent error and leave-one-out take two passes each, one for the classes and one
+    for the scores; the latter serves both errors. Folds take two as well, or five for each fold where
+    transforms are learnt without it. `confusion(data=)` takes three and `predict(data)` one. A pass of more
+    than a second shows a bar. Beside the moments, memory holds a class for each row and, for leave-one-out
+    and folds, its K scores.
 
-    *Missing values by "em"* (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., ch. 11):
-    EM with the classes known, until what is left to the maximum is below 1e-8 standard errors and 1e-10 of
-    the log-likelihood; `em` says how it went. It is right where it does not depend on the missing values that
-    they are missing. `llf`, AIC and BIC are of the observed values; the divisor N - K of method="moment" is
-    put in the place of N afterwards, as of complete rows. Only rows without a class, or without any value,
-    are dropped. Standard errors and tests, which rest on the law of complete rows, are refused, and so is
-    leave-one-out; folds are refitted by EM.
+    *Missing values by "em"* (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., ch. 11).
+    The EM algorithm, with the classes known, runs until the distance to the maximum is below 1e-8 standard
+    errors and 1e-10 of the log-likelihood; `em` reports the search. The method is valid where the missing
+    values do not themselves decide that they are missing. `llf`, AIC and BIC are those of the observed
+    values. With method="moment" the divisor N is afterwards replaced by N - K, as for complete rows. Only
+    rows without a class or without any value are dropped. Standard errors and tests assume complete rows and
+    are refused, and so is leave-one-out; folds are refitted by EM.
 
     Examples
     --------

@@ -100,28 +100,31 @@ class LDAResults(
     Attributes
     ----------
     means : DataFrame, classes by terms
+        Class means.
     cov : DataFrame, terms by terms
-        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle"), or robust ("t", "mcd").
+        Covariance within classes, with divisor N - K (`method="moment"`) or N ("mle"), or robust ("t",
+        "mcd").
     scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
-        standardized within classes, is positive.
+        Discriminant coefficients, which give scores of unit variance within classes. In each column the
+        largest coefficient, standardized within classes, is positive.
     svd, explained : Series by LD1, LD2, ...
-        Singular values as in R's MASS, and the proportion of trace they make.
+        Singular values as in R's MASS, and the proportion of trace that each axis has.
     coef : DataFrame, terms by classes
+        Coefficients of the classification functions.
     intercept : Series by class
-        Classification functions: x'coef + intercept is largest for the predicted class.
+        Constants of the classification functions: x'coef + intercept is largest for the predicted class.
     llf, aic, bic : float
-        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+        Joint log-likelihood of class and row at the maximum-likelihood covariance, and its criteria.
     df_model : int
-        Free parameters: means, covariance, and the prior where it is estimated.
+        Number of free parameters: means, covariance, and the prior where it is estimated.
     wilks : TestResult
         Wilks' lambda with Rao's F.
     shrinkage : float
-        Of a shrunk covariance, of shrunken correlations or of shrunken variances.
+        How much the covariance, the correlations or the variances are shrunk.
     variance_shrinkage : float
-        Of the variances beside shrunken correlations.
+        How much the variances are shrunk beside shrunken correlations.
     path : DataFrame
-        Of a choice by leave-one-out: shrinkage, error, se.
+        The errors of a choice by leave-one-out: shrinkage, error, se.
     """
 
     _fit: Fit[LDAFit]
@@ -141,7 +144,11 @@ class LDAResults(
 
     @property
     def shrinkage(self) -> float:
-        """From 0 to 1: towards a sphere, of correlations towards none, or of variances to their median."""
+        """How much is shrunk, from 0 to 1.
+
+        It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
+        median.
+        """
         if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or "diagonal" '
@@ -151,7 +158,7 @@ class LDAResults(
 
     @property
     def variance_shrinkage(self) -> float:
-        """Shrinkage of the variances beside shrunken correlations, from 0 to 1, to their median."""
+        """How much the variances beside shrunken correlations are shrunk to their median, from 0 to 1."""
         if self._fit.numbers.variances is None:
             raise NotSupportedError(
                 "This fit has no shrinkage of variances beside correlations: fit with "
@@ -182,12 +189,12 @@ class LDAResults(
 
     @property
     def svd(self) -> pd.Series:
-        """Singular values: between over within standard deviations, in MASS's scaling."""
+        """Singular values: standard deviations between classes over those within, in the scaling of MASS."""
         return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd")
 
     @property
     def explained(self) -> pd.Series:
-        """Proportion of trace of each axis, of all axes that there are."""
+        """Proportion of trace of each axis, relative to all axes that there are."""
         squares = self._axes().singular ** 2
         return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
 
@@ -227,9 +234,11 @@ class LDAResults(
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -252,18 +261,20 @@ class LDAResults(
         Parameters
         ----------
         reference : label, optional
-            The first class by default. A share that is no class, as in `log_odds(0.9)`, is the level.
+            The class in the denominator of the odds; by default the first. A number that is no class, as in
+            `log_odds(0.9)`, is taken for the level.
         level : float
-            Of the intervals.
+            Level of the intervals: 0.95 stands for 95 percent.
         debiased : bool
-            Undo the overshoot of the slopes in small samples: the factor nu/(nu - p - 1), nu the divisor.
+            Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
+            - p - 1)/nu, where nu is the divisor.
 
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975). Where
-            one of the two classes has a prior of zero, the constant is minus infinity, or infinity if that is
-            the reference, without a standard error; where both have, it is missing.
+            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975). Where one
+            of the two classes has a prior of zero, the constant has no standard error: it is minus infinity,
+            or infinity if that class is the reference. Where both have, the constant is missing.
         """
         fit = self._fit.numbers
         self._need_moments("log_odds()")
@@ -312,7 +323,8 @@ class LDAResults(
         Parameters
         ----------
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
-            Scale, signs and names of the axes as another system has them; see `CanonicalResults.coef`.
+            System whose scale, signs and names the axes get; see `CanonicalResults.coef`. By default the
+            package's own.
 
         Examples
         --------
@@ -340,8 +352,8 @@ class LDAResults(
         Parameters
         ----------
         levene : {"mean", "median"} or None
-            Add Levene's test of equal variances, about the class means or (Brown & Forsythe) medians. It
-            reads the rows once more; medians hold them all.
+            Add Levene's test of equal variances, about the class means or, as Brown and Forsythe do, about
+            the medians. It reads the rows once more; medians hold all of them in memory.
         adjust : str, optional
             Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
 
@@ -355,7 +367,7 @@ class LDAResults(
 
     @displayed()
     def partial_tests(self) -> pd.DataFrame:
-        """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
+        """What each column adds to the others: partial Wilks' lambda, F and tolerance; t for two classes."""
         self._need_full("partial_tests()")
         fit = self._fit.numbers
         moments = fit.moments
@@ -370,7 +382,7 @@ class LDAResults(
 
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
         fit = self._fit.numbers
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
@@ -381,32 +393,32 @@ class LDAResults(
 
     @displayed()
     def covariance_models(self) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more.
+        """The ladder of covariance models; see `discrim.covariance_models`. It reads the rows once more.
 
-        Without rows it is asked of `qda`, whose moments are enough.
+        Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("covariance_models()")
         return covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance; reads the rows once more.
+        """Box's M test that the classes have one covariance. It reads the rows once more.
 
-        Without rows it is asked of `qda`, whose moments are enough.
+        Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("box_m()")
         return box_m_of(self._fit)
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term: the log odds against the first class, in broom's names.
+        """The log odds against the first class under broom's names, with a row for each class and term.
 
-        The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
+        The standard error, and what follows from it, is missing where `log_odds` has none: with shrunk and
         robust covariances, and with `ncomp=`.
 
         Parameters
         ----------
         level : float
-            Of the intervals: 0.95 for 95 per cent.
+            Level of the intervals: 0.95 stands for 95 percent.
         """
         fit = self._fit.numbers
         if fit.has_errors:

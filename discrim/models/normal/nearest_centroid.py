@@ -67,11 +67,35 @@ def nearest_centroid(
 
     Parameters
     ----------
-    formula, data, moments, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`.
     prior : "equal", None, dict or Series by class, or sequence in the order of the classes
-        Prior probabilities. By equal ones, the default, a row is of the class of the nearest mean; None for
-        the class proportions, as of the other verbs.
+        Prior probabilities of the classes. With equal ones, the default here, a row is given the class of the
+        nearest mean. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -79,24 +103,28 @@ def nearest_centroid(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
-        No row differs from the mean of its class.
+        Every row equals the mean of its class.
 
     Notes
     -----
     The rule is Rocchio's (1971, in The SMART Retrieval System, 313-323).
 
-    The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)``, with s2 = tr(W) / (p (N -
-    K)) of the sums of squares W within classes: the rule and the posteriors are those of
-    `lda(covariance="spherical")`, and for equal priors the labels are those of scikit-learn's
-    `NearestCentroid()`. Its labels with other priors are of columns over their standard deviations within
-    classes, as those of `lda(covariance="diagonal")`, and its posteriors are the squares of that rule's,
-    summed to one. With a threshold it is `discrim.shrunken_centroids`.
+    The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)`` with s2 = tr(W) / (p (N - K)), where W are
+    the sums of squares within classes. The rule and the posteriors are those of
+    `lda(covariance="spherical")`. For equal priors the labels are those of scikit-learn's
+    `NearestCentroid()`. With other priors scikit-learn first divides the columns by their standard deviations
+    within classes, so that its labels are those of `lda(covariance="diagonal")`; its posteriors are the
+    squares of that rule's, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
 
-    Distances are in the units of the columns: one with a hundred times the spread of the others decides
-    alone. A warning says so, and `column_shares()` shows it.
+    Distances are in the units of the columns. A column with a hundred times the spread of the others decides
+    alone; a warning says so, and `column_shares()` shows it.
 
     Examples
     --------
@@ -160,12 +188,13 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
     Attributes
     ----------
     means : DataFrame, classes by terms
+        Class means.
     sd : float
-        Standard deviation s of every column within every class, divisor p (N - K).
+        Standard deviation s of every column within every class, with divisor p (N - K).
     llf, aic, bic : float
-        Joint log-likelihood of class and row at the variance of most likelihood, and its criteria.
+        Joint log-likelihood of class and row at the maximum-likelihood variance, and its criteria.
     df_model : int
-        Free parameters: means, the variance, and the prior where it is estimated.
+        Number of free parameters: means, the variance, and the prior where it is estimated.
     """
 
     _fit: Fit[NearestCentroidFit]
@@ -186,9 +215,11 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit by default.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            As for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -200,7 +231,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def distances(self) -> pd.DataFrame:
-        """Euclidean distance of each pair of class means, and D2, its square over the variance."""
+        """Euclidean distance of each pair of class means, and D2, its square divided by the variance."""
         i, j = np.triu_indices(len(self.classes), 1)
         d2 = self._fit.numbers.gaps()[i, j]
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
@@ -208,13 +239,13 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def column_shares(self) -> pd.DataFrame:
-        """What each column has in the distances.
+        """How much each column contributes to the distances.
 
         Returns
         -------
         DataFrame by term
-            sd, the standard deviation of the column within classes (divisor N - K); its shares of the sums
-            of squares of all columns within classes, and between the class means and the common mean.
+            sd, the standard deviation of the column within classes (divisor N - K); and its shares of the
+            sums of squares of all columns, within classes and between the class means and the common mean.
         """
         numbers = self._fit.numbers
         moments, unit = numbers.moments, numbers.moments.common_unit

@@ -53,13 +53,14 @@ class ShrunkCovariances:
     def path(self: Any) -> pd.DataFrame:
         """Leave-one-out errors of `shrinkage="loo"`: shrinkage, error, se.
 
-        Missing where a covariance is singular without some row, or distances are no doubles. The choice has
-        the least error, and of equal ones the most shrinkage. Each shrinkage is held while a row is left out.
+        An error is missing where a covariance is singular without some row, or where distances exceed the
+        doubles. The choice has the least error and, of equal errors, the most shrinkage. Each shrinkage is
+        held while a row is left out.
 
         Raises
         ------
         NotSupportedError
-            The shrinkage was not chosen so, or the fit was loaded.
+            The shrinkage was not chosen by leave-one-out, or the fit was loaded.
         """
         why = 'which is that of shrinkage="loo" and not of a loaded fit'
         return held_path(self._fit, why, 'fit with shrinkage="loo"')

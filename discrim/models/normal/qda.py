@@ -95,33 +95,85 @@ def qda(
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, levels, na_action, missing, functions
-        As for `discrim.lda`; by missing="em" each class has its own search.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
     method : {"moment", "mle", "t", "mcd"}
-        Divisor of each class's covariance: n_k - 1, or n_k; or robust means and covariances of each class, as
-        for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
-    nu, scatter, support_fraction
-        As for `discrim.lda`; R's MASS::qda has scatter="scale".
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k. The other two are robust. "t"
+        estimates the means and covariances of multivariate t distributions by maximum likelihood, with one nu
+        for all classes. "mcd" takes the rows of each class whose distance by the minimum covariance
+        determinant is within its .975 quantile, as rrcov's QdaCov does.
+    nu : float, optional
+        Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's MASS::lda does,
+        or the scale matrix itself, as R's MASS::qda does.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share tolerates more outliers,
+        and a larger one gives more precise estimates.
     covariance : {"full", "diagonal", "shrunk", "spherical", "factor"}, or an estimator
-        The full covariance of each class; its variances only; shrunk towards a sphere, which works for
-        classes of fewer rows than columns; one variance a class; a few large variances, on axes of their
-        own, and one for all that is beyond them, which works for few rows too: high-dimensional discriminant
-        analysis (Bouveyron, Girard & Schmid, 2007); or an object with `fit(X)` and then `covariance_`, of
-        which a copy is fitted to the rows of each class less their mean.
+        "full" is the full covariance of each class and "diagonal" has its variances alone. "shrunk" shrinks
+        it towards a sphere and works for classes of fewer rows than columns. "spherical" has one variance for
+        each class. "factor" has a few large variances, on axes of their own, and one variance for all other
+        directions; it works for few rows too and is known as high-dimensional discriminant analysis
+        (Bouveyron, Girard & Schmid, 2007). An estimator is an object with `fit(X)` and then `covariance_`: a
+        copy of it is fitted to the rows of each class less their mean.
     dimensions : int, dict of class to int, or {"cattell", "bic"}
-        Of "factor": how many variances are large. By default "cattell", the scree test: the last dimension
-        from which eigenvalues fall by `threshold` times the largest fall, and "bic", the dimension of the
-        least BIC of the rows of the class in the space that they span, choose for each class. Refits choose
-        anew.
+        How many variances covariance="factor" takes for large. "cattell" (the default) and "bic" choose the
+        number for each class. "cattell" is the scree test: it takes the last dimension after which the
+        eigenvalues fall by at least `threshold` times the largest fall. "bic" takes the dimension of least
+        BIC of the rows of the class in the space that they span. Refits choose anew.
     form : str
-        Of "factor": what the classes have of their own, as HDclassif names it; by default "AkjBkQkDk".
-        A is the variance of the signal, by class (k) and dimension (j), B that of the noise, Q the axes, D
-        the dimension; without its letter a part is common. AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk;
-        the same with D at the end; and AjBQD and ABQD, of one covariance for all classes.
+        What the classes do not share under covariance="factor", in the names of HDclassif; by default
+        "AkjBkQkDk". A stands for the variances of the signal, by class (k) and dimension (j), B for the
+        variance of the noise, Q for the axes and D for the number of dimensions; a part without its letter k
+        or j is common. The other forms are AkBkQkDk, ABkQkDk, AkjBQkDk, AkBQkDk, ABQkDk, the same with D at
+        the end, and AjBQD and ABQD, which have one covariance for all classes.
     threshold : float
-        Of "cattell", between 0 and 1; 0.2 by default.
-    shrinkage, grid, standardize
-        As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
+        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number. For "shrunk"
+        the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the rows less
+        their class means, and "loo", which takes the number of least leave-one-out error (see `path`) and of
+        equal errors the largest number. For "diagonal" the variances are shrunk towards their median by a
+        number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they are not
+        shrunk. Each class has its own number by a rule, but "loo" chooses one number for all classes.
+    grid : sequence of float, optional
+        Numbers that shrinkage="loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their standard
+        deviations within classes, so that the units of the columns do not matter. By default it is meant in
+        the units of the columns, as in scikit-learn, and a warning is given where these differ by much.
+        Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    missing : {"drop", "em"}, optional
+        "em" also uses the values that rows with a missing value do have: the means and covariances are those
+        of largest likelihood of all observed values, and the fit predicts such rows from their other columns.
+        The rows are then held in memory. Each class has a search of its own.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -129,17 +181,21 @@ def qda(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
-        The covariance of a class is singular; the message names class and columns.
+        The covariance of a class is singular; the message names the class and the columns.
 
     Notes
     -----
-    The rule is that of normal classes with a covariance each (Smith, 1947, Annals of Eugenics 13,
-    272-282).
+    The rule is that of normal classes with a covariance each (Smith, 1947, Annals of Eugenics 13, 272-282).
 
-    Of "factor", divisors are those of `method`; `df_model` counts the dimensions where the rows chose them.
+    With covariance="factor" the divisors are those of `method`, and `df_model` counts the numbers of
+    dimensions where the rows chose them.
 
     Examples
     --------
@@ -275,27 +331,29 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
     Attributes
     ----------
     means : DataFrame, classes by terms
+        Class means.
     covs : dict of class to DataFrame
-        Covariance of each class, divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t", "mcd").
+        Covariance of each class, with divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t",
+        "mcd").
     logdet : Series by class
         Log-determinants of the covariances.
     llf, aic, bic : float
         Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
     df_model : int
-        Free parameters.
+        Number of free parameters.
     shrinkage : Series by class
-        Of shrunk covariances or shrunken variances.
+        How much the covariances or the variances are shrunk.
     path : DataFrame
-        Of a choice by leave-one-out: shrinkage, error, se.
+        The errors of a choice by leave-one-out: shrinkage, error, se.
     dimensions, factors : Series, DataFrame by class
-        Of a few large variances; see also `scree`.
+        Number of large variances, and what is known of them, for covariance="factor"; see also `scree`.
     """
 
     _fit: Fit[QDAFit]
 
     @property
     def shrinkage(self) -> pd.Series:
-        """Shrinkage of each class's covariance, from 0 to 1: to a sphere, or of variances to their median."""
+        """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
         if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
@@ -309,13 +367,13 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
         Parameters
         ----------
         level : float
-            Of the intervals, exact for normal classes.
+            Level of the intervals: 0.95 stands for 95 percent. They are exact for normal classes.
 
         Returns
         -------
         DataFrame
-            By class, and "pooled": logdet, debiased (its bias subtracted), se, low, high, df. Divisors n_k
-            - 1 and N - K.
+            By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet less its bias), se,
+            low, high, df. The divisors are n_k - 1 and N - K.
         """
         self._need_moments("log_determinants()")
         if not self._fit.numbers.has_distances:
@@ -334,18 +392,23 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
 
     @displayed()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more.
+        """The ladder of covariance models; see `discrim.covariance_models`. It reads any rows once more.
 
         Parameters
         ----------
-        dimensions, threshold : optional
-            As for `discrim.covariance_models`.
+        dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
+            Adds the covariances of a few large variances, in all their forms, and says how many variances are
+            large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the
+            least BIC. Forms with one number of dimensions for all classes are not shown where the numbers are
+            given.
+        threshold : float, optional
+            Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
         """
         self._need_moments("covariance_models()")
         return covariance_models_of(self._fit, dimensions, threshold)
 
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance; reads any rows once more."""
+        """Box's M test that the classes have one covariance. It reads the rows, if any, once more."""
         self._need_moments("box_m()")
         return box_m_of(self._fit)
 

@@ -39,46 +39,51 @@ class RankedColumns:
     ) -> pd.DataFrame:
         """Columns by their correlation-adjusted t-scores (CAT scores), the best first.
 
-        The cat scores of a class are the differences of its means from the common mean, over their standard
-        errors and multiplied by the inverse square root of the correlation within classes; where that is
-        left out, as of a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics 25,
-        2700-2707). Classes are weighted by the prior.
+        The CAT scores of a class are the differences of its means from the common mean, divided by their
+        standard errors and multiplied by the inverse square root of the correlation within classes. Without
+        correlations, as with a diagonal covariance, they are t-scores (Zuber & Strimmer, 2009, Bioinformatics
+        25, 2700-2707). The prior weights the classes.
 
         Parameters
         ----------
         by : {"entropy", "average", "maximum"}
-            The score is the sum of the squares, each times one less the class's prior; their mean; or the
-            largest of them.
+            How the scores of the classes become the score of a column: "entropy" is the sum of their squares,
+            each times one less the prior of the class; "average" is the mean of the squares; and "maximum" is
+            the largest square.
         top : int, optional
-            How many columns to show; by default all.
+            Number of columns to show; by default all.
         null : {"theoretical", "empirical"}, optional
-            What `p` is of: the F distribution of K - 1 and N - K degrees of freedom, or that times what
-            brings its median to that of the scores, for columns most of which do not differ. By default the
-            second of more columns than N - K, and the first elsewhere.
+            The law that gives `p`. "theoretical" is the F distribution on K - 1 and N - K degrees of freedom.
+            "empirical" is that distribution times the factor which brings its median to the median of the
+            scores, for tables in which most columns do not differ. The default is "empirical" where there are
+            more columns than N - K, and "theoretical" elsewhere.
 
         Returns
         -------
         DataFrame by term
             score; p, the probability that a column without differences has so large a score by entropy; q,
-            the false discovery rate of Benjamini & Hochberg; HC, the higher criticism; and cat. (or t.) with
-            the label of the class: its scores. Missing are p, q and HC of robust estimates and of those by
-            EM. All of them show `top` columns of all that were ranked.
+            the false discovery rate of Benjamini and Hochberg; HC, the higher criticism; and for each class
+            its scores, in a column cat. (or t.) with the label of the class. p, q and HC are missing for
+            robust estimates and for those by EM. With `top` these are the numbers of the ranking of all
+            columns.
 
         Raises
         ------
         NotSupportedError
-            Of more columns than rows, the covariance is neither diagonal nor one of shrunken correlations.
+            There are more columns than rows, and the covariance is neither diagonal nor one of shrunken
+            correlations.
         PriorError
             One class has all of the prior.
 
         Notes
         -----
-        The scores are those of R's `sda.ranking`, whose prior is shrunk: to have its numbers, pass
-        g/K + (1 - g) f_k for shares f_k of N rows in K classes as `prior=`, with g no more than one and
-        (1 - sum f_k^2) / ((N - 1) sum (1/K - f_k)^2). Its local false discovery rates, by fdrtool's mixture,
-        are left out. The theoretical p is exact of t-scores without shrinkage at class proportions. Where
-        many columns share some factors, few rows shrink correlations by little, and p is too small: by the
-        theoretical null by much, by the empirical one in the tail.
+        The scores are those of R's `sda.ranking`, which shrinks the prior. To get its numbers, pass g/K + (1
+        - g) f_k as `prior=`, where f_k are the shares of N rows in K classes and g is (1 - sum f_k^2) / ((N -
+        1) sum (1/K - f_k)^2), but at most one. Its local false discovery rates, by fdrtool's mixture, are not
+        part of this table. The theoretical p is exact for t-scores without shrinkage at class proportions.
+        Where many columns share some factors and there are few rows, correlations are shrunk by too little
+        and p is too small: much too small by the theoretical null, and too small in the tail by the empirical
+        one.
 
         Examples
         --------

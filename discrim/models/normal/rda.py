@@ -72,36 +72,66 @@ def rda(
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, method, levels, na_action, functions
-        As for `discrim.qda`. Of moments alpha and gamma are both to be given, as the choice needs the rows.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`. alpha and gamma
+        must both be given with moments, because they are chosen from rows.
     alpha : float, optional
-        From 0, one covariance as in LDA, to 1, a covariance for each class as in QDA; lambda of Friedman and
-        klaR is 1 - alpha. Chosen where it is not given.
+        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
     gamma : float, optional
-        By "esl" from 1, the pooled covariance as it is, to 0, its average variance times the identity; by
-        "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
+        Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
+        is chosen where it is not given.
     parametrization : {"esl", "friedman", "klar"}
-        What is mixed, see Notes.
+        Which covariances are mixed; see Notes.
     folds : int, "loo", or iterable of (train, test)
-        Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
-        next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
-        scikit-learn: an iterable of (train, test), positions of rows of the table; what judges the fit by
-        folds chooses anew on the same splits, without the rows of the fold. A choice holds the prior, which
-        is that of all rows: uneven splits by class are judged by it too.
+        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
+        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
+        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
+        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
+        holds the prior of all rows, also for splits that are uneven by class.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
-        Values that are tried for what is not given: 0, 0.1, ..., 1.
+        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
     select : {"min", "1se"}
-        The pair of least error, ties to the simpler one (smaller alpha, then more ridge); or the simplest
-        whose error is within one standard error of the least.
+        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
+        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
     seed : int, optional
-        Deals the rows to folds.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
     standardize : bool
-        Whether the identity of the ridge is meant for columns over their standard deviations within classes,
-        which no unit of a column changes; by default in the units of the columns, as in the literature, with
-        a warning where these differ by much. Refits learn the standard deviations anew, folds too;
-        `leave_one_out()` and the choice of a pair hold them.
+        Whether the identity of the ridge is meant for columns divided by their standard deviations within
+        classes, so that the units of the columns do not matter. By default it is meant in the units of the
+        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    method : {"moment", "mle"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -109,30 +139,32 @@ def rda(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.qda`; alpha or gamma outside [0, 1], an empty grid, too few rows for the folds.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also alpha or gamma
+        outside 0 to 1, an empty grid, and too few rows for the folds.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
         A covariance is singular at this alpha and gamma; the message names the class and the way out.
 
     Notes
     -----
-    The identity is meant in the units of the columns, or in standard deviations: see `standardize`.
     With a ridge there may be more columns than rows, and columns that are constant or collinear.
 
-    - "esl": alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I], s2 = tr(S)/p (Hastie, Tibshirani &
+    - "esl" is alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I] with s2 = tr(S)/p (Hastie, Tibshirani &
       Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
-    - "friedman": sums of squares and divisors of the class and of all are mixed, then gamma of the average
-      variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
-    - "klar": the same with covariances mixed, as R's klaR.
+    - "friedman" mixes the sums of squares and the divisors of the class with those of all classes, and then
+      replaces the share gamma of the mixture by its average variance (Friedman, 1989, JASA 84, 165-175).
+    - "klar" is the same with covariances mixed, as in R's klaR.
 
-    Leave-one-out holds a pair that was chosen; folds and bootstrap samples, of `error_rates` and
-    `discrim.cross_validate`, choose anew.
+    A grid costs little more than its longer decompositions: all gammas of one alpha share theirs under
+    "friedman" and "klar", and all alphas of one gamma under "esl".
 
-    A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
-    and "klar", all alphas of a gamma by "esl".
-
-    The least error of a path is optimistic, as one chosen among many: `error_rates(["cv"])` of a chosen fit
-    chooses anew in each fold, while `leave_one_out()` holds alpha and gamma.
+    The least error of a path is optimistic, as it is the best of many. `error_rates(["cv"])` and
+    `discrim.cross_validate` choose alpha and gamma anew without each fold, and so do bootstrap samples, while
+    `leave_one_out()` holds a pair that was chosen.
 
     Examples
     --------
@@ -335,14 +367,18 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     Attributes
     ----------
     alpha, gamma : float
+        The pair of the fit.
     path : DataFrame
-        Of a choice: alpha, gamma, error, se, by pair tried.
+        The errors of a choice, by pair tried: alpha, gamma, error, se.
     means : DataFrame, classes by terms
+        Class means.
     covs : dict of class to DataFrame
         Regularized covariance of each class.
     logdet : Series by class
+        Log-determinants of the covariances.
     llf : float
-        Joint log-likelihood of class and row at the means and covariances of the fit, not its maximum.
+        Joint log-likelihood of class and row at the means and covariances of the fit, which is not its
+        maximum.
     """
 
     _fit: Fit[RDAFit]
@@ -354,25 +390,25 @@ class RDAResults(SeparateCovariances, ClassifierResults):
 
     @property
     def gamma(self) -> float:
-        """The ridge, as the parametrization has it."""
+        """How much ridge there is, in the sense of the parametrization."""
         return self._fit.numbers.gamma
 
     @property
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Errors of the pairs tried.
+        """Errors of the pairs that were tried.
 
         Raises
         ------
         NotSupportedError
-            Both were given, or the fit was loaded.
+            Both alpha and gamma were given, or the fit was loaded.
         """
         why = "as alpha and gamma were given, or the fit was loaded"
         return held_path(self._fit, why, "fit without one of them to have it chosen")
 
     @property
     def df_model(self) -> int:
-        """Not there: raises NotSupportedError."""
+        """Regularized covariances have no number of free parameters: this raises NotSupportedError."""
         raise NotSupportedError(
             "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
             "error_rates(['cv'])."

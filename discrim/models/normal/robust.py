@@ -251,7 +251,7 @@ class RobustRows:
         Raises
         ------
         NotSupportedError
-            The fit is of complete rows.
+            The fit was made without missing="em".
         """
         found: Em | None = self._fit.numbers.em
         if found is None:
@@ -268,18 +268,23 @@ class RobustRows:
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
         level : float
-            Of the cutoff.
+            Level of the quantile at which the cutoff lies.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame
-            By row: class, distance (not squared), cutoff (the root of the quantile of chi-square on p degrees
-            of freedom), and whether the row is flagged. A row that the fit cannot use has no distance.
+            For each row its class, its distance (not squared), the cutoff (the root of the quantile of
+            chi-square on p degrees of freedom), and whether the row is flagged. A row that the fit cannot use
+            has no distance.
 
         Raises
         ------
         NotSupportedError
-            The fit is not a robust one.
+            The fit is not robust.
 
         Examples
         --------

@@ -56,45 +56,49 @@ class Pictured:
         Parameters
         ----------
         kind : str, optional
-            What to draw; a name that is not known is answered with those of this model. By default the first
-            that suits the fit.
+            What to draw. By default it is the first kind that suits the fit; a name that is not known raises
+            an error that lists the kinds of this model.
         ax : Axes, optional
-            Axes to draw on; those of a new figure by default. A picture with panels takes their place.
+            Axes of matplotlib to draw on; by default those of a new figure. A picture with panels takes their
+            place.
         data : table, optional
-            New rows, with their response, in the place of the rows of the fit.
+            New rows, with their response, in place of the rows of the fit.
         axes : two names of discriminants, optional
-            Such as ("LD1", "LD3"), of kinds that draw a plane of them; the first two by default.
+            For kinds that draw a plane of discriminants: the two, such as ("LD1", "LD3"); by default the
+            first two.
         columns : name or names of columns, optional
-            Of kinds that draw a plane of columns, one of them, or one for each panel.
+            For kinds that draw columns: the two of a plane, the only one, or one for each panel.
         at : mapping or Series of column to value, optional
-            Where the columns that are not drawn are held, of kinds that draw regions of more columns than
-            two; at their means, or their most frequent level, by default.
+            For kinds that draw regions of more than two columns: the values at which the other columns are
+            held; by default their means, or their most frequent levels.
         method : {"apparent", "loo", "cv"}, optional
-            Of kinds that judge the fit: which predictions of its rows are judged.
+            For kinds that judge the fit: which predictions of its rows are judged.
         level : float, optional
-            Of the intervals, or share of a class in its ellipse.
+            Level of the intervals, or share of a class that its ellipse holds.
         structure : {"within", "total", "between"}, optional
-            Of kinds with structure correlations: within classes (the default), over all rows, of the means.
+            For kinds with structure correlations: those within classes (the default), over all rows, or of
+            the means.
         centred : bool, optional
-            Of kind "ellipses": all about one centre, so that their shapes can be compared.
+            For kind "ellipses": whether all have one centre, so that their shapes can be compared.
         classes : label or labels, optional
-            Of kinds that show some classes alone.
+            For kinds that can show some of the classes: which.
         colors : mapping, sequence or str, optional
             Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
         title : str, optional
-            In the place of the picture's own; "" for none.
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------
         Axes
-            Those drawn on. Of a picture with panels the outer one, whose `child_axes` are the panels.
+            The axes drawn on. For a picture with panels they are the outer ones, whose `child_axes` are the
+            panels.
 
         Raises
         ------
         DataError
             The kind is not known, or an option does not fit the kind, the columns or the classes.
         NotSupportedError
-            The kind needs what the fit has not: rows, posteriors, two columns.
+            The kind needs something that the fit does not have: rows, posteriors, or two columns.
 
         Examples
         --------

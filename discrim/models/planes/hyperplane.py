@@ -45,13 +45,33 @@ def hyperplane(
 ) -> HyperplaneResults:
     """The optimal separating hyperplane of two classes.
 
-    Minimizes ``|b|^2/2`` under ``y (x'b + b_0) >= 1`` for every row, y = 1 for the second class and -1 for
-    the first: among the planes between the classes the one whose distance to the nearest row is largest.
+    Among the planes between the classes it is the one whose distance to the nearest row is largest. It
+    minimizes ``|b|^2/2`` under ``y (x'b + b_0) >= 1`` for every row, where y is 1 for the second class and -1
+    for the first.
 
     Parameters
     ----------
-    formula, data, levels, na_action, functions
-        As for `discrim.lda`. Distances are in units of the columns: other units give another plane.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        Distances are in the units of the columns: other units give another plane.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -59,17 +79,19 @@ def hyperplane(
 
     Raises
     ------
-    FormulaError, DataError
-        As for `discrim.lda`; more than two classes.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or the classes are not two.
     SeparationError
-        No plane separates the classes. The message names rows of both of which the same point is a
-        mixture, and the error's `certificate`, a `planes.certificate.Certificate`, has the weights.
+        No plane separates the classes. The message names rows of both classes that have a mixture in common,
+        and the error's `certificate`, a `planes.certificate.Certificate`, holds the weights.
 
     Notes
     -----
-    Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec. 4.5.2. The dual, the
-    shortest vector between the two convex hulls, is solved exactly (Wolfe, 1976, Mathematical Programming
-    11, 128-149), not as the limit of a soft margin.
+    Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec. 4.5.2, describe the
+    method. The dual problem, which is to find the shortest vector between the two convex hulls, is solved
+    exactly (Wolfe, 1976, Mathematical Programming 11, 128-149), and not as the limit of a soft margin.
 
     Examples
     --------
@@ -171,14 +193,15 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     Attributes
     ----------
     coef : Series by term
-        Scaled so that the nearest rows have the values 1 and -1.
+        Coefficients of the plane, scaled so that the nearest rows have the values 1 and -1.
     intercept : float
+        Value of the plane at zero.
     margin : float
         Distance from the plane to the nearest rows, ``1 / |coef|``.
     support : Index
-        Labels, in the table's index, of the rows that hold the plane in its place.
+        Labels, in the index of the table, of the support points: the rows that determine the plane.
     multipliers : Series by support point
-        Positive; coef is the sum of y multiplier x over the support.
+        Positive numbers; coef is the sum of y multiplier x over the support points.
     kkt : float
         Largest relative violation of the conditions of Karush, Kuhn and Tucker.
     """
@@ -230,7 +253,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a term, in broom's names."""
+        """One row for each term, under broom's names."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 

@@ -55,23 +55,43 @@ def perceptron(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> PerceptronResults:
-    """Rosenblatt's perceptron: rows are visited in turn, and each on the wrong side moves the plane.
+    """Rosenblatt's perceptron: rows are visited in turn, and each one on the wrong side moves the plane.
 
-    A row x of the second class on the wrong side adds step * (1, x) to the coefficients, one of the first
-    subtracts it; they start from zero. With more than two classes there is a plane for each against the
-    rest, and a row is of the class whose plane has the largest value.
+    The coefficients start from zero. A row x on the wrong side adds step * (1, x) to them if it is of the
+    second class, and subtracts it if it is of the first. With more than two classes there is a plane for each
+    class against the rest, and a row gets the class whose plane has the largest value.
 
     Parameters
     ----------
-    formula, data, levels, na_action, functions
-        As for `discrim.lda`. The rule is not indifferent to origin and units of the columns: columns far
-        from zero take it very long. `standardize()` in the formula helps.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The origin and the units of the columns matter: with columns far from zero the search takes very long,
+        and `standardize()` in the formula helps.
     step : float
-        Scales the coefficients and nothing else, as they start from zero.
+        Factor of the coefficients. It changes nothing else, because they start from zero.
     maxiter : int, optional
-        Most passes over the rows: by default 1,000 where the classes can be separated, 100 where not.
+        The largest number of passes over the rows; by default 1,000 where the classes can be separated and
+        100 where they cannot.
     seed : int, optional
-        Shuffles the rows anew for each pass; in the order of the table without it.
+        Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -79,21 +99,24 @@ def perceptron(
 
     Raises
     ------
-    FormulaError, DataError
-        As for `discrim.lda`; a step that is not from 1e-300 to 1e200, or a number of passes that is not
-        positive, a negative seed.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also a step that is
+        not from 1e-300 to 1e200, a number of passes that is not positive, and a negative seed.
 
     Warns
     -----
     DiscrimWarning
-        The classes cannot be separated, which a linear program decides beforehand, or the passes were too
-        few: the answer is then the pocket's (Gallant, 1990), the plane with the fewest errors on the way.
+        The classes cannot be separated, which a linear program finds beforehand, or there were too few
+        passes. The answer is then that of the pocket algorithm (Gallant, 1990): the plane with the fewest
+        errors on the way.
 
     Notes
     -----
-    Rosenblatt (1958), Psychological Review 65, 386-408. The bound on the number of moves is Novikoff's
-    (1962), (R/m)^2 with R the length of the longest row (1, x) and m the largest margin of a plane through
-    the origin of these.
+    The algorithm is that of Rosenblatt (1958), Psychological Review 65, 386-408. Novikoff (1962) bounds the
+    number of moves by (R/m)^2, where R is the length of the longest row (1, x) and m is the largest margin of
+    a plane through the origin for these.
 
     Examples
     --------
@@ -216,20 +239,22 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     Attributes
     ----------
     coef : DataFrame, terms by planes
-        A plane for the second of two classes, else one for each class against the rest; positive values are
-        on the side of the class.
+        With two classes there is one plane, for the second; else one for each class against the rest. Values
+        are positive on the side of the class.
     intercept : Series by plane
+        Values of the planes at zero.
     converged : bool
-        A pass over the rows moved no plane.
+        Whether some pass over the rows moved no plane.
     separable : bool
-        Each plane's two sides can be separated, as a linear program found.
+        Whether the two sides of each plane can be separated, as a linear program found.
     updates : int
-        Moves of all planes.
+        Number of moves of all planes.
     planes : DataFrame by plane
-        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors (rows
-        it calls wrong), margin (least distance of a row, negative where it is on the wrong side).
+        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors (the
+        number of rows on the wrong side), and margin (the smallest distance of a row, negative for a row on
+        the wrong side).
     history : DataFrame by (plane, pass)
-        updates in the pass, and errors at its end.
+        The updates in each pass, and the errors at its end.
     """
 
     _fit: Fit[PerceptronFit]
@@ -263,17 +288,17 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def converged(self) -> bool:
-        """Whether every plane came to rest."""
+        """Whether every plane stopped moving."""
         return bool(self.planes["converged"].all())
 
     @property
     def separable(self) -> bool:
-        """Whether there is a plane for every one sought."""
+        """Whether the two sides of each plane can be separated."""
         return bool(self.planes["separable"].all())
 
     @property
     def updates(self) -> int:
-        """Moves of all planes."""
+        """Number of moves of all planes."""
         return int(self.planes["updates"].sum())
 
     @property
@@ -287,7 +312,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a plane and term, in broom's names."""
+        """One row for each plane and term, under broom's names."""
         table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
         labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
         return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()

@@ -67,45 +67,73 @@ def pls(
 ) -> PLSResults:
     """Discriminant analysis by partial least squares (PLS-DA).
 
-    The indicators of the classes are regressed on the columns by way of a few scores, each the combination
-    of columns that covaries most with the classes. Columns may be collinear, and far more than rows.
+    The indicators of the classes are regressed on a few scores, each the combination of columns that covaries
+    most with the classes. The columns may be collinear, and far more than the rows.
 
     Parameters
     ----------
-    formula, data, moments, weights, levels, na_action, functions
-        As for `discrim.lda`. Of moments the number of components is to be given, as the choice needs the
-        rows.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`. The number of
+        components must be given with moments, because it is chosen from rows.
     components : int, optional
-        How many. Chosen by cross-validation where it is not given.
+        Number of components. It is chosen by cross-validation where it is not given.
     rule : {"lda", "max", "centroid"}
-        Linear discriminant analysis of the scores, which has posteriors; the largest fitted indicator, as
-        mixOmics' "max.dist"; or the nearest centroid of the scores, as its "centroids.dist".
+        How a row gets its class. "lda" is the linear discriminant analysis of the scores, which has
+        posteriors. "max" takes the largest fitted indicator, as mixOmics' "max.dist", and "centroid" the
+        nearest centroid of the scores, as its "centroids.dist".
     scale : bool
-        Divide columns by their standard deviations over all rows (divisor N - 1), or take them as they are.
+        Whether the columns are divided by their standard deviations over all rows (divisor N - 1).
     indicators : {"scaled", "centred"}
-        Divide the indicators of the classes by theirs too, which gives small classes as much say as large
-        ones, as scikit-learn, mixOmics and mdatools do where they scale; or not, as R's pls. Of two classes
-        it makes no difference.
+        "scaled" divides the indicators of the classes by their standard deviations, which gives small classes
+        as much weight as large ones; scikit-learn, mixOmics and mdatools do so where they scale. "centred"
+        does not, as R's pls. For two classes it makes no difference.
     algorithm : {"nipals", "simpls"}
         How the columns are deflated; see Notes.
     engine : object, optional
-        A regression that finds the components in the place of ours, as scikit-learn's `PLSRegression()`: a
-        copy is fitted to columns and indicators, centred and scaled as said here, and has then
-        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many as it was made
-        with. The fit then needs the rows in memory, and each refit one of the engine.
+        A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
+        is fitted to the columns and indicators, centred and scaled as said here, and must then have
+        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many components as it
+        was made with. The fit then needs the rows in memory, and each refit fits the engine once.
     folds : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
-        fit by folds chooses anew on the same splits, without the rows of the fold.
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
     select : {"min", "1se"}
-        The fewest components of least error; or the fewest whose error is within one standard error of it.
+        "min" takes the fewest components of least error. "1se" takes the fewest whose error is within one
+        standard error of it.
     grid : sequence of int, optional
-        Numbers of components to try; without it 1 to 10, or to as many as there are.
+        Numbers of components to try; by default 1 to 10, or to as many as there are.
     seed : int, optional
-        Deals the rows to folds.
-    prior : optional
-        As for `discrim.lda`, of rule="lda"; the other rules have none.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Only rule="lda"
+        has a prior.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -113,27 +141,35 @@ def pls(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; more components than there are, an empty grid, too few rows for the folds, a
-        class of one row where components are to be chosen.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also more components
+        than there are, an empty grid, too few rows for the folds, and a class of one row where components are
+        to be chosen.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
         The scores do not vary within classes, so that rule="lda" has no covariance of them.
 
     Notes
     -----
-    "nipals" is PLS2 by Wold's algorithm, with X deflated, the numbers of scikit-learn's PLSRegression and of
-    R's pls (oscorespls, kernelpls); "simpls" is that of de Jong, of mdatools and R's simpls. Of two classes
-    they are one. In each component the largest weight in absolute value is positive.
+    "nipals" is PLS2 by Wold's algorithm with X deflated, and gives the numbers of scikit-learn's
+    PLSRegression and of R's pls (oscorespls, kernelpls). "simpls" is de Jong's algorithm, that of mdatools
+    and R's simpls. For two classes both are the same. In each component the largest weight in absolute value
+    is positive.
 
-    Programs differ in the rule as well: mixOmics offers three and favours "max.dist", mdatools calls a row
-    of every class whose fitted indicator (of -1 and 1) is above 0, SIMCA cuts fitted indicators at 0.5. The
+    Programs differ in the rule as well. mixOmics offers three and recommends "max.dist"; mdatools gives a row
+    every class whose fitted indicator (of -1 and 1) is above 0; SIMCA cuts fitted indicators at 0.5. The
     largest fitted indicator masks a class that lies between others, as `discrim.indicator` does, and fitted
-    indicators are no probabilities; LDA of the scores does not mask, has posteriors, and takes a prior. With
-    as many components as columns it is `discrim.lda`, and "max" is `discrim.indicator`. Barker & Rayens
-    (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd (2014), Journal of Chemometrics 28, 213-225.
+    indicators are no probabilities. The linear discriminant analysis of the scores does not mask, has
+    posteriors, and takes a prior. With as many components as columns it is `discrim.lda`, and "max" is
+    `discrim.indicator`. See Barker & Rayens (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd
+    (2014), Journal of Chemometrics 28, 213-225.
 
-    `leave_one_out` holds the number of components; folds and bootstrap samples, of `error_rates` and
-    `discrim.cross_validate`, choose it anew where it was chosen. All else is that of the rows that are left.
+    `leave_one_out` holds the number of components. Folds and bootstrap samples, in `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. Everything else is computed from the rows
+    that are left.
 
     Examples
     --------

@@ -37,28 +37,31 @@ class PLSResults(LinearGeometry, ClassifierResults):
     Attributes
     ----------
     components : int
+        Number of components.
     path : DataFrame
-        Of a choice by cross-validation: components, error, se, R2X, R2, Q2.
+        The errors of a choice by cross-validation: components, error, se, R2X, R2, Q2.
     weights, loadings, rotations : DataFrame, terms by PLS1, PLS2, ...
-        Of the columns, centred and, by `scale=True`, over their standard deviations. The scores are these
-        columns times the rotations; the loadings are the slopes of the columns on the scores. In each
-        component the largest weight in absolute value is positive.
+        They belong to the columns after centring and, with `scale=True`, division by their standard
+        deviations. The scores are these columns times the rotations, and the loadings are the slopes of the
+        columns on the scores. In each component the largest weight in absolute value is positive.
     y_loadings : DataFrame, classes by PLS1, PLS2, ...
-        Slopes of the indicators on the scores, the indicators over their standard deviations where they are
-        scaled.
+        Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
+        if they are scaled.
     centroids : DataFrame, classes by PLS1, PLS2, ...
-        Means of the scores.
+        Mean scores of the classes.
     score_covariance : DataFrame, PLS1, PLS2, ... by the same
         Covariance of the scores within classes, divisor N - K.
     coef : DataFrame, terms by classes
+        Coefficients of the indicators. They sum to zero over the classes.
     intercept : Series by class
-        x'coef + intercept is the fitted indicator; over the classes coefficients sum to zero, constants to
-        one.
+        Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
+        classes.
     explained : Series by PLS1, PLS2, ...
         Share of the sum of squares of the columns that each component explains.
     means : DataFrame, classes by terms
+        Class means.
     sd : Series by term
-        Standard deviations over all rows (divisor N - 1); ones where columns are not scaled.
+        Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
     """
 
     _fit: Fit[PLSFit]
@@ -71,7 +74,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
     @property
     @displayed(se="share", R2X="share", Q2="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors, R2 and Q2 of the numbers of components tried; see `q2`.
+        """Cross-validated errors, R2 and Q2 of the numbers of components that were tried; see `q2`.
 
         Raises
         ------
@@ -83,28 +86,30 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @displayed(se="share", R2X="share", Q2="share")
     def q2(self, folds: int = 10, seed: int | None = None) -> pd.DataFrame:
-        """What the components explain of the indicators, and what they predict of rows left out.
+        """How much of the indicators the components explain, and how much of rows left out they predict.
 
         Parameters
         ----------
         folds : int
+            Number of folds.
         seed : int, optional
-            Deals the rows to folds.
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
 
         Returns
         -------
         DataFrame
-            One row for one component, two and so on: components; error and se, the cross-validated error of
-            the rule; R2X and R2, the share of the squares of columns and of indicators that is explained; Q2
-            = 1 - PRESS / SS, PRESS the sum of squares of the indicators less what the fit without their fold
-            predicts, SS that of the indicators about their means. It may be negative.
+            One row for one component, one for two, and so on: components; error and se, the cross-validated
+            error of the rule; R2X and R2, the shares of the squares of the columns and of the indicators that
+            are explained; and Q2 = 1 - PRESS / SS. PRESS is the sum of squares of the indicators less what
+            the fit without their fold predicts, and SS that of the indicators about their means. Q2 may be
+            negative.
 
         Raises
         ------
         DataError
-            Too few rows for the folds, or a class of one row.
+            There are too few rows for the folds, or a class has one row.
         NotSupportedError
-            The fit was loaded, and has no rows.
+            The fit was loaded and has no rows.
         """
         if not is_whole(folds):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
@@ -114,30 +119,31 @@ class PLSResults(LinearGeometry, ClassifierResults):
         return component_path(blocks, fit.numbers, Search(None, folds, drawn_seed(seed)))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
-        """Whether rows left out are predicted better than chance would have it, by shuffled labels.
+        """Permutation test that rows left out are predicted better than with shuffled labels.
 
         Parameters
         ----------
         n : int
-            Times that the labels are shuffled.
+            How often the labels are shuffled.
         folds : int
+            Number of folds.
         seed : int, optional
-            Deals the rows to folds, and shuffles.
+            Seed that deals the rows to folds and shuffles the labels.
 
         Returns
         -------
         TestResult
-            `statistic` is Q2 with all components of the fit, by folds that are dealt without regard to the
-            classes, and so differs a little from that of `q2`; `pvalue` is (1 + b) / (1 + n), b the shuffled
-            labellings with a Q2 as large or larger; `table` has the same of R2, too. The number of components
-            is held: where it was chosen by the same rows, p is a little too small.
+            `statistic` is Q2 with all components of the fit. Its folds are dealt without regard to the
+            classes, so that it differs a little from that of `q2`. `pvalue` is (1 + b) / (1 + n), where b
+            counts the shuffles with a Q2 at least as large. `table` has the same for R2 too. The number of
+            components is held: where the same rows chose it, p is a little too small.
 
         Raises
         ------
         DataError
-            No number of permutations, or too few rows for the folds.
+            The number of permutations cannot be used, or there are too few rows for the folds.
         NotSupportedError
-            Weights that are not whole numbers; the fit was loaded, and has no rows.
+            The weights are not whole numbers; or the fit was loaded and has no rows.
 
         Examples
         --------
@@ -165,14 +171,14 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @property
     def sd(self) -> pd.Series:
-        """What the columns are divided by."""
+        """Standard deviations by which the columns are divided."""
         numbers = self._fit.numbers
         sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
         return pd.Series(sd, index=self.terms, name="sd")
 
     @property
     def weights(self) -> pd.DataFrame:
-        """Weights of the columns that the components before have left."""
+        """Weights of the columns, after the earlier components have been removed from these."""
         return pd.DataFrame(self._fit.numbers.latent.weights, index=self.terms, columns=self._names)
 
     @property
@@ -182,7 +188,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @property
     def rotations(self) -> pd.DataFrame:
-        """What the columns are multiplied by for the scores."""
+        """Coefficients by which the columns are multiplied to give the scores."""
         return pd.DataFrame(self._fit.numbers.latent.rotations, index=self.terms, columns=self._names)
 
     @property
@@ -194,7 +200,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Means of the scores by class."""
+        """Mean scores of the classes."""
         numbers = self._fit.numbers
         return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
 
@@ -220,7 +226,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @property
     def explained(self) -> pd.Series:
-        """Share of the columns' sum of squares by component."""
+        """Share of the columns' sum of squares that each component explains."""
         return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
 
     @displayed(every="share")
@@ -236,18 +242,18 @@ class PLSResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         components : int, optional
-            By the first so many; all of the fit by default.
+            Number of components to take into account; by default all of the fit.
 
         Returns
         -------
         Series by term
-            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the squares of the indicators that component a
-            explains. The mean of the squares is one, so that a column above one counts for more than most.
+            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a are the squares of the indicators that component a
+            explains. The mean of its squares is one, so that a column above one counts for more than average.
 
         Raises
         ------
         DataError
-            No such number of components.
+            There is no such number of components.
         """
         most = self.components
         if components is not None and not (is_whole(components) and 1 <= components <= most):
@@ -257,14 +263,16 @@ class PLSResults(LinearGeometry, ClassifierResults):
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Scores PLS1, PLS2, ... of each row; of a row with a missing value, missing.
+        """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
 
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -283,9 +291,11 @@ class PLSResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -301,7 +311,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a term and component: weight, loading and rotation."""
+        """One row for each term and component: weight, loading and rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
         held = self._fit.numbers.latent
         columns = {"weight": held.weights, "loading": held.loadings, "rotation": held.rotations}

@@ -49,38 +49,67 @@ def sparse_lda(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     cv: Any = None,
 ) -> SparseLDAResults:
-    """Sparse discriminant analysis: discriminants of few of many columns, by sparse optimal scoring.
+    """Sparse discriminant analysis: discriminants that use few of many columns, by sparse optimal scoring.
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, levels, na_action, functions
-        As for `discrim.lda`. Of moments the penalty, or nonzero, is to be given, as the choice needs rows.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`. Either penalty or
+        nonzero must be given with moments, because a penalty is chosen from rows.
     nonzero : int or sequence of int, optional
-        Columns that each direction may have; of a sequence, one number for each direction. The penalty is
-        the least that leaves as many, as by `stop=-nonzero` of R's sparseLDA.
+        How many columns each direction may use; a sequence has a number for each direction. The penalty is
+        then the smallest that leaves so many, as with `stop=-nonzero` of R's sparseLDA.
     penalty : float or sequence of float, optional
-        What the sum of the absolute coefficients of standardized columns is multiplied by; zero for none.
-        From 1 on no column is left, and in general from `path.penalty[0]` on. Chosen by folds where neither
-        it nor nonzero is given.
+        Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty.
+        From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
+        neither penalty nor nonzero is given.
     ridge : float
-        What half the sum of their squares is multiplied by; R's sparseLDA has 1e-6.
+        Factor of half the sum of the squares of these coefficients; R's sparseLDA has 1e-6.
     ncomp : int, optional
-        Directions at the most.
+        The largest number of directions.
     folds : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
-        fit by folds chooses anew on the same splits, without the rows of the fold.
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
     select : {"min", "1se"}
-        The penalty of least error, ties to the larger one; or the largest whose error is within one standard
-        error of the least.
+        "min" takes the penalty of least error and, of equal errors, the larger one. "1se" takes the largest
+        penalty whose error is within one standard error of the least.
     grid : sequence of float, optional
         Penalties to try.
     n_penalties : int
-        Without a grid, so many with evenly spaced logarithms, from where no column is left to a thousandth
-        of that, a hundredth where there are fewer rows than columns.
+        Number of penalties to try where there is no grid. Their logarithms are evenly spaced, from the
+        penalty that leaves no column down to a thousandth of it, or to a hundredth where there are fewer rows
+        than columns.
     seed : int, optional
-        Deals the rows to folds.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
 
     Returns
     -------
@@ -88,33 +117,38 @@ def sparse_lda(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; an option out of range, a class of one row where the penalty is to be chosen.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also an option out of
+        its range, and a class of one row where the penalty is to be chosen.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
-        A direction does not vary within classes; columns are collinear, or more than the rows leave, and
-        there is neither penalty nor ridge. The message names them.
+        A direction does not vary within classes. Or columns are collinear, or more than the rows allow, and
+        there is neither a penalty nor a ridge. The message names them.
 
     Notes
     -----
-    With z the columns over their standard deviations over all rows (divisor N), each direction is the
-    minimum over coefficients b and scores theta of the classes, mean zero and mean square one, of
+    Let z be the columns divided by their standard deviations over all rows (divisor N). Each direction
+    minimizes, over coefficients b and over scores theta of the classes with mean zero and mean square one,
 
         ``1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2``,
 
-    the scores uncorrelated with those of earlier directions (Clemmensen, Hastie, Witten & Ersboll, 2011,
-    Technometrics 53, 406-413). Rows are then classified by the linear discriminant analysis of their scores
-    z'b, with divisor N - K. Of two classes the direction is the lasso of codes of the classes, that of Mai,
-    Zou & Yuan (2012, Biometrika 99, 29-42; R's TULIP::dsda), whose penalty is that of glmnet with codes of
-    variance one. Without penalty and ridge the fit is that of `discrim.lda`.
+    with scores that are uncorrelated with those of earlier directions (Clemmensen, Hastie, Witten & Ersboll,
+    2011, Technometrics 53, 406-413). Rows are then classified by the linear discriminant analysis of their
+    scores z'b, with divisor N - K. For two classes the direction is the lasso of codes of the classes, which
+    is that of Mai, Zou & Yuan (2012, Biometrika 99, 29-42; R's TULIP::dsda); its penalty is that of glmnet
+    with codes of variance one. Without penalty and ridge the fit is that of `discrim.lda`.
 
-    R's sparseLDA does not divide by the standard deviation, and its penalty is 2 sqrt(N) times this one for
-    columns of sum of squares one, as its `normalize` makes them. More than two classes may have several
-    minima: the search goes several ways down from the largest penalty and keeps the least, R's goes one way
-    from scores drawn by chance.
+    R's sparseLDA does not divide by the standard deviation. For columns whose sum of squares is one, as its
+    `normalize` makes them, its penalty is 2 sqrt(N) times this one. More than two classes may have several
+    minima: the search here descends from the largest penalty in several ways and keeps the least minimum,
+    while R's descends once from scores drawn at random.
 
-    `leave_one_out` holds the penalty, or the number of columns where that was given, and takes a fit a row;
-    folds and bootstrap samples, of `error_rates` and `discrim.cross_validate`, choose it anew where it was
-    chosen.
+    `leave_one_out` holds the penalty, or the number of columns where that was given, and takes one fit for
+    each row. Folds and bootstrap samples, in `error_rates` and `discrim.cross_validate`, choose the penalty
+    anew where it was chosen.
 
     Examples
     --------

@@ -37,25 +37,31 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
     Attributes
     ----------
     scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminant coefficients in the units of the columns: unit variance within classes; in each column
-        the largest coefficient, standardized within classes, is positive. Zero for columns not selected.
+        Discriminant coefficients in the units of the columns, which give scores of unit variance within
+        classes. In each column the largest coefficient, standardized within classes, is positive. Columns
+        that are not selected have zeros.
     standardized : DataFrame, terms by LD1, LD2, ...
-        The coefficients that are penalized: of columns over their standard deviations over all rows.
+        The coefficients that are penalized: those of columns divided by their standard deviations over all
+        rows.
     selected : Index
-        Columns that have a part in some direction, the largest standardized coefficient first.
+        Columns that some direction uses, the one with the largest standardized coefficient first.
     counts_selected : Series by LD1, LD2, ...
-        How many columns have a part in each.
+        Number of columns that each direction uses.
     penalty : Series by LD1, LD2, ...
-        At which each direction was found.
+        Penalty at which each direction was found.
     ridge : float
+        Factor of half the sum of the squared standardized coefficients.
     path : DataFrame
-        Of a choice by folds: penalty, error, se, columns, directions.
+        The errors of a choice by folds: penalty, error, se, columns, directions.
     scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
+        Optimal scores of the classes: they are uncorrelated, with mean zero and mean square one over the
+        rows.
     means : DataFrame, classes by terms
+        Class means.
     coef : DataFrame, terms by classes
+        Coefficients of the linear scores; zero for columns that are not selected.
     intercept : Series by class
-        x'coef + intercept is largest for the predicted class.
+        Constants of the linear scores: x'coef + intercept is largest for the predicted class.
     """
 
     _fit: Fit[SparseFit]
@@ -73,19 +79,19 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients of the columns over their standard deviations over all rows, divisor N."""
+        """Coefficients of columns that are divided by their standard deviations over all rows, divisor N."""
         return pd.DataFrame(self._fit.numbers.coef, index=self.terms, columns=self._axis_names)
 
     @property
     def selected(self) -> pd.Index:
-        """Columns that have a part in some direction, the largest standardized coefficient first."""
+        """Columns that some direction uses, the one with the largest standardized coefficient first."""
         size = np.abs(self._fit.numbers.coef).max(axis=1, initial=0.0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return self.terms[order]
 
     @property
     def counts_selected(self) -> pd.Series:
-        """How many columns have a part in each direction."""
+        """Number of columns that each direction uses."""
         counts = self._fit.numbers.selected().sum(axis=0)
         return pd.Series(counts, index=self._axis_names, name="columns")
 
@@ -96,13 +102,13 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
 
     @property
     def ridge(self) -> float:
-        """What half the sum of the squared standardized coefficients was multiplied by."""
+        """Factor of half the sum of the squared standardized coefficients."""
         return self._fit.numbers.ridge
 
     @property
     @displayed(se="share", columns="count", directions="count", penalty="general")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the penalties tried.
+        """Cross-validated errors of the penalties that were tried.
 
         Raises
         ------
@@ -118,12 +124,12 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         grid : sequence of float, optional
-            Penalties; by default those of the choice, or evenly spaced ones.
+            Penalties. By default those of the choice, or evenly spaced ones.
 
         Returns
         -------
         DataFrame by (penalty, axis), columns by term
-            Falling penalties; the terms are those that are selected at some of them.
+            The penalties fall from row to row. The terms are those that are selected at some penalty.
         """
         penalties, fits = self._along(grid)
         parts = {
@@ -187,9 +193,11 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -226,7 +234,7 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a direction and term selected, the largest first: as in `scaling` and `standardized`."""
+        """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
         rows = []
         scaling, held = self.scaling.to_numpy(), self._fit.numbers.coef
         for r, axis in enumerate(self._axis_names):

@@ -50,16 +50,38 @@ def fda(
 
     Parameters
     ----------
-    formula, data, prior, levels, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     engine : object with `fit(X, Y)` and `predict(X)`
-        A regression, such as those of scikit-learn: a copy is fitted to the columns (n, p) and to K - 1
+        A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
         `lda(method="mle")`.
-    weights : str or (n,) array, optional
-        Frequency weights, whole numbers: the engine sees a row as often as its weight says.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula. They must be whole numbers here: the engine sees a row as often as its weight
+        says.
     ncomp : int, optional
-        Axes to keep, of K - 1.
+        Number of axes to keep; by default K - 1.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -67,18 +89,23 @@ def fda(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; an engine that cannot be fitted, predicts no scores, or predicts them without
-        error, as one that holds every row does.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also an engine that
+        cannot be fitted, that predicts no scores, or that predicts them without error, as one does that
+        memorizes every row.
+    PriorError
+        The prior is not a distribution over the classes.
     NotSupportedError
-        Weights that are not whole numbers.
+        The weights are not whole numbers.
 
     Notes
     -----
-    The variates have unit variance within classes (divisor N) where the engine is a projection, as least
-    squares on any functions of the columns is; posteriors take them for normal. An engine that adapts to the
-    rows shows more than there is in the apparent error: see `error_rates(["cv"])`. Hastie, Tibshirani & Buja
-    (1994), JASA 89, 1255-1270; R's mda::fda.
+    The method is that of Hastie, Tibshirani & Buja (1994, JASA 89, 1255-1270), as in R's mda::fda. The
+    variates have unit variance within classes (divisor N) where the engine is a projection, as least squares
+    on any functions of the columns is. The posteriors take the variates for normal. The apparent error of an
+    engine that adapts to the rows is too small: see `error_rates(["cv"])`.
 
     Examples
     --------
@@ -148,12 +175,13 @@ class FDAResults(ClassifierResults):
     engine : object
         The fitted copy of the engine.
     scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores, the largest in size of each axis positive.
+        Optimal scores; on each axis the one with the largest absolute value is positive.
     centroids : DataFrame, classes by LD1, LD2, ...
         Class means of the variates.
     values, explained : Series by LD1, LD2, ...
         Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
     means : DataFrame, classes by terms
+        Class means.
     """
 
     _fit: Fit[FlexibleFit]
@@ -185,20 +213,22 @@ class FDAResults(ClassifierResults):
 
     @property
     def explained(self) -> pd.Series:
-        """Share of each axis in the differences between classes, of all axes that there are."""
+        """Share of each axis in the differences between classes, relative to all axes that there are."""
         every = np.maximum(self._fit.numbers.every_value, 0.0)
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Variates LD1, LD2, ... of each row; of a row with a missing value, missing.
+        """Variates LD1, LD2, ... of each row; they are missing for a row with a missing value.
 
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -214,16 +244,16 @@ class FDAResults(ClassifierResults):
 
     @property
     def llf(self) -> float:
-        """Not there: raises NotSupportedError."""
+        """A fit with any engine has no likelihood: this raises NotSupportedError."""
         _refuse("A likelihood")
 
     @property
     def df_model(self) -> int:
-        """Not there: raises NotSupportedError."""
+        """A fit with any engine has no number of free parameters: this raises NotSupportedError."""
         _refuse("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Not there: raises NotSupportedError, as the engine is an object of the user's.
+        """The engine is an object of yours that no file holds: this raises NotSupportedError.
 
         Parameters
         ----------
@@ -239,7 +269,7 @@ class FDAResults(ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class and axis: score and centroid."""
+        """One row for each class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
         columns = {"score": self._fit.numbers.scores.ravel(), "centroid": self._fit.numbers.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()

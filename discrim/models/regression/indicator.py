@@ -52,15 +52,39 @@ def indicator(
 ) -> IndicatorResults:
     """Least squares of the indicators of the classes; a row belongs to the class of its largest fitted value.
 
-    One pass over the rows, that of `discrim.lda`: the indicators are never formed.
+    The fit takes the same single pass over the rows as `discrim.lda`; the indicators are never formed.
 
     Parameters
     ----------
-    formula, data, moments, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    moments : Moments, optional
+        What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place of formula
+        and data. The fit then has no rows, and methods that need rows take them as `data=`.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
     collinear : {"raise", "drop"}
-        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
-        lm does; of more columns than rows also, where what is left fits every row.
+        Whether columns that others determine over all rows are refused, or the later ones dropped with a
+        warning, as R's lm does. With more columns than rows, the columns that are left fit every row.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -68,38 +92,29 @@ def indicator(
 
     Raises
     ------
-    FormulaError, DataError
-        As for `discrim.lda`.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is.
     CollinearError
-        No more rows than columns, or columns that others determine over all rows; the message names them. A
-        column may be constant within classes, which `discrim.lda` refuses.
+        There are no more rows than columns, or others determine a column over all rows; the message names the
+        columns. A column may be constant within classes, which `discrim.lda` refuses.
 
     Notes
     -----
-    Fitted values sum to one over the classes, but may be negative or above one: they are no probabilities.
-    There is no prior to choose either: the constants hold the class proportions.
+    The fitted values of a row sum to one over the classes, but may be negative or above one: they are no
+    probabilities. There is no prior to choose either, because the constants contain the class proportions.
 
     With three or more classes, one that lies between others may never have the largest fitted value: it is
-    *masked*. `masked` names the classes that win no row at all. One that wins a few is nearly masked: the
-    summary counts for every class how many of its own rows it wins. Polynomials in the formula lift the
-    masking of classes that are well apart: for K in a row degree K - 1 is enough, as `poly(x, 2)` for three,
-    and often a lower one is. Where classes overlap much, one may win no row by any rule.
+    *masked*. `masked` names the classes that win no row at all. A class that wins only a few rows is nearly
+    masked: the summary counts for every class how many of its own rows it wins. Polynomials in the formula
+    prevent the masking of classes that are well apart: degree K - 1 is enough for K classes in a row, such as
+    `poly(x, 2)` for three, and often a lower degree is. Where classes overlap much, one of them may win no
+    row by any rule.
 
-    With two classes the coefficients are proportional to those of `discrim.lda`; the cut differs unless the
-    classes are of one size. Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec.
-    4.2.
-
-    Examples
-    --------
-    Three classes in a row, the middle one masked by straight lines and found by parabolas:
-
-    >>> import pandas as pd
-    >>> from discrim import indicator
-    >>> row = pd.DataFrame({"x": [0, 1, 2, 4, 6, 8, 9, 10], "y": list("aaabbccc")})
-    >>> indicator("y ~ x", row).masked.tolist()
-    ['b']
-    >>> indicator("y ~ poly(x, 2)", row).masked.tolist()
-    []
+    With two classes the coefficients are proportional to those of `discrim.lda`, and the cut differs unless
+    the classes have the same size (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning,
+    sec. 4.2).
     """
     check_word("collinear", collinear, ("raise", "drop"))
     if moments is None:
@@ -163,16 +178,17 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     Attributes
     ----------
     coef : DataFrame, terms by classes
+        Coefficients. They sum to zero over the classes.
     intercept : Series by class
-        x'coef + intercept is the fitted value; over the classes coefficients sum to zero, constants to one.
+        Constants: x'coef + intercept is the fitted value. They sum to one over the classes.
     fitted : DataFrame, rows by classes
         Fitted values of the rows of the fit.
     masked : Index
-        Classes that no row of the fit is given to; one that wins a few rows is not among them.
+        Classes that win no row of the fit; a class that wins a few rows is not among them.
     hat : Series
         Leverages of the rows of the fit.
     df_resid : float
-        N - p - 1.
+        Residual degrees of freedom, N - p - 1.
     """
 
     _fit: Fit[IndicatorFit]
@@ -194,7 +210,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     @property
     def df_model(self) -> int:
-        """Free coefficients: those of the last class follow from the others."""
+        """Number of free coefficients; those of the last class follow from the others."""
         return (len(self.terms) + 1) * (len(self.classes) - 1)
 
     @property
@@ -209,14 +225,14 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         Parameters
         ----------
         level : float
-            Of the intervals.
+            Level of the intervals: 0.95 stands for 95 percent.
 
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, t, p, low, high, as R's `lm` has them. They take the errors of an indicator for normal
-            and of one variance, which they are not; for two classes the t of a column is exact all the same
-            under normal classes with one covariance.
+            coef, se, t, p, low, high, as R's `lm` has them. They assume normal errors of one variance, which
+            indicators do not have. For two classes the t of a column is still exact under normal classes with
+            one covariance.
         """
         found = self._fit.numbers.estimates()
         index = by_class_and_term(list(self.classes), ["constant", *self.terms])
@@ -224,7 +240,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     @displayed()
     def regressions(self) -> pd.DataFrame:
-        """One row a class: R2, residual standard deviation, and the F test of all columns."""
+        """One row for each class: R2, residual standard deviation, and the F test of all columns."""
         fit = self._fit.numbers
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
@@ -235,9 +251,11 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -252,7 +270,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     @property
     def masked(self) -> pd.Index:
-        """Classes that no row of the fit is given to.
+        """Classes that win no row of the fit.
 
         Raises
         ------
@@ -275,7 +293,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         return pd.Series(out, index=blocks.table.index, name="hat")
 
     def optimal_scoring(self) -> OptimalScoring:
-        """Scores of the classes that the columns predict best, and with them the variates of LDA.
+        """Scores of the classes that the columns predict best, which also give the variates of LDA.
 
         Examples
         --------
@@ -292,12 +310,12 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term, in broom's names.
+        """One row for each class and term, under broom's names.
 
         Parameters
         ----------
         level : float
-            Of the intervals: 0.95 for 95 per cent.
+            Level of the intervals: 0.95 stands for 95 percent.
         """
         return in_brooms_names(self.coefficients(level))
 

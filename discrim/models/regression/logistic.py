@@ -66,56 +66,80 @@ def logistic(
 
     Parameters
     ----------
-    formula, data, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
     reference : label, optional
-        Class against which the log odds are; the first by default, so that of two classes the second is
-        the event.
-    prior : optional
-        In any form that `discrim.lda` takes; predictions move by its log odds against the class proportions.
+        Class against which the log odds are taken. It is the first class by default, so that of two classes
+        the second is the event.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows. Predictions are
+        moved by the log odds of this prior against the class proportions.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
     bias_reduction : bool
-        Maximize the likelihood with Jeffreys' penalty (Firth, 1993): the bias of first order is gone, and the
-        estimates are finite where a hyperplane separates classes.
+        Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
+        first order, and the estimates are finite even where a hyperplane separates classes.
     separation : {"raise", "warn"}
-        What to do where a hyperplane separates classes, so that there is no maximum. With "warn" the fit is
-        where the search stopped, and its `separation` has the certified direction.
+        What to do where a hyperplane separates classes, so that there is no maximum: raise an error, or give
+        a warning and return the point at which the search stopped. The `separation` of that fit holds the
+        certified direction.
     collinear : {"raise", "drop"}
-        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
-        glm does. Of no fewer columns than rows those that are left separate the classes.
+        Whether columns that others determine over all rows are refused, or the later ones dropped with a
+        warning, as R's glm does. With at least as many columns as rows, the columns that are left separate
+        the classes.
     tol : float
-        Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
-        below rounding it is that of rounding. However large, it lets no separation through, which is judged
-        to 1e-7 standard deviations of a column. With `penalty=`, how far the conditions of a minimum may be
-        violated, as a share of the strength, where rounding does not let the search go on to the end.
+        Distance to the maximum, in standard errors. When the search is closer, it takes one more step of
+        Newton's method and ends; values below rounding mean rounding. Separation is judged to 1e-7 standard
+        deviations of a column whatever `tol` is. With a penalty, `tol` is how far the conditions of a minimum
+        may be violated, as a share of the strength, where rounding stops the search before its end.
     maxiter : int
-        Most steps, without those between them that do without the information; with bias reduction, whose
-        steps are slower, 20 times as many.
+        The largest number of steps. Steps between them that do without the information are not counted. Bias
+        reduction, whose steps are slower, takes 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"}, optional
-        Minimize the mean negative log-likelihood plus
-        ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1)``,
-        b the coefficients of columns over their standard deviations (divisor N), without the constants, as
-        glmnet does. Neither separated classes, nor collinear columns, nor more columns than rows are an
-        obstacle then. Of two classes b are the log odds; of more each class has its own (the symmetric
-        parametrization, glmnet's "ungrouped").
+        Minimize the mean negative log-likelihood plus ``strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio
+        |b|_1)`` as glmnet does, where b are the coefficients, without the constants, of columns divided by
+        their standard deviations (divisor N). Separated classes, collinear columns and more columns than rows
+        are then allowed. For two classes b are the log odds; for more, each class has its own coefficients
+        (the symmetric parametrization, glmnet's "ungrouped").
     strength : float, optional
-        Of the penalty, glmnet's lambda; that of scikit-learn's C is 1 / (N C). Chosen by folds where it is
-        not given.
+        Strength of the penalty, glmnet's lambda; for scikit-learn's C it is 1 / (N C). It is chosen by folds
+        where it is not given.
     l1_ratio : float, optional
-        Share of the lasso in the elastic net, glmnet's alpha; one half by default.
+        Share of the lasso in the elastic net, glmnet's alpha; by default one half.
     grid : sequence of float, optional
-        Strengths of the path, to choose from.
+        Strengths of the path, from which one is chosen.
     n_strengths : int
-        Without a grid, so many evenly spaced ones in logarithms, as glmnet takes them.
+        Number of strengths where there is no grid. Their logarithms are evenly spaced, as in glmnet.
     folds : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
-        fit by folds chooses anew on the same splits, without the rows of the fold.
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
     select : {"min", "1se"}
-        The strength of least deviance of rows left out; or the largest whose deviance is within one standard
-        error of the least.
+        "min" takes the strength of least deviance of the rows left out. "1se" takes the largest strength
+        whose deviance is within one standard error of the least.
     seed : int, optional
-        Deals the rows to folds.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
     cv : optional
-        Another name of `folds`, taken with a warning.
+        Another name of `folds`; it is accepted with a warning.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
     Returns
     -------
@@ -124,13 +148,18 @@ def logistic(
 
     Raises
     ------
-    FormulaError, DataError, PriorError
-        As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, no row is left, or only one class is. Also more than 2,000
+        coefficients of categorical predictors.
+    PriorError
+        The prior is not a distribution over the classes.
     CollinearError
         A column is a combination of others; the message names them.
     SeparationError
-        A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named. With
-        `bias_reduction=True` there is one, and with a penalty.
+        A hyperplane separates classes, so that there is no maximum; the message names classes, terms and
+        rows. With `bias_reduction=True` or a penalty there is one.
 
     Examples
     --------

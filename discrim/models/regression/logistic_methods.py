@@ -34,28 +34,30 @@ class LogisticMethods:
         Parameters
         ----------
         kind : {"deviance", "pearson", "response", "working"}
-            "response": 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson":
-            these over their standard deviation. "deviance": the root of the row's part of the deviance.
-            "working": those of the last step of weighted least squares, in units of log odds.
+            "response" is 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson"
+            divides these by their standard deviation. "deviance" is the root of the row's part of the
+            deviance. "working" are those of the last step of weighted least squares, in units of log odds.
 
         Returns
         -------
-        Series of two classes, else DataFrame
-            Of two classes those of the class that is not the reference, as R's glm. Of more a column a class,
-            for "working" but the reference, and for "deviance" a Series that has no sign. Rows the fit did
-            not use are missing. Probabilities are those of the model, whatever prior was given.
+        Series for two classes, else DataFrame
+            For two classes they are those of the class that is not the reference, as R's glm has them. For
+            more classes there is a column for each; "working" has none for the reference, and "deviance" is a
+            Series without signs. Rows that the fit did not use are missing. Probabilities are those of the
+            model, whatever prior was given.
 
         Raises
         ------
         DataError
-            Another kind.
+            The kind is another one.
         NotSupportedError
-            A loaded fit, which has not its rows; one of separated classes.
+            The fit was loaded and has no rows, or classes are separated.
 
         Notes
         -----
-        A row of weight w stands for w equal rows: its "pearson" and "deviance" are those of one times the
-        root of w, as R's glm has them. Rows are not grouped: the deviance of single rows is no test of fit.
+        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
+        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is no test of
+        fit.
 
         Examples
         --------
@@ -75,14 +77,14 @@ class LogisticMethods:
         Returns
         -------
         Series on the index of the table
-            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); of more than two
-            classes the trace of a row's block (Lesaffre & Albert, 1989). They sum to the number of
-            coefficients. A row of weight w counts as w rows together.
+            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); for more than two
+            classes the trace of a row's block (Lesaffre & Albert, 1989). The leverages sum to the number of
+            coefficients. A row of weight w has the leverage of w rows together.
 
         Raises
         ------
         NotSupportedError
-            As of `residuals`.
+            The fit was loaded and has no rows, or classes are separated.
 
         Examples
         --------
@@ -102,16 +104,16 @@ class LogisticMethods:
         Returns
         -------
         DataFrame on the index of the table
-            leverage, as of `leverage`. cooks_distance: how far all coefficients move together, in the metric
-            of the information, over their number. studentized_pearson and, of two classes,
-            studentized_deviance: residuals over sqrt(1 - leverage), which have variance one (R:
-            `rstandard`); of more classes the first is the root of a quadratic form in the row's residuals
-            and has no sign. Rows the fit did not use are missing.
+            leverage, as in `leverage`. cooks_distance says how far all coefficients move together: in the
+            metric of the information, divided by their number. studentized_pearson and, for two classes,
+            studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one (R's
+            `rstandard`). For more classes the first is the root of a quadratic form in the row's residuals
+            and has no sign. Rows that the fit did not use are missing.
 
         Raises
         ------
         NotSupportedError
-            As of `residuals`.
+            The fit was loaded and has no rows, or classes are separated.
 
         Examples
         --------
@@ -126,14 +128,14 @@ class LogisticMethods:
         return influence(self._fit)
 
     def dfbetas(self: Any, *, scaled: bool = True) -> pd.DataFrame:
-        """What each coefficient loses without a row, by one step of Newton's method.
+        """How much each coefficient changes without a row, by one step of Newton's method.
 
         Parameters
         ----------
         scaled : bool
-            In standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels), or in units of
-            the coefficients. R's `dfbeta` of a glm has deviance residuals in the place of Pearson's, and
-            `dfbetas` divides by an estimate of the dispersion as well, which is one here.
+            Whether the changes are in standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels),
+            or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals in place of
+            Pearson's, and its `dfbetas` also divides by an estimate of the dispersion, which is one here.
 
         Returns
         -------
@@ -142,7 +144,7 @@ class LogisticMethods:
         Raises
         ------
         NotSupportedError
-            As of `residuals`.
+            The fit was loaded and has no rows, or classes are separated.
 
         Examples
         --------
@@ -157,24 +159,24 @@ class LogisticMethods:
 
     @displayed(deviance="z", LRT="z")
     def drop1(self: Any) -> pd.DataFrame:
-        """Each term of the formula removed in turn, as R's `drop1(test="Chisq")`.
+        """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
 
-        A term that another contains, as `a` where there is `a:b`, is not removed.
+        A term that another one contains, such as `a` where there is `a:b`, is not removed.
 
         Returns
         -------
         DataFrame by term
             Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT),
-            df and p; first `<none>`, the whole model. Terms of fewer factors come first. Of a penalized fit
-            deviance and AIC are those of the penalized fit without the term, and LRT is the penalized
-            likelihood ratio of `lr_test(by="term")`, which is not their difference.
+            df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
+            penalized fit, deviance and AIC are those of the penalized fit without the term, and LRT is the
+            penalized likelihood ratio of `lr_test(by="term")`, which is not their difference.
 
         Raises
         ------
         DataError
-            A fit without a term has not converged.
+            The fit without some term has not converged.
         NotSupportedError
-            As of `residuals`.
+            The fit was loaded and has no rows, or classes are separated.
 
         Examples
         --------
@@ -194,27 +196,27 @@ class LogisticMethods:
         Parameters
         ----------
         hypothesis : str, list of str, array, DataFrame, or (array, value)
-            A term of the formula or a column of the design: its coefficients are zero, in all classes.
-            Equations as statsmodels takes them, "a = b, 2 * c = 1", in names of columns and "constant"; of
-            more than two classes they hold for each, or name coefficients as "class:column". A matrix has a
-            column for each coefficient in the order of `cov_params`; a DataFrame may name some, by (class,
-            term).
+            A term of the formula or a column of the design says that its coefficients are zero, in all
+            classes. Equations are written as statsmodels takes them, "a = b, 2 * c = 1", with names of
+            columns and "constant"; for more than two classes they hold for each class, or name coefficients
+            as "class:column". A matrix has a column for each coefficient in the order of `cov_params`; a
+            DataFrame may name some, by (class, term).
         value : float or sequence, optional
-            Right side of the equations, in the place of theirs; zero by default.
+            Right side of the equations, in place of their own; by default zero.
 
         Returns
         -------
         TestResult
-            Chi-square, with the covariance that the fit has: see `robust`.
+            Chi-square by the covariance that the fit has; see `robust`.
 
         Raises
         ------
         DataError
-            A hypothesis of the wrong shape, or one that follows from the others.
+            A hypothesis has the wrong shape, or follows from the others.
         FormulaError
-            Equations that cannot be read.
+            The equations cannot be read.
         NotSupportedError
-            A fit of separated classes; a covariance of fewer groups than equations.
+            Classes are separated; or the covariance comes from fewer groups than there are equations.
 
         Examples
         --------
@@ -230,7 +232,7 @@ class LogisticMethods:
 
     @property
     def cov_type(self: Any) -> str:
-        """What the standard errors are by: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
+        """How the standard errors are computed: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
         robust = self._fit.numbers.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
@@ -246,35 +248,36 @@ class LogisticMethods:
         Parameters
         ----------
         cov_type : {"HC0", "HC1", "cluster", "nonrobust"}
-            "HC0": the sandwich of the inverse information and the squares of the rows' scores (Huber, White).
-            "HC1": times n/(n - k), n the rows, or their weights, and k all coefficients. "cluster": of scores
-            summed by group (Liang & Zeger, 1986), times G/(G - 1) for G groups. "nonrobust": the inverse
-            information again.
+            "HC0" is the sandwich of the inverse information and the squares of the rows' scores (Huber,
+            White). "HC1" multiplies it by n/(n - k), where n counts the rows, or their weights, and k all
+            coefficients. "cluster" sums the scores by group (Liang & Zeger, 1986) and multiplies by G/(G - 1)
+            for G groups. "nonrobust" is the inverse information again.
         groups : str or vector, optional
             For "cluster": a column of the table, or a value for each of its rows.
         convention : {None, "statsmodels"}
-            Factors for small samples: these, which are those of R's sandwich (and of Stata for groups), or
-            those of statsmodels' `Logit` and `MNLogit`, which for "HC1" have none, and for "cluster" (n -
-            1)/(n - k) beside the other.
+            Factors for small samples. None stands for those above, which R's sandwich has (and Stata, for
+            groups). "statsmodels" stands for those of its `Logit` and `MNLogit`: none for "HC1", and for
+            "cluster" also (n - 1)/(n - k).
 
         Returns
         -------
         LogisticResults
-            Estimates, predictions and likelihood are those of the fit. Standard errors, z, p, intervals,
-            `cov_params`, `wald_test`, `marginal_effects` and intervals of posteriors go by the new
-            covariance, and the summary says which. A weight counts equal rows.
+            Estimates, predictions and likelihood are those of this fit. Standard errors, z, p, intervals,
+            `cov_params`, `wald_test`, `marginal_effects` and intervals of posteriors use the new covariance,
+            and the summary says which it is. A weight stands for so many equal rows.
 
         Raises
         ------
         DataError
-            Another word; groups without "cluster" or the reverse; a group that is missing at a row of the
-            fit; one group only.
+            A word is not known; groups are given without "cluster", or not given with it; a row of the fit
+            has no group; or there is only one group.
         NotSupportedError
-            As of `residuals`; HC1 with no more rows than coefficients.
+            The fit was loaded and has no rows, or classes are separated; or "HC1" is asked for with no more
+            rows than coefficients.
 
         Notes
         -----
-        Of a fit with bias reduction the scores are those of the likelihood, at its estimates.
+        For a fit with bias reduction the scores are those of the likelihood, at its estimates.
 
         Examples
         --------
@@ -301,41 +304,44 @@ class LogisticMethods:
         level: float = 0.95,
         unseen: Unseen | None = None,
     ) -> pd.DataFrame:
-        """What the probabilities of classes change by where a column of the table does.
+        """How much the probabilities of the classes change when a column of the table does.
 
         Parameters
         ----------
         at : {"overall", "mean"}
-            The mean of the effects over the rows; or the effect on one row whose columns of numbers are at
-            their means, and whose categories are in the proportions of the rows.
+            "overall" is the mean of the effects over the rows. "mean" is the effect on one row whose columns
+            of numbers are at their means, and whose categories are in the proportions of the rows.
         data : table, optional
-            Rows to average over, each once; those of the fit by default, by their weights.
+            Rows to average over, each counted once. By default those of the fit, with their weights.
         columns : str or list of str, optional
-            Columns of the table that the formula reads; all by default.
+            Columns of the table that the formula reads; by default all.
         dummy : bool
-            Whether a column of numbers that holds 0 and 1 alone changes from 0 to 1, or by a small part of a
-            unit. Truth values and categories always change from one value to another, the first level to
-            each.
+            Whether a column of numbers that contains only 0 and 1 changes from 0 to 1, and not by a small
+            part of a unit. Truth values and categories always change from one value to another: from the
+            first level to each of the others.
         level : float
-            Of the intervals.
-        unseen : optional
-            As for `predict`, of new rows.
+            Level of the intervals: 0.95 stands for 95 percent.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame by (class, column, change)
             estimate, se by the delta method, z, p, low, high. A column of numbers has the change "dy/dx": the
-            derivative of the probability, through all terms that the column is in. Of two classes the one
-            that is not the reference. Probabilities are those of `predict_proba`, under the fit's prior;
-            standard errors go by the covariance that the fit has, see `robust`.
+            derivative of the probability through all terms that contain the column. With two classes only the
+            one that is not the reference is shown. Probabilities are those of `predict_proba`, under the
+            fit's prior; standard errors use the covariance that the fit has, see `robust`.
 
         Raises
         ------
         DataError
-            Another word; a column that the formula does not read; data without a complete row.
+            A word is not known; the formula does not read a column; or the data have no complete row.
         NotSupportedError
-            A column within a function of one's own, or whose category is computed in the formula; a loaded
-            fit without data; separated classes; a formula that makes columns of a table read part by part.
+            A column is within a function of your own, or its category is computed in the formula; the fit was
+            loaded and no data are given; classes are separated; or the formula makes columns of a table that
+            is read part by part.
 
         Examples
         --------

@@ -37,19 +37,20 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
     Attributes
     ----------
     params, bse, zvalues, pvalues : DataFrame, "constant" and terms by the classes but the reference
-        Log odds against the reference, their standard errors from the inverse information, Wald's z and
-        two-sided p.
+        Log odds against the reference, their standard errors from the inverse information, Wald's z, and
+        two-sided p-values.
     llf, llnull : float
         Log-likelihood of the classes given the rows, and that of the class proportions alone.
     prsquared : float
-        McFadden's, 1 - llf/llnull.
+        McFadden's pseudo R-squared, 1 - llf/llnull.
     df_model : int
-        Free parameters.
+        Number of free parameters.
     deviance, null_deviance : float
         Minus twice `llf` and `llnull`.
     cov_type : str
-        What the standard errors are by.
+        How the standard errors are computed; see `robust`.
     reference : label
+        The class against which the log odds are taken.
     """
 
     _fit: Fit[LogisticFit]
@@ -61,9 +62,9 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @property
     def separation(self) -> Certificate:
-        """Whether a hyperplane lies between classes, with what proves it.
+        """Whether a hyperplane lies between classes, with the proof of it.
 
-        A maximum that was found is itself the proof of overlap; of a penalized fit a linear program decides.
+        A maximum that was found is itself the proof of overlap; for a penalized fit a linear program decides.
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
@@ -111,7 +112,7 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         Warns
         -----
         DiscrimWarning
-            The units of a column are such that a variance is no double.
+            The units of a column make a variance too large or too small for a double.
         """
         logs = 2 * np.log2(self.bse.to_numpy())
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
@@ -132,12 +133,12 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
-        """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`.
+        """Estimates by (class, term): coef, se, z, p, low, high, as in `LDAResults.log_odds`.
 
         Parameters
         ----------
         level : float
-            Of the intervals: 0.95 for 95 per cent.
+            Level of the intervals: 0.95 stands for 95 percent.
         """
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
@@ -155,21 +156,23 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         Parameters
         ----------
         level : float
+            Level of the intervals: 0.95 stands for 95 percent.
         method : {"wald", "profile"}
-            Estimate and standard error; or the values that a likelihood ratio does not reject (Venzon &
-            Moolgavkar, 1988), of a penalized fit that of the penalized likelihood (Heinze & Schemper, 2002).
+            "wald" takes the estimate and its standard error. "profile" takes the values that a likelihood
+            ratio does not reject (Venzon & Moolgavkar, 1988); for a penalized fit it is the ratio of the
+            penalized likelihood (Heinze & Schemper, 2002).
 
         Returns
         -------
         DataFrame by (class, term)
-            low, high, in the units of the coefficients.
+            low and high, in the units of the coefficients.
 
         Raises
         ------
         DataError
-            Another method; a profile whose bound is not found.
+            The method is another one, or a bound of a profile is not found.
         NotSupportedError
-            A profile of a loaded fit, which has not its rows, or beside robust standard errors.
+            A profile is asked of a fit that was loaded and has no rows, or with robust standard errors.
 
         Examples
         --------
@@ -192,12 +195,14 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @displayed(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Factors of the odds for one unit of a column, by (class, term): ratio, low, high; no constants.
+        """Factors of the odds for one unit of each column, by (class, term): ratio, low, high.
+
+        Constants are left out.
 
         Parameters
         ----------
         level : float
-            Of the intervals: 0.95 for 95 per cent.
+            Level of the intervals: 0.95 stands for 95 percent.
         """
         table = self.log_odds(level).drop("constant", level="term")
         with np.errstate(over="ignore"):
@@ -227,21 +232,22 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         Parameters
         ----------
         by : None or "term"
-            The whole model against the constants alone; or each term of the formula, all its columns
-            together, against the model without it. Those of a penalized fit are penalized likelihood
-            ratios: the coefficients are held at zero in the penalized likelihood of the whole model.
+            None tests the whole model against the constants alone. "term" tests each term of the formula,
+            with all its columns, by leaving it out of the model. For a penalized fit these are penalized
+            likelihood ratios: the coefficients are held at zero in the penalized likelihood of the whole
+            model.
 
         Returns
         -------
-        TestResult, or by term a DataFrame
-            statistic, df, p, a row a term.
+        TestResult, or with by="term" a DataFrame
+            statistic, df and p, with a row for each term.
 
         Raises
         ------
         DataError
-            Another word; a model without a term whose search does not converge.
+            `by` is another word, or the search without a term does not converge.
         NotSupportedError
-            By term, of a loaded fit, which has not its rows.
+            by="term" is asked of a fit that was loaded and has no rows.
 
         Examples
         --------
@@ -269,18 +275,18 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         )
 
     def to_statsmodels(self) -> Any:
-        """Statsmodels' results object at these estimates, for marginal effects and the rest.
+        """The results object of statsmodels at these estimates, for what this package does not compute.
 
         Returns
         -------
-        LogitResults or MultinomialResults of statsmodels, for two classes or more
-            Nothing is fitted again: parameters and covariance are these. The constant comes first, and of the
-            classes the reference; a prior does not enter.
+        LogitResults (two classes) or MultinomialResults of statsmodels
+            Nothing is fitted again: parameters and covariance are those of this fit. The constant comes
+            first, and so does the reference class; a prior plays no part.
 
         Raises
         ------
         NotSupportedError
-            A fit with weights, which statsmodels' models do not have; a penalized one; a loaded one.
+            The fit has weights, which statsmodels' models do not take, is penalized, or was loaded.
 
         Examples
         --------
@@ -299,7 +305,7 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         Parameters
         ----------
         level : float
-            Of the intervals: 0.95 for 95 per cent.
+            Level of the intervals: 0.95 stands for 95 percent.
         """
         return in_brooms_names(self.log_odds(level))
 

@@ -40,22 +40,25 @@ class PenalizedLogisticResults(LogisticResults):
     params : DataFrame, "constant" and terms by the classes but the reference
         Log odds against the reference, in the units of the columns.
     class_params : DataFrame, "constant" and terms by classes
-        The coefficients that are penalized: of two classes the log odds of the second, beside zeros; of more
-        those of each class (the symmetric parametrization), whose differences are `params`.
+        The coefficients that are penalized. For two classes they are the log odds of the second, beside
+        zeros; for more classes each has its own (the symmetric parametrization), and `params` are their
+        differences.
     penalty : Penalty
-        name, strength, l1_ratio: glmnet's lambda and alpha.
+        name, strength and l1_ratio; the last two are glmnet's lambda and alpha.
     selected : Index
         Terms whose coefficient is not zero for some class.
     path : DataFrame
-        strength, df, explained; of a strength chosen by folds deviance, se and error too.
+        strength, df and explained; where folds chose the strength, also deviance, se and error.
     prsquared : float
         Share of the deviance of the class proportions that is explained, as McFadden's.
     reference : label
+        The class against which the log odds are taken.
 
     Notes
     -----
-    A penalty draws estimates to zero by an amount that the rows do not tell, so that there are no standard
-    errors, tests or intervals, and no criteria made of a maximum of the likelihood: these are refused.
+    A penalty draws the estimates towards zero by an amount that the rows do not reveal. There are therefore
+    no standard errors, tests or intervals, and no criteria that need a maximum of the likelihood: methods
+    that would give them are refused.
     """
 
     def __init__(self, fit: Fit[Any]) -> None:
@@ -80,7 +83,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def selected(self) -> pd.Index:
-        """Terms whose coefficient is not zero for some class, the largest of standardized columns first."""
+        """Terms whose coefficient is not zero for some class, from the largest standardized one on."""
         held = self._numbers.by_class[1:]
         size = held.max(axis=1) - held.min(axis=1)
         order = np.argsort(-size, kind="stable")[: int((held != 0).any(axis=1).sum())]
@@ -89,14 +92,14 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @displayed(explained="share", deviance="general", se="general")
     def path(self) -> pd.DataFrame:
-        """Fits along strengths.
+        """The fits at all strengths that were tried.
 
         Returns
         -------
         DataFrame
-            strength; df, how many coefficients are not zero; explained, the share of the deviance that is; of
-            a strength chosen by folds also deviance, the mean -2 log P of rows left out, with its standard
-            error se, and error, the share of them that gets another class.
+            strength; df, the number of coefficients that are not zero; explained, the share of the deviance
+            that is explained. Where folds chose the strength, also deviance, the mean -2 log P of rows left
+            out, with its standard error se; and error, the share of these rows that get another class.
 
         Raises
         ------
@@ -121,7 +124,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def llf(self) -> float:
-        """Refused: the likelihood has no maximum at penalized estimates."""
+        """Refused, because the likelihood has no maximum at penalized estimates."""
         self._refuse(
             "A maximum of the likelihood",
             "prsquared is the share of the deviance that is explained, and cross_validate() has log losses "
@@ -130,29 +133,31 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def df_model(self) -> int:
-        """Refused: the number of free parameters is not that of the coefficients."""
+        """Refused, because the number of free parameters is not that of the coefficients."""
         self._refuse("A number of free parameters", "fit.path has df, the coefficients that are not zero")
 
     @property
     def aic(self) -> float:
-        """Refused: a criterion made of a maximum of the likelihood."""
+        """Refused, because the criterion needs a maximum of the likelihood."""
         self._refuse("AIC", "choose a strength by folds, with strength=None, or fit without penalty=")
 
     @property
     def bic(self) -> float:
-        """Refused: a criterion made of a maximum of the likelihood."""
+        """Refused, because the criterion needs a maximum of the likelihood."""
         self._refuse("BIC", "choose a strength by folds, with strength=None, or fit without penalty=")
 
     # ---- tables
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term, in broom's names: class, term, estimate; there are no standard errors.
+        """One row for each class and term, under broom's names: class, term, estimate.
+
+        There are no standard errors.
 
         Parameters
         ----------
         level : float
-            Not used: other models have intervals, and this one has none.
+            Not used. It is there because other models have intervals.
         """
         params = self.params
         labels = np.repeat(params.columns.to_numpy(dtype=object), len(params))
@@ -162,7 +167,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit: sizes, penalty, coefficients that are not zero, deviance explained."""
+        """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
         own = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | own])
 

@@ -22,31 +22,32 @@ class Reported:
         load: str | None = None,
         pictures: Sequence[str] | None = None,
     ) -> None:
-        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data, the code for it.
+        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data and the code for it.
 
-        The page holds all that it shows and asks no server for anything; it has light and dark colours, as
-        its reader prefers, and can be printed. What a fit does not have, such as rows where it was loaded, is
-        said in a sentence in its place.
+        The page contains all that it shows and asks no server for anything. It has light and dark colours, as
+        its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
+        was loaded, a sentence says so.
 
         Parameters
         ----------
-        path : str or path-like
-            The file to write. One that is there is replaced whole, or not at all.
+        path : str or path
+            The file to write. A file that is already there is replaced whole, or not at all.
         title : str, optional
-            In the place of the model's.
+            Title of the page; by default that of the model.
         load : str, optional
-            How the table is loaded, as an expression of Python, for the code in the page: such as
+            Expression of Python that loads the table, for the code in the page, such as
             "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
         pictures : sequence of str, optional
-            Kinds of pictures, as `plot` takes them; by default all that the fit has but those that fit
-            it again ("partition"); none by [].
+            Kinds of pictures, as `plot` takes them; [] stands for none. By default all that the fit has,
+            except those that fit it again ("partition").
 
         Raises
         ------
         DataError
-            `path` is no path; `title` is no text, `load` no expression; or a picture is not known.
+            `path` is no path, `title` is no text, `load` is no expression, or a picture is not known.
         OSError
-            There is no such folder, the disk is full, and the like. What was there before is still there.
+            The folder does not exist, the disk is full, or the like. A file that was there before is still
+            there.
 
         Examples
         --------

@@ -43,31 +43,32 @@ MOST_PAIRED = 256
 
 
 class Assessment(Shown):
-    """What rows of known class say of a fit.
+    """How good a fit is on rows of known class.
 
     Attributes
     ----------
     overall : DataFrame by measure
-        estimate, se, low, high: accuracy, balanced accuracy, kappa; AUC, of the second of two classes or the
-        mean of all pairs of more; of models with posteriors log loss, Brier's score, and the slope (of two
-        classes also the intercept) of a recalibration.
+        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, which is that of the second
+        of two classes, or the mean over all pairs of more. Models with posteriors also have the log loss,
+        Brier's score and the slope of a recalibration, for two classes with its intercept.
     by_class : DataFrame by (class, measure)
-        The same columns: sensitivity, specificity, both predictive values, and the area under the ROC curve
-        of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
+        The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
+        curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
     pairs : DataFrame by (a, b)
-        auc, se, low, high: Hand and Till's A of each pair of classes.
+        auc, se, low, high: the measure A of Hand and Till for each pair of classes.
     brier : DataFrame by class
-        Brier's score and its parts in bins of the class's probability; those of all classes in the last row,
-        "total". Of models with posteriors.
+        Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
+        row, "total", is of all classes.
     confusion : DataFrame, actual by predicted
     nobs : int or float
-        Rows judged, or the sum of their weights.
+        Number of rows that are judged, or the sum of their weights.
     unlabelled, unpredicted : int
-        Rows left out: without a class, and with a class but without a prediction.
+        Numbers of rows that are left out: those without a class, and those with a class but without a
+        prediction.
     absent : list
         Classes of which no row is judged.
     prior : Series by class, or None
-        What figures are weighted by; None: as the rows have the classes.
+        Shares by which the figures are weighted; None where the rows count as they are.
     """
 
     def __init__(self, fit: Fit[Any], rows: AssessedRows, level: float, bins: int) -> None:
@@ -86,7 +87,7 @@ class Assessment(Shown):
 
     @property
     def prior(self) -> pd.Series | None:
-        """What figures are weighted by, by class; None: as the rows have the classes."""
+        """Shares of the classes by which the figures are weighted; None where the rows count as they are."""
         shares = self._rows.shares
         return None if shares is None else pd.Series(shares.copy(), self.classes, name="prior")
 
@@ -135,7 +136,7 @@ class Assessment(Shown):
     @property
     @displayed(every="share")
     def brier(self) -> pd.DataFrame:
-        """Brier's score by class, and what it is made of."""
+        """Brier's score by class, and its parts."""
         self._fit.need_posteriors("brier")
         shares = self._judged.shares()
         # Of two classes the parts of the second are those of the first.
@@ -148,9 +149,9 @@ class Assessment(Shown):
     @property
     @displayed(every="share", rows="count")
     def calibration(self) -> pd.DataFrame:
-        """Predicted probabilities beside observed shares, by (class, bin): what `plot("calibration")` draws.
+        """Predicted probabilities beside observed shares, by (class, bin), for `plot("calibration")`.
 
-        Of two classes they are those of the second.
+        With two classes they are the probabilities of the second.
         """
         self._fit.need_posteriors("calibration")
         parts = {}
@@ -244,10 +245,15 @@ class Assessment(Shown):
         Parameters
         ----------
         kind : {"confusion", "roc", "calibration"}, optional
-            Actual by predicted classes, the default; ROC curves, or predicted probabilities against the
-            shares that were seen, with bands at the level of the assessment.
-        ax, colors, title : optional
-            As for `plot` of a fit.
+            "confusion", the default, draws actual by predicted classes. "roc" draws ROC curves, and
+            "calibration" predicted probabilities against observed shares; both have bands at the level of the
+            assessment.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        colors : mapping, sequence or str, optional
+            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------
@@ -258,12 +264,12 @@ class Assessment(Shown):
         return drawn(self, ASSESSED, kind, Asked(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The figures as a summary; prints, and renders in a notebook.
+        """The figures as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order; all by default.
+            Keys of the sections wanted, in order; by default all.
         """
         summary: Summary = summary_of(self, sections)
         return summary

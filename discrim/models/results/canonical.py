@@ -85,22 +85,23 @@ class CanonicalResults(Shown):
     Attributes
     ----------
     convention : str or None
-        The system whose scale, signs and names of the axes all tables have; None for the package's own.
+        The system whose scale, signs and names of the axes all tables have; None stands for the package's
+        own.
     eigenvalues : Series by LD1, LD2, ...
-        Of W^-1 B.
+        Eigenvalues of W^-1 B.
     proportion, cumulative : Series by LD1, LD2, ...
-        Of the eigenvalues' sum.
+        Share of each eigenvalue in their sum, and the running total of these shares.
     correlations : Series by LD1, LD2, ...
         Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
     dimension_tests : DataFrame
-        By axis: the test that this and all later axes have no eigenvalue, Wilks' lambda with Rao's F and
-        Bartlett's chi-square.
+        For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
+        and Bartlett's chi-square.
     raw : DataFrame, terms by LD1, LD2, ...
-        Coefficients of unit variance within classes.
+        Coefficients that give scores of unit variance within classes.
     constant : Series by LD1, LD2, ...
-        What is added so that scores have mean zero over the rows.
+        Number that is added so that the scores have mean zero over the rows.
     standardized, standardized_total : DataFrame, terms by LD1, LD2, ...
-        Raw coefficients times the standard deviation within classes, or over all rows.
+        Raw coefficients times the standard deviation within classes, or times that over all rows.
     centroids : DataFrame, classes by LD1, LD2, ...
         Mean scores of the classes.
     """
@@ -189,8 +190,8 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         kind : {"within", "total", "between"}
-            Pooled within classes (Stata, SPSS), over all rows (R's candisc), or of the class means weighted
-            by their rows.
+            "within" takes the correlations pooled within classes (as Stata and SPSS), "total" those over all
+            rows (as R's candisc), and "between" those of the class means weighted by their rows.
         """
         check_word("kind", kind, ("within", "total", "between"))
         nu, roots = self._numbers.within_divisor, self._axes.singular**2
@@ -211,9 +212,11 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit without it.
+            New rows. Without it, the rows of the fit.
         unseen : {"raise", "missing"}, optional
-            What to do with a level that the fit has not seen, as for `predict`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -228,17 +231,17 @@ class CanonicalResults(Shown):
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
 
     def coef(self, convention: Convention | None = None) -> pd.DataFrame:
-        """Raw coefficients, with the constant, as a system has them.
+        """Raw coefficients, with the constant, in the convention of a system.
 
         Parameters
         ----------
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
-            That of the other tables by default, and R's MASS where these have the package's own. R's MASS
-            and scikit-learn (solver "svd") have the signs that the singular value decomposition leaves, and
-            scikit-learn the divisor N, since its version 1.9 (before, it was N - K, so that "mass" has the
-            numbers of those versions); Stata, SAS and SPSS document no rule of signs, and here the largest
-            standardized coefficient of an axis is positive. MASS and scikit-learn print no constant: it is
-            the one that centres the scores.
+            The system. By default it is that of the other tables, and "mass" where these have the package's
+            own. R's MASS and scikit-learn (solver "svd") have the signs that the singular value decomposition
+            leaves. Stata, SAS and SPSS document no rule of signs; here the largest standardized coefficient
+            of an axis is then positive. scikit-learn has the divisor N since its version 1.9; before, it had
+            N - K, so that "mass" has the numbers of those versions. MASS and scikit-learn print no constant;
+            the one here centres the scores.
 
         Returns
         -------
@@ -257,26 +260,28 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         replicates : int
+            Number of samples of the bootstrap.
         level : float
-            Of the percentile intervals.
+            Level of the intervals: 0.95 stands for 95 percent. They are between percentiles.
         seed : int, optional
+            Seed of the bootstrap.
 
         Returns
         -------
         DataFrame
-            By axis: eigenvalue with its standard error and interval; the cosine within classes between the
-            axis and that of the same rank in a replicate, as median and lower bound; and the share of
+            By axis: the eigenvalue with its standard error and interval; the cosine within classes between
+            the axis and the axis of the same rank in a replicate, as median and lower bound; and the share of
             replicates in which no other axis is closer.
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The tables; prints, and renders in a notebook.
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+            Keys of the tables wanted, in order, such as "dimensions"; by default all.
         """
         summary: Summary = summary_of(self, sections)
         return summary
@@ -296,9 +301,17 @@ class CanonicalResults(Shown):
         Parameters
         ----------
         structure : {"within", "total", "between"}
-            Correlations that the arrows show; see `structure`.
-        ax, data, axes, colors, title : optional
-            As for `plot` of a fit.
+            Which correlations the arrows show; see the method `structure`.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        data : table, optional
+            New rows with their response. Without it, the rows of the fit.
+        axes : two names of discriminants, optional
+            Axes of the picture, such as ("LD1", "LD3"); by default the first two.
+        colors : mapping, sequence or str, optional
+            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
 
         Returns
         -------

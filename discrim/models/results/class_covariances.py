@@ -126,7 +126,7 @@ class ClassCovariances:
 
     @displayed()
     def generalized_distances(self: Any) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
         self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)

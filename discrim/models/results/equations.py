@@ -92,8 +92,9 @@ class LogOddsEquations(Hooks):
     def to_list(self: Any) -> list[Equation]:
         """The log odds of each class against the reference, as columns of a table of models.
 
-        maketables calls it, to print the fit beside those of other packages. Names of coefficients are
-        those of formulas, with "Intercept" for the constant, so that rows of like terms meet.
+        The package maketables calls this method to print the fit beside those of other packages. The
+        coefficients have the names of formulas, with "Intercept" for the constant, so that the same terms of
+        several models stand in one row.
 
         Returns
         -------
@@ -102,7 +103,7 @@ class LogOddsEquations(Hooks):
         Raises
         ------
         NotSupportedError
-            As for `log_odds`.
+            The fit has no `log_odds`.
 
         Examples
         --------

@@ -86,18 +86,20 @@ class LinearGeometry:
         Parameters
         ----------
         a, b : label, optional
-            Of two classes the second and the first, if not given.
+            Two classes of the fit. Where there are only two, the default is the second for a and the first
+            for b.
 
         Returns
         -------
         Boundary
-            (normal, offset, midpoint): normal'x + offset is positive on the side of a. For LDA and the
-            logistic regression it is the log odds of a against b.
+            (normal, offset, midpoint). normal'x + offset is positive on the side of a; for LDA and logistic
+            regression it is the log odds of a against b.
 
         Raises
         ------
         DataError
-            No such class; more than two classes, and none named; or one that has a prior of zero.
+            There is no such class; there are more than two classes and none is named; or a class has a prior
+            of zero.
         """
         i, j = _pair(self, a, b)
         plane = _tie(self, i, j)
@@ -116,9 +118,14 @@ class LinearGeometry:
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit by default.
+            New rows. Without it, the rows of the fit.
         a, b : label, optional
-            As for `boundary`.
+            Two classes of the fit. Where there are only two, the default is the second for a and the first
+            for b.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -139,13 +146,20 @@ class LinearGeometry:
 
         Parameters
         ----------
-        data, a, b : optional
-            As for `distance`.
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+        a, b : label, optional
+            Two classes of the fit. Where there are only two, the default is the second for a and the first
+            for b.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame, rows by terms
-            The nearest point of the plane; the row less its distance times the normal of length one.
+            The nearest point of the plane, which is the row less its distance times the normal of length one.
         """
         plane = _proper_plane(self, a, b)
         blocks = self._fit.new_rows(data, Gaps(unseen))

@@ -26,21 +26,22 @@ class Judging:
     """Leave-one-out, confusions and error rates."""
 
     def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
-        """Label and posteriors, or values where there are none, of each row under the rule fitted without it.
+        """Label and posteriors of each row under the rule fitted without it.
+
+        Models without posteriors give their values instead.
 
         Parameters
         ----------
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated without the row, too. Held, it counts the row
-            among its class. By default models of the rows within classes hold it, as R's MASS does;
-            `logistic`, whose constants it is in, and `knn` do not. A prior that was given is held; models
-            without posteriors have none.
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
         DataFrame
-            Column `label`, then a column for each class, on the index of the fit's table. Rows the fit
-            did not use are missing; so are rows without which the rule does not exist.
+            Column `label`, then a column for each class, on the index of the fit's table. Rows that the fit
+            did not use are missing, and so are rows without which the rule does not exist.
         """
         index = self._fit.rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
@@ -69,17 +70,28 @@ class Judging:
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
         method : {"apparent", "loo", "cv"}
-            For the rows of the fit: by the rule itself, leaving each row out, or leaving out folds. It may
-            come first, as in `confusion("loo")`.
-        costs : optional
-            As for `predict`.
-        folds, seed : int
-            Number of folds, and the seed that deals the rows to them.
-        unseen, missing : optional
-            As for `predict`, of new rows.
+            How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
+            each row ("loo"), or by rules fitted without folds ("cv"). It may come first, as in
+            `confusion("loo")`.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
-            Whether a prior of class proportions is estimated without the rows left out, too; see
-            `leave_one_out`.
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
@@ -115,40 +127,54 @@ class Judging:
         Parameters
         ----------
         methods : sequence of str, optional
-            By default "apparent" and "loo", or with `data` none but the error on its rows. "apparent": on the
-            rows of the fit. "loo": each row left out, choices and transforms held. "cv": folds left out, both
-            made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O", "OS": by the normal model
-            (linear rule only). "posterior", "posterior-stratified": by posteriors.
+            By default "apparent" and "loo", or with `data` only the error on its rows. "apparent" is the
+            error on the rows of the fit. "loo" leaves each row out and holds choices and transforms. "cv"
+            leaves folds out and makes both anew. "632+" is Efron and Tibshirani's bootstrap. "D", "DS", "O"
+            and "OS" follow from the normal model (linear rule only). "posterior" and "posterior-stratified"
+            follow from the posteriors.
         data : table, optional
             New rows with their response, whose error is the row "new rows". It may come first, as in
             `error_rates(test)`. Rows without a class, or with a missing value, are left out, and a warning
             counts them.
         prior : optional
-            Shares of the classes, in any form that a verb takes, that the errors within classes are weighted
-            by; the rule stays that of the fit. By default a prior that was given to the verb; else rows count
-            as they are.
-        costs : optional
-            As for `predict`: the rate is then the mean cost of the rule of least expected cost, what a right
-            label costs included.
+            Shares of the classes by which the errors within classes are weighted, in any form that a verb
+            takes. The rule stays that of the fit. By default they are a prior that was given to the verb;
+            without one, rows count as they are.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given. The rate is then the mean cost of the rule of least expected cost, including
+            what a right label costs.
         level : float
-            Of the intervals.
-        folds, replicates, seed : int
-            Folds of "cv"; bootstrap samples of "632+"; the seed of both. No other method is random.
+            Level of the intervals: 0.95 stands for 95 percent.
+        folds : int
+            Number of folds of "cv".
+        replicates : int
+            Number of bootstrap samples of "632+".
+        seed : int, optional
+            Seed of the folds of "cv" and of the samples of "632+". No other method is random.
         by_class : bool
-            Add a column for each class, the rate within it.
+            Whether to add a column for each class with the rate within it.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen, missing : optional
-            As for `predict`, of the rows of `data`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
-            Whether "loo" and "cv" estimate a prior of class proportions without the rows left out, too; see
-            `leave_one_out`. The samples of "632+" have the classes in proportion.
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held. It applies to
+            "loo" and "cv". The samples of "632+" have the classes in proportion.
 
         Returns
         -------
         DataFrame
-            method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; prior:
-            what "loo" and "cv" did with it, "held", "refitted" or "given".
+            By method: estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; and prior,
+            which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given".
 
         Examples
         --------
@@ -182,45 +208,57 @@ class Judging:
         missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
-        """What rows of known class say of the fit: accuracy, kappa, predictive values, areas, calibration.
+        """How good the fit is on rows of known class: accuracy, kappa, predictive values, areas, calibration.
 
         Parameters
         ----------
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
         method : {"loo", "cv", "apparent"}, optional
-            For the rows of the fit: leaving each row out, the default where that does not take too many fits;
-            else leaving out folds; or by the rule that they made, which is too good. It may come first, as in
-            `assess("cv")`.
+            How the rows of the fit are predicted: by rules fitted without each row ("loo"), which is the
+            default where it does not take too many fits; by rules fitted without folds ("cv"), which is the
+            default elsewhere; or by the rule that they made ("apparent"), which looks too good. It may come
+            first, as in `assess("cv")`.
         prior : optional
-            Shares of the classes, in any form that a verb takes, that the figures are for: accuracy, kappa,
-            losses and predictive values are weighted by them. The rule stays that of the fit. By default a
-            prior that was given to the verb; else rows count as they are.
+            Shares of the classes by which accuracy, kappa, losses and predictive values are weighted, in any
+            form that a verb takes. The rule stays that of the fit. By default they are a prior that was given
+            to the verb; without one, rows count as they are.
         level : float
-            Of the intervals.
+            Level of the intervals: 0.95 stands for 95 percent.
         bins : int
-            Of even counts, at most, of the calibration and the parts of Brier's score.
-        folds, seed : int
-            Number of folds of "cv", and the seed that deals the rows to them.
+            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen, missing : optional
-            As for `predict`, of new rows.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         refit_prior : bool, optional
-            As for `leave_one_out`.
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
 
         Returns
         -------
         Assessment
-            `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and `.plot()` of ROC
-            curves, calibration and confusion. Rows without a class or a prediction are left out and counted.
+            It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and a `.plot()`
+            of ROC curves, calibration and confusion. Rows without a class or a prediction are left out and
+            counted.
 
         Raises
         ------
         DataError
-            No row has a class and a prediction; a label is none of the classes; options that are none.
+            No row has a class and a prediction; a label is none of the classes; or an option cannot be used.
         NotSupportedError
-            The fit has no rows, as one that was loaded: pass `data`.
+            The fit has no rows, because it was loaded or made of moments: pass `data`.
 
         Examples
         --------
@@ -267,8 +305,27 @@ class Judging:
 
         Parameters
         ----------
-        data, method, folds, seed, refit_prior, unseen, missing
-            As for `confusion`.
+        data : table, optional
+            New rows with their response. Without it, the rows of the fit.
+        method : {"apparent", "loo", "cv"}
+            How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
+            each row ("loo"), or by rules fitted without folds ("cv").
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
         """
         from discrim.models.judging.classification import classification
 

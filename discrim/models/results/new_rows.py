@@ -35,25 +35,28 @@ class NewRows:
     ) -> pd.DataFrame:
         """Probability that a row of the class lies as far from it or farther, rows by classes.
 
-        A row that is small in every class is like none of them; see `outlier=` of `predict`.
+        A row with small probabilities in every class is like none of them; see `outlier=` of `predict`.
 
         Parameters
         ----------
-        data : table, optional
+        data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each judged by the others.
         method : {"exact", "chi2", "relative", "conformal"}
-            What law the distance is held against. "exact": that of the distance of a new row, with means and
-            covariances estimated, if classes are normal (an F). "chi2": its limit for many rows, which others
-            print, and which calls too many rows untypical; also of robust fits, whose distances follow no
-            other law. "conformal": none; the share of the rows of the class, the new one among them, whose
-            own distance without them is as large, (1 + #)/(n_k + 1), which is at most a for at most about a
-            share a of the rows of any law. "relative": the same of the relative distance, see
-            `relative_distances`.
-        calibration : table, or source of tables, optional
-            For the last two: rows with their response, which the fit has not seen, in the place of those of
-            the fit. The shares are then not about, but at most what they say. Loaded fits need them.
-        unseen : optional
-            As for `predict`, also of calibration rows.
+            How a distance becomes a probability. "exact" takes the law of the distance of a new row from
+            estimated means and covariances of normal classes, an F. "chi2" is its limit for many rows: other
+            programs print it, and it calls too many rows untypical. Robust fits have "chi2" alone, because
+            their distances follow no known law. "conformal" assumes no law: it is the share (1 + #)/(n_k + 1)
+            of rows of the class, including the new one, whose own distance without them is as large. For any
+            share a, at most about a share a of rows, of whatever law, has a value of at most a. "relative" is
+            the same for the relative distance, see `relative_distances`.
+        calibration : table or source of tables, optional
+            For "conformal" and "relative": rows with their response that the fit has not seen, in place of
+            those of the fit. The bound then holds exactly, and not just about. Fits that were loaded need
+            them.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
 
         Returns
         -------
@@ -63,17 +66,18 @@ class NewRows:
         Raises
         ------
         NotSupportedError
-            "exact" takes normal classes with full covariances, "chi2" these or robust ones, "relative"
-            distances or densities; "conformal" any model, if its rows can be left out or there are others.
+            "exact" needs normal classes with full covariances, "chi2" these or robust ones, and "relative"
+            distances or densities. "conformal" works for any model whose rows can be left out, or with
+            calibration rows.
 
         Notes
         -----
-        With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, have
-        the density of the row in the class in the place of a distance; models without either, how strange the
-        row is in the class by its log odds against the others (or, without posteriors, by its margin), which
-        tells rows between classes and not those beyond them. Rows are left out as by `leave_one_out`: what
-        was chosen, and what columns are standardized by, is held. A row whose distance without it has no
-        closed form, as of a row alone in its class, counts as farther than any.
+        With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, use
+        the density of the row in the class in place of a distance. Models without either use the log odds of
+        the class against the others or, without posteriors, the margin; these tell rows between the classes,
+        but not rows beyond them. Rows are left out as in `leave_one_out`, which holds what was chosen and
+        what columns are standardized by. A row whose distance without it has no closed form, such as the only
+        row of a class, counts as farther than any other.
 
         Examples
         --------
@@ -95,28 +99,30 @@ class NewRows:
     def relative_distances(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
 
-        How much farther a row is from the class than from what all rows are like: a row that is unusual in
+        It says how much farther a row is from the class than from all rows together. A row that is unusual in
         directions in which all classes vary alike does not count as unlike them (Ren et al., 2021, A simple
-        fix to Mahalanobis distance for improving near-OOD detection, arXiv:2106.09022). The least value of a
-        row is the score by which they call it new.
+        fix to Mahalanobis distance for improving near-OOD detection, arXiv:2106.09022). The smallest value of
+        a row is the score by which these authors call it new.
 
         Parameters
         ----------
-        data : table, optional
+        data : table or source of tables, optional
             New rows. Without it, the rows of the fit, each by means and covariances without it.
-        unseen : optional
-            As for `predict`.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
         DataFrame
-            D2_k - D2_0, of covariances with the divisors N - K (or n_k - 1) and N - 1. Of models with a
-            density for each class but no distance, minus twice its log is in the place of D2_k.
+            D2_k - D2_0, by covariances with the divisors N - K (or n_k - 1) and N - 1. Models that have a
+            density for each class but no distance use minus twice the log density in place of D2_k.
 
         Raises
         ------
         NotSupportedError
-            The model has neither distances nor densities, or the columns no covariance over all rows.
+            The model has neither distances nor densities, or the columns have no covariance over all rows.
 
         Examples
         --------
@@ -148,70 +154,85 @@ class NewRows:
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Sets of classes that hold a row's class as often as the level says: conformal prediction sets.
+        """Sets of classes that contain a row's class as often as the level says: conformal prediction sets.
 
-        A class is in the set of a row where the row would be no stranger as one of it than all but the
-        strangest, a share of one less the level, of the calibration rows are in their own classes.
+        Every row has a score for each class that says how strange it would be there. A class is in the set of
+        a row unless the row would be stranger in it than a share `level` of the calibration rows are in their
+        own classes.
 
         Parameters
         ----------
-        data : table, or source of tables, optional
-            As for `predict`. Without it, the rows of the fit, each by rules and calibration without it.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit, each by a rule and a
+            calibration without it. A source of tables gives an iterator of DataFrames, one for each part, and
+            a DataFrame of Dask gives a lazy one, which is computed when it is asked for.
         level : float
+            How often the set contains the class: 0.95 stands for 95 percent.
         by : {"class"}, optional
-            Keep the promise within each class (its rows are held against those of the class), and not over
-            all rows alone. A class with too few calibration rows for the level is in every set; a warning
-            says so.
+            "class" keeps the promise within each class, whose rows are compared with those of the class, and
+            not just over all rows together. A class with too few calibration rows for the level is in every
+            set; a warning says so.
         method : {"loo", "cv", "split"}, optional
-            How the calibration rows are scored. "loo": the rows of the fit, each by the rule without it; by
-            default, without `calibration`. "cv": by rules without folds of them. These keep the level closely
-            in practice, and no law-free bound says so, as scores of new rows are by another rule. "split":
-            the rows of `calibration`, which promises at least the level, and at most 1/(n + 1) more where
-            scores do not tie, for rows that are exchangeable with them, whatever the law and however bad the
-            model.
-        calibration : table, or source of tables, optional
-            Rows with their response that the fit has not seen. Loaded fits and those of moments need them.
+            How the calibration rows get their scores. "loo", the default without `calibration`, takes the
+            rows of the fit, each by the rule without it. "cv" takes them by rules without folds. Both keep
+            the level closely in practice, but no bound says so for every law, because new rows are scored by
+            another rule. "split" takes the rows of `calibration`. If new rows are exchangeable with these, it
+            promises at least the level, and at most 1/(n + 1) more where scores do not tie, whatever the law
+            and however bad the model.
+        calibration : table or source of tables, optional
+            Rows with their response that the fit has not seen. Fits that were loaded, and fits of moments,
+            need them.
         score : {"lac", "aps", "margin"}, optional
-            How strange a row is in a class. "lac", the default: one less its posterior, ranked as log odds,
-            so that posteriors that are 0 or 1 to the last digit do not tie; the smallest sets on average.
-            "aps": the posteriors of the class and all more probable ones, summed; larger sets, which are as
-            often right of hard rows as of easy ones. "margin": the best other score less its own, which
-            models without posteriors have.
+            How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
+            smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
+            last digit do not tie. "aps" is the sum of the posteriors of the class and of all more probable
+            ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
+            score of the other classes less that of the class, and is what models without posteriors have.
         smoothed : bool
-            Break ties at random, and take a random share of the own posterior into "aps": the level is then
-            exact, and not at least kept.
+            Whether ties are broken at random, and "aps" takes a random share of the class's own posterior.
+            The level is then kept exactly, and not just at least.
         empty : {"keep", "best"}
-            An empty set says that the row is stranger in each class than the level lets pass; it counts as a
+            An empty set says that the row is stranger in each class than the level allows, and counts as a
             miss in the promise. "best" puts the class that `predict` gives into it, which can only add hits.
         prior : optional
-            As for `predict`. It moves the posteriors of calibration rows and new ones alike, and so changes
-            which sets there are, not the promise, which is of rows in the mix of the calibration rows. Of
-            another mix of classes, the promise of by="class" holds. A class of prior zero is in no set, and
-            its calibration rows do not count.
-        weights : column name, or vector, optional
-            Frequencies of the rows of `calibration`; those of the fit count where the fit has them.
+            Prior probabilities, in any form that the verb takes; by default those of the fit. The prior moves
+            the posteriors of calibration rows and new ones alike. It changes the sets, and not the promise,
+            which is for rows with the class shares of the calibration rows. For other shares the promise of
+            by="class" holds. A class of prior zero is in no set, and its calibration rows do not count.
+        weights : column name or vector, optional
+            Frequencies of the rows of `calibration`. Where the fit has weights, those of its rows count.
         folds : int
-            Of "cv".
+            Number of folds of "cv".
         seed : int, optional
-            Of what is random: folds, and smoothed sets.
-        unseen, missing, out : optional
-            As for `predict`; the first two also of `calibration`. With missing="integrate" the promise is
-            kept if calibration rows miss values as new ones do, which those of "loo" and "cv" do not.
+            Seed of the folds and of smoothed sets.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`. It applies to calibration rows too.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            It applies to calibration rows too. With "integrate" the promise is kept if calibration rows miss
+            values as new rows do; those of "loo" and "cv" miss none.
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
         DataFrame
             `set`: "empty", "single", "several" or "full" (each class that has a prior); then a column of
-            truth values for each class. Missing where a row has a missing value, or no rule without it. What
-            the sets promise, by which method and of how many calibration rows is in `attrs`. Of a source, and
-            with `out`, as of `predict`.
+            truth values for each class. A row is missing where it has a missing value, or where there is no
+            rule without it. `attrs` says what the sets promise, by which method and from how many calibration
+            rows. For a source, an iterator of such DataFrames.
 
         Raises
         ------
         NotSupportedError
             The fit has no rows, or no rules without them; the message says how to go on.
         DataError
-            An option that is not known; calibration rows that cannot be read.
+            An option is not known, or the calibration rows cannot be read.
 
         Warns
         -----
@@ -220,7 +241,7 @@ class NewRows:
 
         Notes
         -----
-        See `discrim.inference.conformal` for sources. A calibration row without a rule counts as stranger
+        `discrim.inference.conformal` names the sources. A calibration row without a rule counts as stranger
         than any other.
 
         Examples
@@ -269,15 +290,20 @@ class NewRows:
         Parameters
         ----------
         data : table, optional
-            New rows; the rows of the fit by default.
+            New rows. Without it, the rows of the fit.
         method : {"delta", "bootstrap"}
-            Normal intervals on the logit scale, from the asymptotic variance under the model; or percentiles
-            of posteriors under fits to rows drawn again within classes.
+            "delta" gives normal intervals on the logit scale, from the asymptotic variance under the model.
+            "bootstrap" gives percentiles of the posteriors under fits to rows drawn again within classes.
         level : float
-        replicates, seed : int
-            Of the bootstrap.
-        unseen : optional
-            As for `predict`.
+            Level of the intervals: 0.95 stands for 95 percent.
+        replicates : int
+            Number of samples of the bootstrap.
+        seed : int, optional
+            Seed of the bootstrap.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -305,44 +331,57 @@ class NewRows:
     ) -> PriorEstimate:
         """Shares of the classes among rows whose classes are not known, by maximum likelihood.
 
-        The rows within a class are taken to be as those of the fit, and the classes to come in another mix:
-        what an unlabelled batch says of this mix is the prior that its rows are to be predicted with.
+        It is assumed that rows within a class are like those of the fit, while the classes come in other
+        shares. The shares that a batch of unlabelled rows makes most likely are the prior with which these
+        rows should be predicted.
 
         Parameters
         ----------
-        data : table, or source of tables
-            The batch; a response in it is not read. Of a source the densities are held, rows by classes.
+        data : table or source of tables
+            The batch of rows; a response in it is not read. For a source the densities are held in memory,
+            rows by classes.
         tol : float
-            The search ends where the slope of the mean log-likelihood along each share that is above zero is
-            within this of its value at a maximum, and that along a share of zero above it by no more.
+            The search ends where the slope of the mean log-likelihood along each share above zero is within
+            this distance of its value at a maximum, and the slope along each share of zero is above it by no
+            more.
         maxiter : int
-            Steps of EM (Saerens, Latinne & Decaestecker, 2002, Neural Computation 14, 21-41), of which the
-            first are, and of Newton with the bound at zero, which follow.
+            The largest number of steps: first steps of EM (Saerens, Latinne & Decaestecker, 2002, Neural
+            Computation 14, 21-41), then steps of Newton's method with the bound at zero.
         level : float
-            Of the intervals.
+            Level of the intervals: 0.95 stands for 95 percent.
         interval : {"wald", "profile", "bootstrap"}
-            Normal on the logit scale; of the profile likelihood, which takes some searches for each class and
-            has limits for shares of zero too; or percentiles, with standard errors, of fits to rows drawn
-            again within classes on rows drawn again of the batch: these know that the fit is estimated.
-        replicates, seed : int
-            Of the bootstrap.
-        weights : column name, or vector of length n, optional
-            Frequencies of the rows; of a source a column.
-        unseen, missing : optional
-            As for `predict`.
+            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
+            searches for each class, and has limits for shares of zero too. "bootstrap" takes percentiles, and
+            standard errors, from rows drawn again within the classes of the fit and rows drawn again from the
+            batch; it alone takes account of the fit being an estimate.
+        replicates : int
+            Number of samples of the bootstrap.
+        seed : int, optional
+            Seed of the bootstrap.
+        weights : column name or vector of length n, optional
+            Frequencies of the rows; for a source, the name of a column.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
 
         Returns
         -------
         PriorEstimate
             `prior`, `bse`, `table`, `test` (likelihood ratio against the fit's prior), `steps`, `converged`.
-            Itself it may be passed as `prior=`, as in `predict(batch, prior=found)`.
+            It may itself be passed as `prior=`, as in `predict(batch, prior=found)`.
 
         Raises
         ------
         DataError
-            No row tells of the classes; an option is out of range; the densities are more than the memory.
+            No row tells anything of the classes; an option is out of its range; or the densities need more
+            than the memory.
         NotSupportedError
-            The model has no posteriors; a bootstrap of a fit without rows, or of a source.
+            The model has no posteriors; or a bootstrap is asked of a fit without rows, or of a source.
 
         Warns
         -----
@@ -351,10 +390,10 @@ class NewRows:
 
         Notes
         -----
-        The likelihood is concave, so that no other maximum is missed; what certifies it is in
-        `discrim.inference.class_shares`. Densities are those of the fit: that these are estimated is not in
-        the standard errors, but of the bootstrap, and a model that is wrong of the classes is wrong of their
-        shares. A class with a prior of zero in the fit is held at zero.
+        The likelihood is concave, so that there is no other maximum; `discrim.inference.class_shares`
+        certifies it. The densities are those of the fit. Standard errors, except those of the bootstrap, do
+        not take account of their being estimates, and a model that is wrong about the classes is wrong about
+        their shares. A class with a prior of zero in the fit is held at zero.
 
         Examples
         --------

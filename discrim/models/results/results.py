@@ -71,7 +71,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     @property
     def likelihood_of(self) -> str:
-        """What the likelihood is of: "class and row", "class given row", or "none"."""
+        """What the likelihood is a likelihood of: "class and row", "class given row", or "none"."""
         return self._fit.model.likelihood_of
 
     # ---- likelihood
@@ -124,60 +124,64 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data : table, optional
+        data : table or source of tables, optional
             New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames with one column, the labels of part after part; a DataFrame of
-            Dask gives a lazy one, or a Series, that is computed when it is asked for.
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
         prior : optional
-            In any form that the verb takes; the fit's own by default.
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
         costs : DataFrame or (K, K) array, optional
-            Cost of calling a row of one class (row) another (column): the label is that of least cost.
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given.
         reject : float, optional
-            Cost of leaving a row without a class: a row whose least expected cost (one less its largest
-            posterior, without costs) is above it is labelled "rejected".
+            Cost of leaving a row without a class. A row whose least expected cost (without costs, one less
+            its largest posterior) is above it gets the label "rejected".
         outlier : float, optional
-            A row whose typicality is below this in every class is labelled "unknown"; see `typicality`. Rows
-            of the fit are judged as new ones. A row with a missing value has none, so that it keeps its label
-            where one is integrated out; a warning counts such rows.
+            A row whose typicality is below this number in every class gets the label "unknown"; see
+            `typicality`. Rows of the fit are judged as new ones. A row with a missing value has no
+            typicality, so that it keeps its label where the value is integrated out; a warning counts such
+            rows.
         typicality : {"exact", "chi2", "relative", "conformal"}
-            The method of `typicality` that `outlier` is held against.
+            The method of `typicality` that is compared with `outlier`.
         unseen : {"raise", "missing"}, optional
-            Rows with a level that the fit has not seen: an error, or as rows with a missing value, with a
-            warning that counts them. An error by default, but of `naive_bayes(unseen="missing")`.
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
         missing : {"drop", "integrate"}, optional
-            What is said of a row with a missing value: nothing; or, by models of normal classes and naive
-            Bayes, what its other columns say, with the missing ones integrated out: see Notes. "drop" by
-            default, but of `naive_bayes` and of fits with missing="em".
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
         out : path, optional
-            Write the labels to a file of Parquet or CSV, or to a folder of Parquet files, of which the path
-            comes back.
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
         Series
-            Labels on the data's index; of a row with a missing value, missing, unless it is integrated out.
-            Of a source, and with `out`, what is said there; errors of rows that are read later come as the
-            frames are asked for.
+            Labels on the index of the data. The label of a row with a missing value is missing, unless the
+            value is integrated out. For a source, an iterator of DataFrames with the labels as their one
+            column; rows that are read later raise their errors when their frame is asked for.
 
         Raises
         ------
         DataError
-            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes;
-            `out` is no path to a table, or belongs to the source.
+            A column is missing, is infinite, or holds a category that the fit has not seen; the costs do not
+            fit the classes; or `out` is no path to a table, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
         NotSupportedError
-            The model has no density of rows to integrate missing columns out of.
+            The model has no density of rows from which missing columns can be integrated out.
         OSError
-            The folder of `out` is not there, the disk is full, and the like; nothing is written then.
+            The folder of `out` does not exist, the disk is full, or the like; nothing is written then.
 
         Notes
         -----
-        With missing="integrate" a class has the density of the columns that a row has, by the mean and the
-        covariance of these under the fit; a row without any has the prior. It is right where it does not
-        depend on the missing values that they are missing. What is integrated out are columns of the design,
-        taken as jointly normal: of a missing x all that is made of it, log(x), I(x**2), x:z, the columns of a
-        category; and of a level that the fit has not seen, with unseen="missing", those of that category.
+        With missing="integrate" each class has the density of those columns that a row has, by their mean and
+        covariance under the fit; a row without any value has the prior. The method is valid where the missing
+        values do not themselves decide that they are missing. The columns that are integrated out are those
+        of the design, which are taken for jointly normal. For a missing x they are all columns made of it:
+        log(x), I(x**2), x:z, or the columns of a category. With unseen="missing", they are the columns of the
+        category whose level the fit has not seen.
 
         Examples
         --------
@@ -231,19 +235,36 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
         Parameters
         ----------
-        data, prior, unseen, missing, out : optional
-            As for `predict`. Under "predictive" missing columns are integrated out of the predictive density
-            of all columns; "debiased" is of the columns that there are.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
         method : {"plugin", "predictive", "debiased"}
-            Estimates for the parameters, the parameters integrated out, or unbiased log densities.
+            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
+            out, and "debiased" uses unbiased log densities.
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+            Under "predictive" the missing columns are integrated out of the predictive density of all
+            columns, and "debiased" uses the columns that there are.
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
         DataFrame
             Each row sums to one, or is missing where the row has a missing value that is not integrated out.
-            Of a source, and with `out`, as of `predict`.
+            For a source, an iterator of such DataFrames.
         """
         gaps = Gaps(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, posteriors, gaps, out)
@@ -259,19 +280,37 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities; they hold where the posterior itself underflows.
+        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
 
         Parameters
         ----------
-        data, prior, unseen, missing, out : optional
-            As for `predict`.
-        method, convention : optional
-            As for `predict_proba`.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the fit.
+        method : {"plugin", "predictive", "debiased"}
+            "plugin" puts the estimates in place of the parameters, "predictive" integrates the parameters
+            out, and "debiased" uses unbiased log densities.
+        convention : None or "MASS"
+            "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
         DataFrame, rows by classes
-            Of a source, and with `out`, as of `predict`.
+            For a source, an iterator of such DataFrames.
         """
         gaps = Gaps(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, log_posteriors, gaps, out)
@@ -284,23 +323,37 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame | pd.Series:
-        """Values by which the rule decides, rows by classes: the class of the largest is predicted.
+        """Values by which the rule decides, rows by classes: the class of the largest value is predicted.
 
         Parameters
         ----------
-        data, unseen, missing, out : optional
-            As for `predict`, and so is what comes back of a source.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
 
         Returns
         -------
         DataFrame, or Series for two classes
-            Log posteriors; they differ from x'coef + intercept by a number that all classes of a row share,
-            beside which, where the columns lie far from zero, differences would lose their digits. Of models
-            with a covariance for each class the scores ln prior_k - ln|S_k|/2 - D2_k/2, up to such a number
-            where the classes share one covariance, or distances exceed the largest number. Of the logistic
-            regression log odds against the reference (or the first class that has a prior). Of models
-            without posteriors the fitted values, or those of the planes. For two classes what the second
-            has above the first, as the log odds: positive is the second class.
+            Log posteriors. They differ from x'coef + intercept by a number that all classes of a row share,
+            because differences of the latter would lose digits where the columns lie far from zero. For
+            models with a covariance for each class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, again
+            up to such a number where the classes share one covariance or distances exceed the largest double.
+            For logistic regression they are log odds against the reference (or the first class that has a
+            prior). For models without posteriors they are the fitted values, or the values of the planes. For
+            two classes it is the value of the second class less that of the first, such as the log odds:
+            positive values mean the second class. For a source, an iterator of DataFrames.
         """
         gaps = Gaps(unseen, missing)
 
@@ -342,12 +395,25 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        Of a model without posteriors their place is taken by its values (`.score.<class>`).
+        A model without posteriors gives its values instead (`.score.<class>`).
 
         Parameters
         ----------
-        data, unseen, missing, out : optional
-            As for `predict`, and so is what comes back of a source.
+        data : table or source of tables, optional
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames, one for each part, and a DataFrame of Dask gives a lazy one,
+            which is computed when it is asked for.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What to say of a row with a missing value: nothing ("drop"); or what its other columns tell, with
+            the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+            Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".
+        out : path, optional
+            File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+            then returned instead.
         """
         gaps = Gaps(unseen, missing)
 
@@ -361,12 +427,12 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`).
+        """Write the fit to a file that `discrim.load` reads, without the rows of the table (except for knn).
 
         Parameters
         ----------
         path : str or path
-            The file to write; one that is there is replaced.
+            The file to write; a file that is already there is replaced.
         """
         from discrim.models.saving.fit_file import save
 

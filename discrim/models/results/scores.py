@@ -73,7 +73,7 @@ class ValuesOnly:
 
     @property
     def instead(self: Any) -> str:
-        """What to turn to where posteriors are asked for."""
+        """What to use where posteriors are asked for."""
         instead: str = self._fit.model.instead
         return instead
 

@@ -16,7 +16,7 @@ from discrim import lda, manova, mlm
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
 from discrim.models.comparing.term_pictures import radius_of
-from tests.support import GOLDEN, TABLES
+from tests.support import GOLDEN, classic
 
 FOUND = json.loads((GOLDEN / "terms.json").read_text(encoding="utf-8"))
 PENGUINS = load_penguins()
@@ -45,10 +45,7 @@ ROWS = {
 def fitted(name):
     if name not in FILES:
         return mlm(CASES[name], SEXED)
-    path = TABLES / "classic" / f"{FILES[name]}.csv.gz"
-    if not path.exists():
-        pytest.skip("the table is not beside the project")
-    return mlm(CASES[name], pd.read_csv(path))
+    return mlm(CASES[name], classic(FILES[name]))
 
 
 def theirs_of(label):

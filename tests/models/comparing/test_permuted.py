@@ -15,7 +15,7 @@ from discrim import cross_validate, lda
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.comparing.permuted import Permuting, _hit_rate
-from tests.support import TABLES
+from tests.support import classic
 
 IRIS = load_iris()
 TWO = IRIS[50:].astype({"species": str}).assign(place=np.arange(100) % 5)
@@ -224,10 +224,7 @@ def test_weights_repeats_sources_and_learnt_transforms():
 
 
 def test_forms_of_crabs_are_told_within_each_sex():
-    path = TABLES / "classic" / "MASS_crabs.csv.gz"
-    if not path.exists():
-        pytest.skip("the table of crabs is not beside the project")
-    crabs = pd.read_csv(path)
+    crabs = classic("MASS_crabs")
     found = cross_validate(
         lda("sp ~ FL + RW + CL + CW + BD", crabs), 200, permutations=99, within="sex", seed=1
     )

@@ -36,10 +36,7 @@ FORMULA = "species ~ bill_length_mm + body_mass_g + sex + late"
 def table(name: str) -> pd.DataFrame:
     if name == "penguins":
         return FRAME
-    path = support.TABLES / "classic" / "mlbench_HouseVotes84.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not there")
-    return pd.read_csv(path)
+    return support.classic("mlbench_HouseVotes84")
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -21,7 +21,6 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests import support
 
-CLASSIC = support.TABLES / "classic"
 GOLDEN = json.loads((support.GOLDEN / "naive_bayes_mixed.json").read_text())
 IRIS, PENGUINS = load_iris(), load_penguins()
 MIXED = "species ~ bill_length_mm + bill_depth_mm + island + sex + C(year) + heavy"
@@ -69,10 +68,7 @@ def answers(rows: int = 90, seed: int = 3) -> pd.DataFrame:
 def golden_table(name: str, case: dict) -> pd.DataFrame:
     if not name.startswith("votes"):
         return PENGUINS
-    path = CLASSIC / "mlbench_HouseVotes84.csv.gz"
-    if not path.exists():
-        pytest.skip("the votes are not part of the repository")
-    return pd.read_csv(path)
+    return support.classic("mlbench_HouseVotes84")
 
 
 @pytest.mark.parametrize("name", GOLDEN["mixed"])

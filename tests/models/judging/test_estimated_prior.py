@@ -13,7 +13,7 @@ from scipy import stats
 import discrim
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
-from tests.support import GOLDEN, TABLES
+from tests.support import GOLDEN, classic
 
 IRIS, WINE, CANCER = load_iris(), load_wine(), load_breast_cancer()
 LDA = discrim.lda("species ~ .", IRIS)
@@ -230,10 +230,7 @@ def test_more_densities_than_the_memory_are_refused(monkeypatch):
 
 
 def test_letters_in_another_mix():
-    path = TABLES / "classic" / "mlbench_LetterRecognition.csv.gz"
-    if not path.exists():
-        pytest.skip("the table of letters is not beside the project")
-    letters = pd.read_csv(path)
+    letters = classic("mlbench_LetterRecognition")
     rng = np.random.default_rng(4)
     seen = rng.random(len(letters)) < 0.5
     fit = discrim.qda("lettr ~ .", letters[seen])

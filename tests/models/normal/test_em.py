@@ -13,7 +13,7 @@ import discrim
 from discrim.cli import main
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from tests.support import TABLES
+from tests.support import classic
 
 IRIS = load_iris()
 NUMBERS = list(IRIS.columns[:4])
@@ -248,10 +248,7 @@ def test_much_missing_takes_many_steps_and_is_accelerated():
 
 
 def test_pima_with_its_missing_values():
-    path = TABLES / "classic" / "MASS_Pima.tr2.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside the project.")
-    pima = pd.read_csv(path)
+    pima = classic("MASS_Pima.tr2")
     for verb in VERBS.values():
         fit = verb("type ~ .", pima, missing="em", method="mle")
         assert (fit.nobs, fit.em.incomplete) == (300, 100)

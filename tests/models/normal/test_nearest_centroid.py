@@ -36,18 +36,7 @@ def digits():
 
 
 def classic(name, response, dropped=()):
-    path = support.TABLES / "classic" / f"{name}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project and not in {'/'.join(path.parts[-4:-1])}")
-    return pd.read_csv(path).drop(columns=list(dropped)).rename(columns={response: "y"})
-
-
-def golub():
-    path = support.TABLES / "genes" / "golub_leukemia.npz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project and not in {'/'.join(path.parts[-4:-1])}")
-    held = np.load(path, allow_pickle=True)
-    return pd.DataFrame(held["X"]).add_prefix("g").assign(y=held["y"].astype(str))
+    return support.classic(name).drop(columns=list(dropped)).rename(columns={response: "y"})
 
 
 TABLES = {
@@ -58,7 +47,7 @@ TABLES = {
     "vehicle": lambda: classic("mlbench_Vehicle", "Class"),
     "sonar": lambda: classic("mlbench_Sonar", "Class"),
     "vowel": lambda: classic("ElemStatLearn_vowel.train", "y"),
-    "golub": golub,
+    "golub": lambda: support.leukemias()[0],
 }
 
 

@@ -29,7 +29,6 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests import support
 
-TABLES = support.TABLES / "classic"
 GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text())["cases"]
 
 every_case = pytest.mark.parametrize("name", GOLDEN)
@@ -46,10 +45,7 @@ def table(name: str) -> tuple[str, pd.DataFrame]:
         return "species ~ .", data.set_axis([*columns, "species"], axis=1)
     if name == "penguins":
         return "species ~ .", load_penguins()[[*columns, "species"]].dropna()
-    path = TABLES / f"{case['file']}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL)")
-    return f"`{case['response']}` ~ .", pd.read_csv(path)[[*columns, case["response"]]].dropna()
+    return f"`{case['response']}` ~ .", support.classic(case["file"])[[*columns, case["response"]]].dropna()
 
 
 def class_rows(name: str) -> list[np.ndarray]:

@@ -264,14 +264,10 @@ def test_rules_without_posteriors_have_values():
 
 @pytest.mark.slow
 def test_genes_are_a_matter_of_seconds():
-    path = support.TABLES / "genes" / "golub_leukemia.npz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project")
-    held = np.load(path, allow_pickle=True)
-    data = pd.DataFrame(held["X"], columns=[f"g{j}" for j in range(held["X"].shape[1])])
-    fit = pls("y ~ .", data.assign(y=held["y"].astype(str)), components=2)
-    z = (held["X"] - held["X"].mean(axis=0)) / held["X"].std(axis=0, ddof=1)
-    y = np.equal(held["y"][:, None], np.array(["ALL", "AML"])) * 1.0
+    data, _ = support.leukemias()
+    fit = pls("y ~ .", data, components=2)
+    x, y = data.drop(columns="y").to_numpy(), np.equal(data["y"].to_numpy()[:, None], ["ALL", "AML"]) * 1.0
+    z = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
     first = z.T @ (y[:, 1] - y[:, 1].mean())
     first /= np.linalg.norm(first)
     first *= np.sign(first[np.abs(first).argmax()])

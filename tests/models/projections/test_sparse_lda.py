@@ -271,12 +271,7 @@ def test_pictures_are_drawn(kind):
 
 
 def test_genes_are_found_as_r_finds_them():
-    path = support.TABLES / "genes" / "golub_leukemia.npz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project and not in {'/'.join(path.parts[-4:-1])}")
-    held = np.load(path, allow_pickle=True)
-    data = pd.DataFrame(held["X"], columns=[f"g{j}" for j in range(held["X"].shape[1])])
-    data, train = data.assign(y=held["y"].astype(str)), held["split"] == "train"
+    data, train = support.leukemias()
     fit = sparse_lda("y ~ .", data[train], penalty=0.25)
     z, codes = standard(data[train], "y")
     b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()

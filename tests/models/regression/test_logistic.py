@@ -25,7 +25,6 @@ from discrim.errors import (
 from discrim.frame.scan import quote
 from tests import support
 
-TABLES = support.TABLES / "classic"
 GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text())
 TWO, MANY, REDUCED = GOLDEN["two"], GOLDEN["many"], GOLDEN["reduced"]
 IRIS = load_iris()
@@ -39,10 +38,7 @@ def table(file: str) -> pd.DataFrame:
         return load_penguins()
     if file == "datasets_iris":
         return IRIS.rename(columns=lambda name: ".".join(word.capitalize() for word in name.split("_")))
-    path = TABLES / f"{file}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
-    return pd.read_csv(path)
+    return support.classic(file)
 
 
 def rows_of(case: dict[str, Any]) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.scan import quote
 from tests import support
 
-TABLES = support.TABLES / "classic"
 GOLDEN = json.loads((support.GOLDEN / "logistic_inference.json").read_text())
 TWO, MANY = GOLDEN["two"], GOLDEN["many"]
 PENGUINS = load_penguins()
@@ -33,10 +32,7 @@ TUMOURS = load_breast_cancer()[["diagnosis", "texture_mean", "smoothness_mean", 
 def table(file: str) -> pd.DataFrame:
     if file == "palmerpenguins_penguins":
         return PENGUINS
-    path = TABLES / f"{file}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
-    return pd.read_csv(path)
+    return support.classic(file)
 
 
 def fit_of(case: dict[str, Any], **options: Any) -> Any:

@@ -13,14 +13,9 @@ from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
 from tests import support
 
-TABLES = support.TABLES / "classic"
-
 
 def table(file: str) -> pd.DataFrame:
-    path = TABLES / f"{file}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
-    return pd.read_csv(path)
+    return support.classic(file)
 
 
 # ------------------------------------------------------------------ bias reduction

@@ -22,8 +22,6 @@ from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from tests import support
 
-TABLES = support.TABLES / "classic"
-GENES = support.TABLES / "genes"
 GOLDEN = json.loads((support.GOLDEN / "penalty.json").read_text())
 FITS, FOLDS = GOLDEN["fits"], GOLDEN["folds"]
 BUNDLED = {
@@ -37,10 +35,7 @@ IRIS = load_iris()
 def table(file: str) -> pd.DataFrame:
     if file in BUNDLED:
         return BUNDLED[file]()
-    path = TABLES / f"{file}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
-    return pd.read_csv(path)
+    return support.classic(file)
 
 
 def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, dict[str, Any]]:
@@ -411,12 +406,7 @@ def test_pictures():
 
 def test_genes():
     """Of 1,500 columns and 72 rows: the fit is at a minimum, and of few columns."""
-    path = GENES / "golub_leukemia.npz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside the project")
-    held = np.load(path, allow_pickle=True)
-    data = pd.DataFrame(held["X"][:, :1500].astype(float), columns=[f"g{j}" for j in range(1500)])
-    data["y"] = held["y"]
+    data = support.leukemias()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])
     fit = logistic("y ~ .", data, penalty="lasso", strength=0.05)
     z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
     beta = fit._numbers.beta[0]

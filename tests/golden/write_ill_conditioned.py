@@ -1,6 +1,8 @@
-"""Write hill_valley.json: LDA and QDA of a public table in sixty digits, and what its last bits cost.
+"""Write ill_conditioned.json: LDA and QDA of two tables in sixty digits, and what their last bits cost.
 
-    python tests/golden/write_hill_valley.py ../shared/data/hard/Hill_Valley_without_noise.tsv.gz
+    python -m tests.golden.write_ill_conditioned ../shared/data/hard/Hill_Valley_without_noise.tsv.gz
+
+One of them is public and no part of the project, the other is made by `tests.support.curves`.
 
 Scatters are exact, by integers; everything after them has sixty digits. `loss` is the largest change of each
 result over draws in which every number of the table moves to a neighbouring double, relative to the largest
@@ -16,6 +18,8 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pandas as pd
+
+from tests.support import curves
 
 mpmath.mp.dps = 60
 DRAWS = 8
@@ -138,11 +142,8 @@ def quadratic(x: np.ndarray, codes: np.ndarray, rows: list[int]) -> dict[str, Ex
     }
 
 
-def main(path: str) -> None:
-    table = pd.read_csv(path, sep="\t")
-    codes = table.pop("target").to_numpy()
-    x = table.to_numpy(dtype=np.float64)
-    rows = list(range(0, len(x), 30))
+def both(x: np.ndarray, codes: np.ndarray, every: int) -> dict[str, object]:
+    rows = list(range(0, len(x), every))
     rng = np.random.default_rng(20261122)
     written: dict[str, object] = {"rows": rows}
     nudged = [np.nextafter(x, rng.choice([-1.0, 1.0], size=x.shape) * np.inf) for _ in range(DRAWS)]
@@ -153,15 +154,21 @@ def main(path: str) -> None:
             for key, value in model(other, codes, rows).items():
                 moved = np.abs(value - found[key]).max() / np.abs(found[key]).max()
                 loss[key] = max(loss[key], float(moved))
-        every = list(range(len(x)))
-        whole = model(x, codes, every)
+        whole = model(x, codes, list(range(len(x))))
         written[name] = {
             "values": {key: [float(v) for v in value] for key, value in found.items()},
             "loss": loss,
             "wrong": int(((whole["log_odds"] > 0) != codes).sum()),
             "wrong_left_out": int(((whole["left_out"] > 0) != codes).sum()),
         }
-    Path(__file__).with_name("hill_valley.json").write_text(json.dumps(written) + "\n")
+    return written
+
+
+def main(path: str) -> None:
+    table = pd.read_csv(path, sep="\t")
+    codes = table.pop("target").to_numpy()
+    written = {"hill_valley": both(table.to_numpy(dtype=np.float64), codes, 30), "curves": both(*curves(), 1)}
+    Path(__file__).with_name("ill_conditioned.json").write_text(json.dumps(written) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,143 @@
+"""What shared parameters are called to do: the words of every docstring that has one of them.
+
+A docstring begins with these words, and may go on with what is particular to it. Where a parameter of the
+same name is another thing, the name is in `OTHER` with the reason.
+"""
+
+from __future__ import annotations
+
+OF_FUNCTIONS = {
+    "formula": """Response and predictors in R's language of formulas, such as `species ~ .`; the page on
+        formulas describes it.""",
+    "data": """A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part
+        and may be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of
+        DuckDB, a DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of
+        them), a function that returns an iterator of frames, or such an iterator itself, which can be read
+        only once.""",
+    "moments": """What `discrim.moments` or `discrim.from_stats` returned, or a sum of such moments, in place
+        of formula and data. The fit then has no rows, and methods that need rows take them as `data=`.""",
+    "prior": """Prior probabilities of the classes. None stands for the class proportions of the rows.""",
+    "weights": """Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is
+        not part of ``.`` in the formula.""",
+    "levels": """The classes in order. By default they have the order of the categories, and are sorted where
+        the response has none.""",
+    "na_action": """Whether rows with a missing value are dropped, and counted, or refused.""",
+    "missing": """"em" also uses the values that rows with a missing value do have: the means and covariances
+        are those of largest likelihood of all observed values, and the fit predicts such rows from their
+        other columns. The rows are then held in memory.""",
+    "functions": """Functions of your own that the formula may call, by name. Each is called once with whole
+        columns, as Series, and returns for every row a number, a truth value, a text or category, or a row of
+        a matrix; a Series or DataFrame is aligned by its index. It has to treat each row alone: a function
+        whose value for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The
+        formula's own `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category
+        counts as missing.""",
+    "nu": """Degrees of freedom of method="t". None chooses those of largest likelihood, from 1 to 256.""",
+    "scatter": """Whether method="t" takes nu/(nu - 2) times the scale matrix for the covariance, as R's
+        MASS::lda does, or the scale matrix itself, as R's MASS::qda does.""",
+    "support_fraction": """Share of the rows, from 0.5 to 1, that method="mcd" rests on. A smaller share
+        tolerates more outliers, and a larger one gives more precise estimates.""",
+    "shrinkage": """How much is shrunk: a number from 0, nothing, to 1, or the rule that chooses the number.
+        For "shrunk" the rules are "oas" (the default) and "ledoit-wolf", computed as in scikit-learn from the
+        rows less their class means, and "loo", which takes the number of least leave-one-out error (see
+        `path`) and of equal errors the largest number. For "diagonal" the variances are shrunk towards their
+        median by a number, by the rule of Opgen-Rhein and Strimmer ("strimmer"), or by "loo"; by default they
+        are not shrunk.""",
+    "standardize": """Whether the sphere of "shrunk" and "spherical" is meant for columns divided by their
+        standard deviations within classes, so that the units of the columns do not matter. By default it is
+        meant in the units of the columns, as in scikit-learn, and a warning is given where these differ by
+        much. Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.""",
+    "folds": """Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions
+        of rows of the table; methods that judge the fit by folds then choose anew on the same splits, without
+        the rows of the fold.""",
+    "seed": """Seed by which the rows are dealt to folds. Without it each call deals them differently.""",
+    "cv": """Another name of `folds`; it is accepted with a warning.""",
+    "refit_prior": """Whether a prior of class proportions is estimated again without the rows left out. By
+        default models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+        contain it, and `knn` estimate it again. A prior that was given is always held.""",
+    "costs": """Cost of giving a row of one class (row) the label of another (column). The label of least
+        expected cost is then given.""",
+    "type": """Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+        not contain it, and 3 after all others, with contrasts that sum to zero.""",
+}
+"""Of the public functions: verbs, tests and comparisons."""
+
+OF_METHODS = {
+    "prior": """Prior probabilities, in any form that the verb takes; by default those of the fit.""",
+    "costs": """Cost of giving a row of one class (row) the label of another (column). The label of least
+        expected cost is then given.""",
+    "unseen": """What to do with rows that have a level which the fit has not seen: raise an error, or treat
+        them as rows with a missing value, with a warning that counts them. An error is the default, except
+        for fits of `naive_bayes(unseen="missing")`.""",
+    "missing": """What to say of a row with a missing value: nothing ("drop"); or what its other columns tell,
+        with the missing ones integrated out, which models of normal classes and naive Bayes can do (see the
+        Notes of `predict`). "drop" is the default, except for fits of `naive_bayes` or with missing="em".""",
+    "out": """File of Parquet or CSV, or folder of Parquet files, to which the result is written. The path is
+        then returned instead.""",
+    "level": """Level of the intervals: 0.95 stands for 95 percent.""",
+    "refit_prior": """Whether a prior of class proportions is estimated again without the rows left out. By
+        default models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+        contain it, and `knn` estimate it again. A prior that was given is always held.""",
+    "seed": """Seed by which the rows are dealt to folds. Without it each call deals them differently.""",
+    "type": """Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+        not contain it, and 3 after all others, with contrasts that sum to zero.""",
+    "ax": """Axes of matplotlib to draw on; by default those of a new figure.""",
+    "colors": """Colours by class, in the order of the classes, or the name of a colormap of matplotlib.""",
+    "title": """Title in place of the picture's own; "" for none.""",
+}
+"""Of the methods of results."""
+
+OTHER = {
+    "bayes.prior": "a law has no rows to take proportions of",
+    "bayes.seed": "of random points",
+    "compare.folds": "the rows are dealt for all fits, and nothing is chosen",
+    "compare.seed": "as of `folds`",
+    "cross_validate.folds": "the rows are dealt, and nothing is chosen",
+    "cross_validate.seed": "one that is drawn is kept",
+    "load.functions": "the formula is that of the file",
+    "lr_test.seed": "of replicates",
+    "mixture.seed": "of partitions",
+    "mlm.formula": "the class is among the predictors",
+    "naive_bayes.missing": "columns are fitted to the rows that have them",
+    "nearest_centroid.prior": "equal by default",
+    "perceptron.seed": "of the order of the rows",
+    "rda.folds": "also leave-one-out",
+    "rda.standardize": "the identity of a ridge is no sphere",
+    "stepwise.folds": "a number alone",
+    "BayesResults.predict.prior": "that of the law",
+    "BayesResults.sample.seed": "of random numbers",
+    "LawPosteriors.predict_log_proba.prior": "that of the law",
+    "LawPosteriors.predict_proba.prior": "that of the law",
+    "CanonicalResults.stability.seed": "of the bootstrap",
+    "Judging.assess.prior": "weights of figures",
+    "Judging.error_rates.prior": "weights of errors",
+    "Judging.error_rates.seed": "of the bootstrap too",
+    "MLMResults.hypothesis_ellipse.level": "of Roy's test",
+    "MLMResults.plot.level": "of Roy's test",
+    "NewRows.estimate_prior.seed": "of the bootstrap",
+    "NewRows.posterior_intervals.seed": "of the bootstrap",
+    "NewRows.predict_set.level": "of the sets",
+    "NewRows.predict_set.seed": "of smoothed sets too",
+    "PLSResults.permutation_test.seed": "of shuffled labels too",
+    "PenalizedLogisticResults.tidy.level": "not used",
+    "Pictured.plot.level": "of ellipses too",
+    "Reported.report.title": "of a page",
+    "RobustRows.robust_distances.level": "of a cutoff",
+    "SetMethods.predict_set.level": "of the sets",
+    "SetMethods.predict_set.seed": "of smoothed sets too",
+    "TermCanonicalResults.plot.level": "of Roy's test",
+}
+"""Parameters that are something else, by function or method, and why."""
+
+OF_ESTIMATORS = {
+    "IndicatorClassifier.collinear": "dropped by default",
+    "LDAClassifier.collinear": "falls back on a shrunk covariance",
+    "LogisticClassifier.collinear": "dropped by default",
+    "LogisticClassifier.separation": "falls back on bias reduction",
+    "LogisticClassifier.seed": "the same at each fit",
+    "NaiveBayesClassifier.missing": "refuses by default, as estimators do",
+    "PLSClassifier.seed": "the same at each fit",
+    "RDAClassifier.seed": "the same at each fit",
+    "ShrunkenCentroidsClassifier.seed": "the same at each fit",
+    "SparseLDAClassifier.seed": "the same at each fit",
+}
+"""Arguments of estimators that are not quite those of their verb, and why."""

@@ -1,0 +1,35 @@
+"""Every file of values from outside the code is read, and by a test that runs where the project is alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support import GOLDEN, ROOT
+
+FILES = sorted(path.name for path in GOLDEN.glob("*.json"))
+BUNDLED = re.compile(r'"(\w*_)?(iris|penguins|wine|breast_cancer|curves)\b')
+OF_OTHER_ROWS = {
+    "formula.json": "the rows are in the file",
+    "judged.json": "the rows are in the file",
+    "leave_one_out.json": "the rows are in the file",
+    "logistic_users.json": "penguins, as the tests have them",
+    "prediction_sets.json": "penguins, as the tests have them",
+}
+"""Files that name no table, and whose rows their cases are of."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_by_a_test(name: str) -> None:
+    assert any(name in path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_has_cases_of_tables_that_are_part_of_the_project(name: str) -> None:
+    named = BUNDLED.search((GOLDEN / name).read_text(encoding="utf-8"))
+    assert bool(named) != (name in OF_OTHER_ROWS)
+
+
+def test_only_files_that_are_there_are_listed() -> None:
+    assert set(OF_OTHER_ROWS) <= set(FILES)
