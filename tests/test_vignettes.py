@@ -54,6 +54,19 @@ def test_vignette_is_one_that_myst_nb_executes(page):
     assert is_myst_markdown_notebook(page.read_text(encoding="utf-8"))
 
 
+WITHOUT_FIGURES = {"index", "gallery"}
+"""Pages whose sentences quote no number."""
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem not in WITHOUT_FIGURES], ids=lambda page: page.stem
+)
+def test_what_a_page_says_is_asserted_in_hidden_cells(page):
+    cells = jupytext.read(page, fmt="md:myst").cells
+    hidden = [cell.source for cell in cells if "remove-cell" in cell.metadata.get("tags", ())]
+    assert any("assert" in source for source in hidden)
+
+
 @pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])
 def test_an_error_in_a_cell_fails(tmp_path, source):
     page = tmp_path / "page.md"

@@ -20,6 +20,8 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 # A bar that counts what is done belongs on a screen, not on a page.
 os.environ["TQDM_DISABLE"] = "1"
+# A warning names the line that it is about, and not a file of the machine that executed it.
+os.environ["IPYKERNEL_CELL_NAME"] = "cell"
 exclude_patterns = ["_*", "data"]
 
 autodoc_typehints = "none"

@@ -11,7 +11,7 @@ https://github.com/zalandoresearch/fashion-mnist (MIT; Debian's `dataset-fashion
 
 Every fit sees the training rows alone, and so does the choice of alpha and gamma, by folds. "published" are
 the figures of a published table of plain discriminant analysis, whose arithmetic is that of unsigned bytes:
-means are cut off at the point and differences wrap at 256 (vignettes/18-images.md).
+means are cut off at the point and differences wrap at 256 (vignettes/images.md).
 """
 
 from __future__ import annotations
