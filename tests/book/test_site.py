@@ -85,6 +85,16 @@ def test_no_formula_is_left_as_it_was_typed():
         assert not re.search(r"\\(frac|sum|mathbf|hat)|\$\$", tree.get_text()), page
 
 
+def test_primes_are_no_superscripts():
+    raised = [each for tree in PAGES.values() for each in tree.find_all(["msup", "msubsup"])]
+    assert raised
+    assert not [
+        each
+        for each in raised
+        if each.find_all(recursive=False)[-1].get_text() in "\N{PRIME}\N{DOUBLE PRIME}"
+    ]
+
+
 def test_each_executed_page_is_a_notebook_to_take_home():
     from tests.test_vignettes import PAGES as SOURCES
 

@@ -177,7 +177,7 @@ def test_impossible_rows_are_counted():
     found = fit.estimate_prior(pd.DataFrame({"x": list("pprq")}))
     assert found.impossible == 1
     assert found.prior.tolist() == pytest.approx([2 / 3, 1 / 3, 0])
-    with pytest.raises(DataError, match="no class can give 2"):
+    with pytest.raises(DataError, match="2 have probability zero in every class"):
         fit.estimate_prior(pd.DataFrame({"x": list("rr")}))
 
 
