@@ -84,7 +84,9 @@ def _canonical_term(
 
     for name in ("convention", "collinear", "prior", "levels"):
         if name in options:
-            raise DataError(f"--{name} is of one factor on the left without --term and --type: leave it out.")
+            raise DataError(
+                f"--{name} goes with one factor on the left, without --term and --type: leave it out."
+            )
     fit = of_table(given, [formula], output, lambda data: discrim.mlm(formula, data, **options))
     found = fit.canonical(**asked)
 

@@ -200,7 +200,7 @@ def report_arguments(verb: Parser) -> None:
     add_reading(verb)
     written = verb.add_argument_group(WRITTEN)
     written.add_argument("--out", "--output", required=True, metavar="FILE", help="the page, .html")
-    written.add_argument("--title", metavar="TEXT", help="its title, in the place of the model's name")
+    written.add_argument("--title", metavar="TEXT", help="its title, in place of the model's name")
 
 
 def datasets_arguments(verb: Parser) -> None:

@@ -60,7 +60,7 @@ def _of_formulas(
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
     if folds is None and (repeats is not None or seed is not None):
         option = "--seed" if seed is not None else "--repeats"
-        raise DataError(f"{option} is of --folds: add --folds 10, or leave {option} out")
+        raise DataError(f"{option} goes with --folds: add --folds 10, or leave {option} out")
 
     def fits_to(data: Any) -> list[Any]:
         return [
@@ -116,7 +116,9 @@ def _of_files(files: list[str], given: Given, options: dict[str, Any]) -> dict[s
         ("folds", "folds"), ("repeats", "repeats"), ("seed", "seed"),
     ):  # fmt: skip
         if name in options:
-            raise DataError(f"--{option} is of formulas, which are fitted: leave it out beside files of fits")
+            raise DataError(
+                f"--{option} goes with formulas, which are fitted: leave it out beside files of fits"
+            )
     fits = []
     for file in files:
         fit = discrim.load(file)

@@ -33,7 +33,9 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
     random = {"--folds": (folds, ("cv",)), "--seed": (seed, ("cv", "632+"))}
     for option, (value, of) in random.items():
         if value is not None and not set(of) & set(methods or ()):
-            raise DataError(f"{option} is of --errors {' and '.join(of)}: add that, or leave {option} out")
+            raise DataError(
+                f"{option} goes with --errors {' and '.join(of)}: add that, or leave {option} out"
+            )
     if methods is None:
         return None
     known = list(get_args(ErrorMethod))

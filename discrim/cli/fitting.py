@@ -49,7 +49,7 @@ def _refuse_exchanged(formula: str, data: str) -> None:
     """Raise where formula and table stand in each other's place."""
     if "~" not in formula and "~" in data and not os.path.exists(data):
         raise FormulaError(
-            f"{formula!r} stands in the place of the formula, and {data!r} in that of the table: change "
+            f"{formula!r} stands in place of the formula, and {data!r} in place of the table: change "
             "the order"
         )
 

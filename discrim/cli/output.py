@@ -82,7 +82,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
     width = options.pop("width", None)
     if width is not None and style != "text":
-        raise DataError(f"--width is of text, and this is {style}: leave it out, or give --format text")
+        raise DataError(f"--width is for text, and this is {style}: leave it out, or give --format text")
     if save is not None:
         _check_target(save, force)
     if picture is not None:
@@ -172,7 +172,7 @@ def refuse_part(output: Output, source: Source) -> None:
     for option, target in (("--output", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(
-                f"{option} {target!r} belongs to {source.what}, of which the rows come: name another file"
+                f"{option} {target!r} belongs to {source.what}, which the rows come from: name another file"
             )
 
 

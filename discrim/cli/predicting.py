@@ -37,7 +37,7 @@ def _labels(arguments: argparse.Namespace) -> Iterator[str]:
     labels = labels_of_fit(fit, whole=augment)
     gaps = {name: vars(arguments)[name] for name in ("unseen", "missing") if name in arguments}
     if augment and "prior" in arguments:
-        raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
+        raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
     prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
     given = given_of(dict(vars(arguments)))
     source = given.source(labels)

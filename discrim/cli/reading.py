@@ -91,7 +91,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
 def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
     """Raise where it was said how CSV is written of something that is none."""
     if dialect is not None and dialect != type(dialect)():
-        raise DataError(f"--sep and --decimal are of CSV, and {source!r} is {what}: leave them out")
+        raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}: leave them out")
 
 
 def _meant(source: str) -> str:

@@ -57,7 +57,7 @@ def _saved(path: str, options: dict[str, Any]) -> Any:
         if name in options:
             raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
     for name in options:
-        raise DataError(f"--{name} is of a formula that is fitted: leave it out beside a saved fit")
+        raise DataError(f"--{name} goes with a formula that is fitted: leave it out beside a saved fit")
     fit = discrim.load(path)
     if isinstance(fit, discrim.Moments):
         raise DataError(f"{path!r} holds moments and no fit: name a file of a fit")

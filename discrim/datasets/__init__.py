@@ -98,7 +98,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """One of the tables that come with the package.
+    """One of the tables that come with the package, by its name.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def load(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A fresh copy, as the loader of that name gives it.
+        A new copy, the same as the loader of that name returns.
 
     Raises
     ------

@@ -101,8 +101,9 @@ def _read_source(
         )
     if source.once:
         raise NotSupportedError(
-            f"{capital(source.what)} can be read once, and this fit reads its rows more often: give a "
-            "function that makes it anew, or use lda(), qda() or another verb that takes moments=."
+            f"{capital(source.what)} can be read only once, and this fit reads its rows more often: "
+            "give a function that makes it anew, or use lda(), qda() or another verb that takes "
+            "moments=."
         )
     refuse_vector(weights)
     design, table = discovered(formula, data, source, functions, levels, weights, reader)

@@ -364,7 +364,8 @@ def _code(
         return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
     if len(levels) > MAX_BASIS:
         raise FormulaError(
-            f"{code} has {len(levels):,} levels: merge some, as {contrast.name} takes {MAX_BASIS:,}."
+            f"{code} has {len(levels):,} levels: merge some, because {contrast.name} takes at most "
+            f"{MAX_BASIS:,}."
         )
     import patsy
 

@@ -140,16 +140,16 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
     if typed := typed_alike(texts):
         warn_user(
             f"{_called(response)} has labels that differ by case or blanks only: "
-            f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, mend "
-            "the labels first, for example with .str.split().str.join(' ').str.casefold(); if not, list them "
-            "in levels=."
+            f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, "
+            "correct the labels first, for example with .str.split().str.join(' ').str.casefold(); "
+            "if not, list them in levels=."
         )
     if written := written_alike(texts):
         warn_user(
             f"{_called(response)} has labels that look alike and are of different characters: "
-            f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is meant, mend "
-            "the labels first, with .str.normalize('NFKC') for accents and wide letters, or with "
-            ".replace({label: other}); if not, list them in levels=."
+            f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is "
+            "meant, correct the labels first, with .str.normalize('NFKC') for accents and wide "
+            "letters, or with .replace({label: other}); if not, list them in levels=."
         )
 
 

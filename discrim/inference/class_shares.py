@@ -297,7 +297,7 @@ def ratio_to_prior(
         pvalue,
         "Densities within classes, and the prior, are taken as known. The chi-square is asymptotic"
         + (
-            "; as some share is zero, its p-value is too large rather than too small."
+            "; because some share is zero, its p-value is too large rather than too small."
             if not (shares > 0).all()
             else "."
         ),

@@ -39,13 +39,14 @@ class Parts(dict[str, Callable[[], Part]]):
 
 
 class Summary:
-    """A titled run of sections.
+    """A title and its sections, each of which is a table.
 
     Attributes
     ----------
     title : str
+        The title.
     tables : dict of str to DataFrame
-        The sections' numbers, unrounded.
+        The numbers of the sections, unrounded.
     """
 
     def __init__(self, title: str, parts: Mapping[str, Part]) -> None:
@@ -87,13 +88,13 @@ class Summary:
         Parameters
         ----------
         width : int, optional
-            Columns of the text, 40 or more; wider tables go on below. By default those of the terminal
-            that is printed to, and 100 where there is none: in a notebook, a pipe or a file.
+            Number of columns of the text, 40 or more; wider tables go on below. By default it is the width of
+            the terminal, and 100 where there is no terminal: in a notebook, a pipe or a file.
 
         Raises
         ------
         DataError
-            The width is no whole number, or below 40.
+            The width is no whole number, or is below 40.
 
         Examples
         --------
@@ -102,8 +103,9 @@ class Summary:
         >>> summary = lda("species ~ .", load_iris()).summary(sections=["means"])
         >>> print(summary.as_text(width=60))
         ===================================================
-                   Linear discriminant analysis
-        ---------------------------------------------------
+
+        Linear discriminant analysis
+        ----------------------------
         Means
                     sepal_length  sepal_width  petal_length
         setosa             5.006        3.428         1.462
@@ -138,15 +140,17 @@ class Summary:
         Parameters
         ----------
         caption : str, optional
-            In LaTeX, as it is. Of several sections each caption begins with it; by default with the title.
+            Caption in LaTeX, which is written as it is. With several sections each caption begins with it. By
+            default they begin with the title.
         label : str, optional
-            What \ref takes. Of several sections each has "-" and the section's key behind it, as in
-            "tab:iris-means"; by default it begins with the title, as in "tab:linear-discriminant-analysis".
+            Name for \ref. With several sections each has "-" and the key of the section behind it, as in
+            "tab:iris-means". By default it begins with the title, as in "tab:linear-discriminant-analysis".
         position : str
             Where the floats may go.
         textwidth : float
-            Width of the text in points, as \the\textwidth prints it where type has 10 points; divided by 1.1
-            or 1.2 where it has 11 or 12. By default what fits the class article in any of these.
+            Width of the text in points, as \the\textwidth prints it for type of 10 points; divide it by 1.1
+            or 1.2 for 11 or 12 points. By default it is a width that fits the class article in any of these
+            sizes.
 
         Raises
         ------

@@ -120,7 +120,8 @@ class FormulaClassifier(FittedClassifier):
         response, names, formula = self._asked_of(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
             raise NotSupportedError(
-                f"sample_weight is of rules with frequencies, and {self.verb} has none: leave it out."
+                f"sample_weight goes with verbs that take frequencies, and {self.verb} does not: "
+                "leave it out."
             )
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
         options = {"na_action": "raise", **(self.options or {}), **weights}

@@ -64,8 +64,8 @@ def _planes(estimator: Any) -> tuple[Floats, Floats]:
     strange = [term for term in fit.terms if term not in position]
     if strange:
         raise AttributeError(
-            f"{listed(strange)} of the design are no features, so that these have no coefficient each: see "
-            "results_.terms, and its tables by term."
+            f"{listed(strange)} of the design are no features, so that features do not have one "
+            "coefficient each: see results_.terms, and its tables by term."
         )
     slopes = rule.coef * rule.scale[:, None]
     coef, constants = np.zeros((len(fit.classes), len(names))), rule.intercept - rule.origin @ slopes

@@ -98,12 +98,12 @@ class SetMethods:
     def _calibration(self: Any, calibration: Any) -> Any:
         """X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
-            raise DataError("calibration= is of rows and their classes: give a tuple (X, y).")
+            raise DataError("calibration= takes rows and their classes: give a tuple (X, y).")
         design = self.results_._fit.blocks.design
         if design.response_columns != (design.response,):
             raise DataError(
-                f"The response of the formula, {design.response!r}, is made of others: pass calibration= as "
-                "a table to results_.predict_set()."
+                f"The response of the formula, {design.response!r}, is computed from other columns: "
+                "pass calibration= as a table to results_.predict_set()."
             )
         X, y = calibration
         labels = column_or_1d(y)

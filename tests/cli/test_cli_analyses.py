@@ -205,8 +205,8 @@ def test_formulas_are_compared_too(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--seed", "1"], "--seed is of --folds"),
-        (["--repeats", "2"], "--repeats is of --folds"),
+        (["--seed", "1"], "--seed goes with --folds"),
+        (["--repeats", "2"], "--repeats goes with --folds"),
         (["--verbs", "lda,"], "the name of a model is empty"),
         (["--verbs", "lda 'x"], "cannot be read"),
         (["--verbs", "lda,fda"], "'fda' is no verb of a model that can be fitted here"),
@@ -260,7 +260,7 @@ def test_one_saved_fit_is_judged_alone(saved, capsys):
 
 def test_what_saved_fits_do_not_take_is_said(saved, capsys):
     for option in (["--folds", "5"], ["--verbs", "lda"], ["--prior", "equal"], ["--na", "drop"]):
-        assert f"{option[0]} is of formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
+        assert f"{option[0]} goes with formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
     assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")
     discrim.lda("petal ~ sepal_width", IRIS.assign(petal=IRIS["petal_width"] > 1)).save("c.fit")
     assert "compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")

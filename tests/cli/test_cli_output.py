@@ -162,8 +162,8 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
         (["--axes", "LD1,LD2"], "--axes says what --plot draws: add --plot FILE"),
         (["--output", "a.svg", "--plot", "a.svg"], "named for two things"),
         (["--output", "a.png", "--save", "./a.png"], "named for two things"),
-        (["--width", "60", "--format", "html"], "--width is of text"),
-        (["--width", "60", "--output", "a.md"], "--width is of text"),
+        (["--width", "60", "--format", "html"], "--width is for text"),
+        (["--width", "60", "--output", "a.md"], "--width is for text"),
         (["--output", "a.pdf"], "a name that says otherwise"),
         (["--output", "a.DOCX"], "a name that says otherwise"),
         (["--width", "39"], "40 or more"),
@@ -299,9 +299,9 @@ def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds, capsy
 
 
 def test_folds_and_seed_go_with_what_they_are_of(capsys):
-    assert "--folds is of --errors cv" in refused(capsys, "lda", FORMULA, "iris", "--folds", "5")
+    assert "--folds goes with --errors cv" in refused(capsys, "lda", FORMULA, "iris", "--folds", "5")
     loo = ["lda", FORMULA, "iris", "--errors", "loo", "--seed", "1"]
-    assert "--seed is of --errors cv and 632+" in refused(capsys, *loo)
+    assert "--seed goes with --errors cv and 632+" in refused(capsys, *loo)
     assert "'0' is no number of folds" in refused(
         capsys, "lda", FORMULA, "iris", "--errors", "cv", "--folds", "0"
     )

@@ -94,9 +94,7 @@ REASONS = {
         "The covariance within",
     ): "caught, and said anew with names",
     ("discrim/core/neighbours/knn.py", "A column is constant"): "caught, and said anew with names",
-    ("discrim/core/neighbours/knn.py", "Without a row"): "what follows says how many can be left out",
     ("discrim/core/law/law_points.py", "Points are bent"): "caught: other points are drawn",
-    ("discrim/core/independent/naive_bayes.py", "Distances to class means"): "asked for by no user",
     (
         "discrim/core/covariance/principal.py",
         "The axes of a sphere",

@@ -298,7 +298,7 @@ def test_an_iterator_is_read_once(case):
 )
 def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, options):
     rest = iter(even(rows()))
-    with pytest.raises(NotSupportedError, match=r"can be read once|read part by part"):
+    with pytest.raises(NotSupportedError, match=r"can be read (only )?once|read part by part"):
         getattr(discrim, verb)(formula, rest, **options)
     assert len(list(rest)) == 4
 

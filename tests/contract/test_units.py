@@ -311,7 +311,7 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
 @pytest.mark.parametrize("exponents", [(-997, 0, 997), (-531, 0, 531), (0, 0, 997)])
 def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, exponents):
     frame = scaled(table(TALL), exponents)
-    with pytest.raises(DataError, match=r"that of 'x.', beside which 'x2' .*standardize\(\).*below 1"):
+    with pytest.raises(DataError, match=r"that of 'x.', and 'x2' varies .*standardize\(\).*below 1"):
         verb("g ~ .", frame, covariance="diagonal", shrinkage=1)
     ways_out = {"standardize(x0) + standardize(x1) + standardize(x2)": 1, ".": 0.99}
     for terms, g in ways_out.items():
@@ -421,7 +421,7 @@ def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
             fit.summary().as_text()
             assert fit.confusion(method="loo").equals(want.confusion(method="loo"))
             assert fit.support.equals(want.support)
-        with pytest.warns(DiscrimWarning, match="multipliers go as the square"):
+        with pytest.warns(DiscrimWarning, match="multipliers change with the square"):
             _ = fit.multipliers
 
 

@@ -176,7 +176,7 @@ def wide():
 
 def test_logistic_of_few_rows_is_not_sent_from_one_refusal_to_the_next():
     data = wide()
-    with pytest.raises(CollinearError, match=r'lda\(covariance="shrunk"\).*bias_reduction=True too'):
+    with pytest.raises(CollinearError, match=r'lda\(covariance="shrunk"\).*also need bias_reduction=True'):
         discrim.logistic(FORMULA, data)
     assert discrim.lda(FORMULA, data, covariance="shrunk").predict().notna().all()
     fit = quiet(lambda: discrim.logistic(FORMULA, data, collinear="drop", bias_reduction=True))

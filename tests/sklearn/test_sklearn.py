@@ -669,7 +669,7 @@ def test_functions_of_the_users_go_into_the_refit():
     assert again.results_.nobs == 300
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     lines = as_estimator(discrim.hyperplane("species ~ petal_length", X[TWO].assign(species=Y[TWO])))
-    with pytest.raises(NotSupportedError, match="hyperplane has none"):
+    with pytest.raises(NotSupportedError, match="hyperplane does not"):
         clone(lines).fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
 
 
@@ -742,7 +742,7 @@ def test_separated_classes_are_fitted_with_bias_reduction():
     fitted, held = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0
     with pytest.warns(DiscrimWarning, match="Fitted with bias_reduction=True instead. A hyperplane"):
         reduced = estimators.LogisticClassifier().fit(x[fitted], y[fitted])
-    with pytest.warns(DiscrimWarning, match="where the search stopped"):
+    with pytest.warns(DiscrimWarning, match="at which the search stopped"):
         stopped = estimators.LogisticClassifier(separation="warn").fit(x[fitted], y[fitted])
     with pytest.raises(SeparationError, match="bias_reduction=True"):
         estimators.LogisticClassifier(separation="raise").fit(x[fitted], y[fitted])

@@ -35,14 +35,16 @@ class Em:
     Attributes
     ----------
     steps : int
-        Sweeps of EM over the patterns, of all classes where each has its covariance.
+        Number of sweeps of EM over the patterns; where each class has its own covariance, of all classes
+        together.
     converged : bool
+        Whether the search converged.
     row_llf : float
         Log-likelihood of the observed values, given the classes.
     patterns : int
-        Sets of columns that some row has, and no others.
+        Number of different sets of columns that rows have.
     incomplete : int
-        Rows that miss a value, and were completed.
+        Number of rows that miss a value and were completed.
     """
 
     steps: int
@@ -70,8 +72,8 @@ class Em:
     def refusal(self, what: str) -> NotSupportedError:
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
-            f'{what} rests on the sampling law of moments of complete rows, which estimates by missing="em" '
-            'do not follow: fit the complete rows, without missing="em".'
+            f"{what} assumes the sampling law of moments of complete rows, which estimates with "
+            'missing="em" do not follow: fit the complete rows, without missing="em".'
         )
 
     def df_model(self) -> int:
@@ -82,7 +84,7 @@ class Em:
         """Log-likelihood of class and observed values; a NotSupportedError with fewer axes than all."""
         if not all_axes:
             raise NotSupportedError(
-                'The log-likelihood of missing="em" is for all axes only: fit without ncomp=.'
+                'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
             )
         with np.errstate(divide="ignore"):
             return float(moments.counts @ np.log(prior)) + self.row_llf
@@ -90,8 +92,8 @@ class Em:
     def left_out(self, moments: ClassMoments) -> LeftOut:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
-            'leave_one_out() of missing="em" takes a new search for each row: cross-validate, '
-            'error_rates(["cv"]) or confusion("cv").'
+            'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
+            'instead, with error_rates(["cv"]) or confusion("cv").'
         )
 
 

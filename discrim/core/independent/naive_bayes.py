@@ -137,7 +137,10 @@ class NaiveBayesFit:
             No column is normal.
         """
         if self.normal is None:
-            raise NotSupportedError("Distances to class means are those of normal columns: there is none.")
+            raise NotSupportedError(
+                "Distances to class means need normal columns, and there is none: name numeric "
+                "columns in the formula."
+            )
         return self.normal.distances()
 
     def rule(

@@ -365,7 +365,7 @@ def _check_parameters(density: ScipyDensity) -> None:
     try:
         support = [np.asarray(end) for end in density.frozen.support()]
     except TypeError:
-        raise DataError(f"{short(density.frozen)} wants parameters: freeze it with them.") from None
+        raise DataError(f"{short(density.frozen)} needs parameters: freeze it with them.") from None
     if any(end.ndim for end in support):
         raise DataError(f"{short(density.frozen)} has arrays of parameters: give one distribution a class.")
     if any(np.isnan(end) for end in support):

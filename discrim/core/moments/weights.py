@@ -13,6 +13,7 @@ LIGHT = 1e-9
 def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
     """The error that refuses what takes N - K of p or more, for weights that sum to less."""
     return NotSupportedError(
-        f"The rows have weights that sum to {total:g}, and this takes {n_classes + n_columns} or more, the "
-        "number of classes and columns. Pass weights that count rows, for example divided by their mean."
+        f"The rows have weights that sum to {total:g}, and this needs {n_classes + n_columns} or "
+        "more, the number of classes and columns. Pass weights that count rows, for example divided "
+        "by their mean."
     )

@@ -208,7 +208,7 @@ class KNNFit:
         n = len(self.search.points)
         if self.k >= n:
             raise NotSupportedError(
-                f"Without a row {n - 1} are left, of which not k={self.k} can be nearest."
+                f"Without a row {n - 1} rows are left, fewer than k={self.k}: give a smaller k."
             )
         out = np.empty((n, len(prior)))
         weights = self.weights(prior)

@@ -254,8 +254,8 @@ class LDAFit:
         """
         if self.reduced() is not None:
             raise NotSupportedError(
-                "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
-                'or cross-validate, error_rates(["cv"]) or confusion("cv").'
+                "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
+                'cross-validate with error_rates(["cv"]) or confusion("cv").'
             )
         if self.standardize:
             apart = replace(self, standardize=False)
@@ -360,8 +360,8 @@ class LDAFit:
         if self.structure in ("spherical", "diagonal") and self.reduced() is not None:
             # At the maximum the axes left out add to the covariance, which is then of neither structure.
             raise NotSupportedError(
-                f"The log-likelihood of a {self.structure} covariance is for all axes only: "
-                "fit without ncomp=."
+                f"The log-likelihood of a {self.structure} covariance exists for all axes only: fit "
+                "without ncomp=."
             )
         if self.found is not None:
             return self.found.llf(self.moments, self.prior, all_axes=self.reduced() is None)

@@ -82,8 +82,8 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
     sd = covariance.sd * covariance.unit
     if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
         raise NotSupportedError(
-            "CAT scores of more columns than rows take a covariance whose correlations are shrunk: fit with "
-            'covariance="correlation", or "diagonal" for t-scores.'
+            "CAT scores of more columns than rows need a covariance whose correlations are shrunk: "
+            'fit with covariance="correlation", or "diagonal" for t-scores.'
         )
     common = float(np.median(sd))
     lengths = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common

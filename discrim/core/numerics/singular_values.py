@@ -28,7 +28,7 @@ def svd(matrix: NDArray[np.float64], **options: Any) -> Any:
     """
     if not np.isfinite(matrix).all():
         raise DataError(
-            "What the columns vary within classes, beside what their means differ, is beyond the range of "
-            "doubles: divide a column by its size, or leave it out."
+            "How much the columns vary within classes, compared with the differences of their means, "
+            "is beyond the range of doubles: divide a column by its size, or leave it out."
         )
     return np.linalg.svd(matrix, **options)

@@ -94,7 +94,7 @@ class Robust:
     def refusal(self, what: str) -> NotSupportedError:
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
-            f"{what} rests on the sampling law of moments, which means and covariances by "
+            f"{what} assumes the sampling law of moments, which means and covariances with "
             f'method="{self.method}" do not follow: fit with method="moment" or "mle".'
         )
 
@@ -122,7 +122,7 @@ class Robust:
             raise _no_likelihood()
         if not all_axes:
             raise NotSupportedError(
-                'The log-likelihood of method="t" is for all axes only: fit without ncomp=.'
+                'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
             )
         with np.errstate(divide="ignore"):
             return float(moments.counts @ np.log(prior)) + self.row_llf
@@ -137,8 +137,9 @@ class Robust:
         """
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
-                f'leave_one_out() of method="{self.method}" takes a new search for each of '
-                f'{moments.rows.sum()} rows: cross-validate, error_rates(["cv"]) or confusion("cv").'
+                f'leave_one_out() with method="{self.method}" would take a new search for each of '
+                f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
+                'confusion("cv").'
             )
         k = moments.n_classes
         return lambda x, codes, weights: np.full((len(x), k), np.nan)

@@ -331,17 +331,18 @@ def no_likelihood(what: str, structure: Structure) -> NotSupportedError:
     """The error that refuses what takes an estimate of maximum likelihood, for one that is none."""
     named = {"estimator": "of an estimator", "diagonal": "of shrunken variances"}
     return NotSupportedError(
-        f"{what} is that of a maximum of the likelihood, which a covariance "
-        f"{named.get(structure, f'by covariance={structure!r}')} does not give: "
-        'compare by error_rates(["cv"]), or fit another covariance.'
+        f"{what} needs a maximum of the likelihood, which a covariance "
+        f"{named.get(structure, f'by covariance={structure!r}')} does not give: compare by "
+        'error_rates(["cv"]), or fit another covariance.'
     )
 
 
 def estimator_left_out(estimator: str | None) -> NotSupportedError:
     """The error that refuses to leave single rows out of a covariance that only an estimator knows."""
     return NotSupportedError(
-        f"Leave-one-out of {estimator} has no closed form, and would fit it once a row: cross-validate, "
-        'error_rates(["cv"]) or confusion(method="cv"), which fits it in each fold.'
+        f"Leave-one-out of {estimator} has no closed form, and would fit it once for each row: "
+        'cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it '
+        "in each fold."
     )
 
 

@@ -70,7 +70,8 @@ def write_frames(
     opened = _opener(path, os.fsdecode(out))
     if source is not None and source.reads(str(path)):
         raise DataError(
-            f"out={str(out)!r} belongs to {source.what}, of which the rows come: name another file or folder."
+            f"out={str(out)!r} belongs to {source.what}, which the rows come from: name another file "
+            "or folder."
         )
     given = iter(frames)
     with closed_at_end(given), opened(path) as write:

@@ -105,7 +105,7 @@ class TermCanonicalResults(Shown):
     @property
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests: this and all later axes have no eigenvalue."""
+        """Sequential tests that this and all later axes have eigenvalue zero."""
         free = self._model.numbers.df
         table = dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
         return table.set_axis(self._names, axis=0)

@@ -85,8 +85,8 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, w
         pairs = zip_longest(labels[1].tolist(), labels[0].tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
         raise DataError(
-            f"Fit {place} of {what} is of other rows than the first: row {row!r} is not in the same place "
-            "in both. Fit all to one table, with the same weights."
+            f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same "
+            "place in both. Fit all to one table, with the same weights."
         )
     classes = [
         each.classes.to_numpy(dtype=object)[codes[codes >= 0]]
@@ -134,8 +134,9 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
             break
     if others:
         raise DataError(
-            f"Fit {place} of {what} is of another table than the first: its column {others[0]!r} has other "
-            "values, and not the same in other units. Fit all to one table."
+            f"Fit {place} of {what} was fitted to another table than the first: its column "
+            f"{others[0]!r} has other values, which are not the same in other units. Fit all to one "
+            "table."
         )
 
 

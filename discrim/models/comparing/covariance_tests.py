@@ -164,7 +164,7 @@ def lr_test(
     if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
         if bootstrap or permutations:
             raise NotSupportedError(
-                "bootstrap= and permutations= are of lda() against qda(): leave them out for logistic fits."
+                "bootstrap= and permutations= are for lda() against qda(): leave them out for logistic fits."
             )
         return nested_ratio(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
@@ -173,8 +173,9 @@ def lr_test(
         )
     if qda_fit._fit.numbers.factors is not None:
         raise NotSupportedError(
-            'One covariance is no case of those of covariance="factor", so that the ratio has no chi-square: '
-            "compare by bic, or see covariance_models(formula, data, dimensions=)."
+            'One covariance is no special case of covariance="factor", so that the ratio has no '
+            "chi-square distribution: compare by bic, or see covariance_models(formula, data, "
+            "dimensions=)."
         )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")

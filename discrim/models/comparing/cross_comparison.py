@@ -47,8 +47,8 @@ def cross_validated(
     for place, fit in enumerate(fits[1:], start=2):
         if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
             raise DataError(
-                f"Fit {place} is of other rows than the first: fit both to one table; rows that one of them "
-                "drops are no matter."
+                f"Fit {place} uses other rows than the first: fit both to one table; each of them may "
+                "drop rows of it."
             )
     found = []
     for place, fit in enumerate(fits, start=1):
@@ -109,8 +109,8 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
     """
     if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
         raise DataError(
-            "other= is of other rows, folds or repeats: cross-validate both with the same folds=, repeats= "
-            "and seed=."
+            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
+            "repeats= and seed=."
         )
     _refuse_other(a, b, 2)
     both = a._judged & b._judged
@@ -179,8 +179,8 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     weights = a._weights[both]
     if (weights != np.round(weights)).any():
         raise NotSupportedError(
-            "McNemar's test counts rows: it takes weights that are whole numbers. Give such weights, or see "
-            "cross_validate() of each fit."
+            "McNemar's test counts rows and needs weights that are whole numbers. Give such weights, "
+            "or see cross_validate() of each fit."
         )
     alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
     if a._clusters is None:

@@ -80,7 +80,7 @@ def _choice_note(found: CrossValidation) -> str:
         return ""
     if found.nested:
         return f"The choice of {chosen} is made anew in each fold."
-    return f"The choice of {chosen} is held, which the same rows have made: the figures are too good."
+    return f"The choice of {chosen} is held, and the same rows made it: the figures look too good."
 
 
 def _measures(found: CrossValidation) -> Section:
@@ -91,9 +91,11 @@ def _measures(found: CrossValidation) -> Section:
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
         headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
-        note=f"Standard error and interval are of the {rows}, for the rules as they are. That of folds is "
-        "too small, as training rows are shared; the corrected one has 1/J + n2/n1 in the place of 1/J "
-        "(Nadeau & Bengio, 2003), and no estimate of it is unbiased.",
+        note=(
+            f"Standard error and interval are of the {rows}, for the rules as they are. The standard "
+            "error of folds is too small, because folds share training rows; the corrected one has "
+            "1/J + n2/n1 in place of 1/J (Nadeau & Bengio, 2003). No estimate of it is unbiased."
+        ),
         source=".table()",
     )
 

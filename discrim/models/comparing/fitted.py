@@ -30,8 +30,8 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
             continue
         if isinstance(fit, BayesResults):
             raise NotSupportedError(
-                f"Argument {place} of {what} is a known law, made of no rows: its error_rate is exact, and "
-                "its risk(fit) is what a fit loses beyond it."
+                f"Argument {place} of {what} is a known law and has no rows: use its error_rate, "
+                "which is exact, and its risk(fit), which says what a fit loses."
             )
         hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
         more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""

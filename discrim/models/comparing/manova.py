@@ -107,7 +107,7 @@ def manova(
     if alone is None:
         if levels is not None:
             raise DataError(
-                "levels= is of one class on the left: give several factors as ordered categories."
+                "levels= goes with one class on the left: give several factors as ordered categories."
             )
         fit = mlm(formula, data, weights=weights, na_action=na_action, functions=functions)
         return fit.manova(term, kind)

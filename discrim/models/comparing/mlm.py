@@ -122,8 +122,8 @@ def mlm(
     lacking = model.lacking()
     if lacking is not None:
         warn_user(
-            f"{model.lacking_said(lacking)}: it has fewer degrees of freedom than columns. Tests of types I "
-            "and II are of what is left."
+            f"{model.lacking_said(lacking)}: it has fewer degrees of freedom than columns. Tests of "
+            "types I and II concern what is left."
         )
     return MLMResults(model)
 

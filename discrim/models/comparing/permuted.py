@@ -73,21 +73,22 @@ class Permutations:
     Attributes
     ----------
     rates : Series of length P
-        Hit rates of shuffled labels.
+        Hit rates of the shuffled labels.
     estimate : float
-        That of the labels seen.
+        Hit rate of the true labels.
     pvalue : float
-        (1 + b) / (1 + P), b of the rates being as large or larger.
+        (1 + b) / (1 + P), where b of the rates are as large or larger.
     least : float
-        The smallest p-value that is to be had: 1 / (1 + P), or one over the number of labellings, whose
-        true one is drawn so often.
+        The smallest possible p-value: 1 / (1 + P), or one over the number of labellings where these are so
+        few that the true one is often drawn.
     labellings : float
-        How many different labellings the shuffle can give.
+        Number of different labellings that the shuffle can give.
     shuffled : str
         What exchanged labels, in words.
     redrawn : int
-        Shuffles that were drawn again, as a fold left no rule.
+        Number of shuffles that were drawn again, because some fold left no rule.
     seed : int
+        Seed of the shuffles.
     """
 
     rates: pd.Series
@@ -102,7 +103,7 @@ class Permutations:
     @property
     @displayed(every="share")
     def table(self) -> pd.DataFrame:
-        """One row: the hit rate, mean and quantile of the shuffled ones, p, the least p, permutations."""
+        """One row: the hit rate, mean and quantile of the shuffled ones, p, the smallest p, permutations."""
         row = {
             "estimate": self.estimate,
             "by_chance": float(self.rates.mean()),
@@ -114,7 +115,7 @@ class Permutations:
         return pd.DataFrame([row], index=["hit rate"])
 
     def notes(self) -> list[str]:
-        """What was shuffled, and what the p-value rests on, as sentences."""
+        """What was shuffled, and what the p-value assumes, as sentences."""
         few = self.least > 1 / (1 + len(self.rates))
         said = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
         if few:
@@ -139,7 +140,8 @@ def check_permutations(permutations: Any, within: Any) -> None:
         raise DataError(f"permutations={told(permutations)}: give a whole number, 0 for none, such as 999.")
     if within is not None and not permutations:
         raise DataError(
-            "within= says what labels are shuffled within, and none are: pass permutations=999 too."
+            "within= says within what labels are shuffled, and no labels are shuffled: pass "
+            "permutations=999 too."
         )
 
 
@@ -173,8 +175,8 @@ def permuted(fit: Fit[Any], seen: float, asked: Permuting) -> Permutations:
                     redrawn += 1
                     if redrawn > REDRAWN * (asked.permutations + 1):
                         raise NotSupportedError(
-                            f"Of {i + redrawn} shuffles {redrawn} leave no rule: use a verb that has one for "
-                            f"most labels, as lda() has. One says: {error}"
+                            f"{redrawn} of {i + redrawn} shuffles leave no rule: use a verb that has "
+                            f"one for most labels, such as lda(). One of them says: {error}"
                         ) from None
             tell(1)
     # Whole, as far as a logarithm tells.
@@ -219,8 +221,9 @@ def _shuffle(fit: Fit[Any], used: Codes, asked: Permuting) -> tuple[Shuffle, str
     if shuffle.log_labellings() < np.log(1.5):
         where = "" if within is None else f" within {named['within']}"
         raise DataError(
-            f"Every shuffle{where} gives the labels that were seen, as all there are of one class: leave out "
-            "within=, or, where whole groups are labelled, pass them as groups= in its place."
+            f"Every shuffle{where} gives the labels that were seen, because all there are of one "
+            "class: leave out within=, or, where whole groups are labelled, pass them as groups= in "
+            "its place."
         )
     words = "rows" if units is None else f"whole groups of {named['groups']}"
     return shuffle, words if within is None else f"{words} within {named['within']}"
@@ -239,9 +242,9 @@ def _refuse_nested_folds(asked: Permuting, codes: Codes, known: NDArray[np.bool_
     own = asked.folds[known]
     if len(np.unique(own)) < len(own) and mixed_unit(codes, own) is None:
         raise DataError(
-            "Each fold that folds= gives is of one class, as groups nested in classes are, and labels would "
-            f"be shuffled row by row: pass groups= in its place, with folds={len(asked.labels)}, to shuffle "
-            "whole groups; or within= to say what is alike."
+            "Each fold that folds= gives has rows of one class only, as groups nested in classes "
+            "are, and labels would be shuffled row by row: pass groups= in its place, with "
+            f"folds={len(asked.labels)}, to shuffle whole groups; or within= to say what is alike."
         )
 
 

@@ -78,9 +78,8 @@ def by_criterion(
     other = [name for name, value in options.items() if name not in KNOWN and value is not None]
     if other:
         raise NotSupportedError(
-            "AIC and BIC charge for each coefficient of a maximum of the likelihood, which a fit with "
-            f"{listed(other)} "
-            'is not: leave the option out, or use criterion="cv".'
+            f"AIC and BIC need a maximum of the likelihood, which a fit with {listed(other)} does not "
+            'have: leave the option out, or use criterion="cv".'
         )
     blocks, moments = without_collinear(
         blocks,

@@ -254,7 +254,8 @@ class Fit(Generic[N]):
         """
         if not self.has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which one loaded or made of moments has not: {way_out}."
+                f"{what} needs the rows of the fit, which a fit that was loaded or made of moments "
+                f"does not have: {way_out}."
             )
         self.blocks.table.refuse_changes()
         return self.blocks
@@ -289,9 +290,9 @@ class Fit(Generic[N]):
         """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
         if self.model.marginal is None and not self.model.reads_gaps:
             raise NotSupportedError(
-                'missing="integrate" takes missing columns out of a density of the rows within classes, '
-                f"which {self.model.name}() does not have: fill the values or leave the rows out, or fit "
-                "lda(), qda() or naive_bayes()."
+                'missing="integrate" integrates missing columns out of a density of the rows within '
+                f"classes, which {self.model.name}() does not have: fill the values or leave the rows "
+                "out, or fit lda(), qda() or naive_bayes()."
             )
 
     def need_posteriors(self, what: str) -> None:
@@ -299,7 +300,7 @@ class Fit(Generic[N]):
         if self.model.instead:
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
-                f"{what} needs probabilities, which {article} {self.title.lower()} has not: "
+                f"{what} needs probabilities, which {article} {self.title.lower()} does not have: "
                 f"{self.model.instead}, or fit logistic() or lda()."
             )
 

@@ -202,9 +202,9 @@ def _refuse_distant(gaps: Floats, apart: Floats, terms: tuple[str, ...]) -> None
     if distant.any():
         j = int(np.argmax(distant))
         raise DataError(
-            f"The class means of column {terms[j]!r} lie {apart[j]:.3g} apart. Beside what the column "
-            "varies by within classes, squares of such distances are out of the range of double "
-            "precision. Correct its values, make them missing, or leave the column out."
+            f"The class means of column {terms[j]!r} lie {apart[j]:.3g} apart. Compared with what the "
+            "column varies by within classes, squares of such distances are out of the range of "
+            "double precision. Correct its values, make them missing, or leave the column out."
         )
 
 

@@ -82,8 +82,8 @@ def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
     """
     if fit.nobs > MOST_REFITS:
         raise NotSupportedError(
-            f"Leave-one-out {takes}; {fit.nobs} are more than {MOST_REFITS:,}: cross-validate, "
-            'error_rates(["cv"]) or confusion("cv").'
+            f"Leave-one-out {takes}; {fit.nobs} are more than {MOST_REFITS:,}: cross-validate "
+            'instead, with error_rates(["cv"]) or confusion("cv").'
         )
     return lambda x, codes, weights: np.full((len(x), len(fit.classes)), np.nan)
 

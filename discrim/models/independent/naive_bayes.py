@@ -243,7 +243,7 @@ def _of_available(
         )
     if len(plan.counts):
         raise NotSupportedError(
-            'counts= are one multinomial given their sum, which missing="available" has no sum for: leave '
-            "counts= out, fill the counts, or fit the complete rows."
+            'counts= follow a multinomial given their sum, and with missing="available" a row may '
+            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
         )
     return usable_available(blocks, plan)

@@ -55,8 +55,9 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
     names, _ = level_terms(design)
     if len(given._level_counts.tables) != len(names):
         raise NotSupportedError(
-            f"These moments hold no counts of the levels of {listed(names)}, as a part of them is of "
-            "published statistics: add up moments of tables only, or leave such columns out."
+            f"These moments hold no counts of the levels of {listed(names)}, because a part of them "
+            "comes from published statistics: add up moments of tables only, or leave such columns "
+            "out."
         )
     held = _of_levels(given, blocks.terms, names)
     _refuse_negative(given, plan, blocks, held)

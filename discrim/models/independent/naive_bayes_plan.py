@@ -106,8 +106,8 @@ def _bandwidths(
         check_word("bandwidth", bandwidth, tuple(FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
-            f"bandwidth={bandwidth!r} is of kernel densities, and no column has one: name its columns in "
-            "kernel=, or leave bandwidth= out."
+            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one: name its "
+            "columns in kernel=, or leave bandwidth= out."
         )
     if isinstance(bandwidth, str):
         return bandwidth, given
@@ -156,9 +156,9 @@ def _refuse_single(
     if single.any():
         k, j = np.argwhere(single)[0]
         raise CollinearError(
-            f"{terms[j]!r} is there in rows of class {levels[k]!r} that count {available[k, j]:g}, too few "
-            "for a variance: leave the column out, or pass "
-            f'method="mle" with smoothing={SMOOTHING:g}.'
+            f"{terms[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
+            'together, too few for a variance: leave the column out, or pass method="mle" with '
+            f"smoothing={SMOOTHING:g}."
         )
 
 

@@ -284,12 +284,13 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """Rows, mean and unsmoothed standard deviation by (class, term), and over all rows ("total")."""
         if len(self._levels):
             raise NotSupportedError(
-                f"group_summary() is of numbers, and {listed(self._levels)} categorical: see tables."
+                f"group_summary() describes numbers, and {listed(self._levels)} "
+                f"{'is' if len(self._levels) == 1 else 'are'} categorical: see tables."
             )
         if self._fit.numbers.available is not None:
             raise NotSupportedError(
-                "group_summary() is of complete rows, and columns are fitted to the rows that have them: see "
-                "means, sds and available."
+                "group_summary() describes complete rows, and here each column is fitted to the rows "
+                "that have it: see means, sds and available."
             )
         return super().group_summary()
 
@@ -297,8 +298,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if not self._fit.numbers.is_normal:
             other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(
-                f"{what} is of normal columns, and {listed(other)} {'are' if len(other) > 1 else 'is'} not: "
-                "see means, sds, tables, bandwidths and multinomial."
+                f"{what} needs normal columns, and {listed(other)} "
+                f"{'are' if len(other) > 1 else 'is'} not: see means, sds, tables, bandwidths and "
+                "multinomial."
             )
 
     # ---- tables

@@ -180,8 +180,9 @@ def shrunken_centroids(
         )  # fmt: skip
     if held.total <= held.n_classes:
         raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes leave nothing to tell the spread "
-            "within classes by: a class has to have two rows, and weights have to count rows."
+            f"{held.total:g} rows in {held.n_classes} classes leave nothing from which to estimate "
+            "the spread within classes: some class has to have two rows, and weights have to count "
+            "rows."
         )
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = _fitted(held, shares, threshold or 0.0, offset, prior is None)
@@ -196,8 +197,9 @@ def shrunken_centroids(
         fit = _fitted(held, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
         warn_user(
-            f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
-            f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
+            f"At threshold {fit.threshold:g} no column is left: every row gets the prior "
+            "probabilities, and the class with the largest of them. The last column is lost at "
+            f"{fit.reach().max():.4g}."
         )
     has_rows = moments is None
     return ShrunkenCentroidsResults(

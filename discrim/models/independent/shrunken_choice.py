@@ -133,7 +133,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     if single:
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {listed(single)} has one row, which cannot be left out and still be known: give "
+            f"{which} {listed(single)} has one row, and without it the class is not known: give "
             "threshold=, merge it with another class, or leave it out."
         )
     thresholds = thresholds_of(search, fit)

@@ -72,8 +72,8 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if "path" in fit._fit.cache:
         notes.append(
-            "The errors hold the threshold, which the same rows have chosen; error_rates(['cv']) chooses "
-            "anew in each fold."
+            "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
+            "it anew in each fold."
         )
     return header(fit, items, " ".join(notes))
 

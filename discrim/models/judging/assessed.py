@@ -84,7 +84,9 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> A
     """
     check_level(plan.level)
     if data is None and plan.weights is not None:
-        raise DataError("weights= are those of data=; the rows of the fit have their own: leave it out.")
+        raise DataError(
+            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+        )
     if method is None:
         method = "apparent" if data is not None else _left_out(fit, plan)
     if method == "cv":

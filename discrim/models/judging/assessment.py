@@ -283,11 +283,13 @@ def error_rates(
         check_word("methods", method, tuple(known))
         if plan.prior is not None and method not in WEIGHTED:
             raise NotSupportedError(
-                f'method "{method}" is by the posteriors or the law of the fit, which have its own prior: '
-                f"leave out prior=, or use {listed(WEIGHTED)}."
+                f'method "{method}" follows from the posteriors or the law of the fit, with the prior '
+                f"of the fit: leave out prior=, or use {listed(WEIGHTED)}."
             )
     if data is None and plan.weights is not None:
-        raise DataError("weights= are those of data=; the rows of the fit have their own: leave it out.")
+        raise DataError(
+            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+        )
     found = [(method, known[method]()) for method in wanted]
     if data is not None:
         found.append((NEW_ROWS, _of_new_rows(fit, data, plan)))

@@ -48,12 +48,13 @@ class Classification(Shown):
     Attributes
     ----------
     confusion : DataFrame, actual by predicted
+        Counts, or sums of weights.
     table : DataFrame by (actual, "rows" | "percent")
-        Counts with totals, percentages of each actual class, and the priors in the last row.
+        Counts with totals, and percentages of each actual class. The priors are in the last row.
     average_posteriors : DataFrame, actual by predicted
-        Mean posterior of the predicted class among the rows of each cell; missing where there is none.
+        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
     misclassified : DataFrame
-        Rows that are called another class: actual, predicted, and the posteriors.
+        Rows whose predicted class is not their own: actual, predicted, and the posteriors.
     """
 
     SHOWN_FIRST = ("classification", "average posteriors")
@@ -110,7 +111,7 @@ class Classification(Shown):
 
     @property
     def misclassified(self) -> pd.DataFrame:
-        """Actual and predicted class, and posteriors, of the rows that are called another class."""
+        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
         classes, index = self._prior.index, self._index[wrong]
         frame = pd.DataFrame(
@@ -124,7 +125,7 @@ class Classification(Shown):
         return pd.concat([frame, proba], axis=1)
 
     def summary(self) -> Summary:
-        """The tables; prints, and renders in a notebook."""
+        """The tables as a summary, which prints as text and is shown as tables in a notebook."""
         from discrim.report.tables import Section, summarize
 
         wrong = self.misclassified

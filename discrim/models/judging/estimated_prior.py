@@ -47,15 +47,15 @@ Floats = NDArray[np.float64]
 
 ESTIMATED = (
     "The laws of the classes, and the fit's prior, are taken as known. Where few rows made the fit, its own "
-    "error comes on top, and interval='bootstrap' has it in. Where "
-    "the classes follow another law, no standard error tells: see plot('calibration', method='loo')."
+    "error adds to this, and interval='bootstrap' includes it. Where the classes follow another law, no "
+    "standard error shows it: see plot('calibration', method='loo')."
 )
 
 
 DRAWN = (
-    "Standard errors and intervals are of fits to rows drawn again within classes, on rows drawn again of "
-    "the batch. Where the classes follow another law than the fit's, they do not tell: see "
-    "plot('calibration', method='loo')."
+    "Standard errors and intervals come from fits to rows drawn again within classes, on rows drawn "
+    "again from the batch. They do not show whether the classes follow another law than the fit's: "
+    "see plot('calibration', method='loo')."
 )
 KINDS = {
     "wald": "Wald's on the logit scale",
@@ -109,7 +109,7 @@ def estimated_prior(fit: Fit[Any], data: Any, search: Search, gaps: Gaps, weight
     fit.need_posteriors("estimate_prior()")
     search.checked()
     if data is None:
-        raise DataError("estimate_prior() is of rows whose classes are not known: pass a table of them.")
+        raise DataError("estimate_prior() needs rows whose classes are not known: pass a table of them.")
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
     # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
     rule = fit.rule("equal")
@@ -130,7 +130,7 @@ def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
         )
     if gaps.missing == "integrate" and not fit.model.reads_gaps:
         raise NotSupportedError(
-            'interval="bootstrap" judges complete rows: leave out missing="integrate", or use '
+            'interval="bootstrap" uses complete rows: leave out missing="integrate", or use '
             'interval="profile".'
         )
 
@@ -211,8 +211,9 @@ def shares_of(
         if not batch.missing and not batch.impossible:
             raise DataError("The batch has no rows, and so no shares: pass one or more.")
         raise DataError(
-            f"No row of the batch tells of its class: {batch.missing} miss a value or a weight, and no class "
-            f"can give {batch.impossible}. Pass rows that are complete."
+            f"No row of the batch says anything of its class: {batch.missing} miss a value or a "
+            f"weight, and {batch.impossible} have probability zero in every class. Pass rows that are "
+            "complete."
         )
     with late_bar(0, "class shares") as tell:
         found = class_shares(
@@ -256,28 +257,31 @@ class PriorEstimate(Shown):
     Attributes
     ----------
     prior : Series by class
-        The shares; they sum to one. One of zero is zero exactly.
+        The shares, which sum to one. A share of zero is exactly zero.
     bse : Series by class
-        Standard errors; missing for shares of zero, which the others take as known, and for shares that the
-        rows do not determine.
+        Standard errors. They are missing for shares of zero, which those of the other shares take as known,
+        and for shares that the rows do not determine.
     table : DataFrame by class
-        fit: the prior of the fit; estimate, se, low, high; slope: of the mean log-likelihood along the share,
-        less one: 0 at a share above zero, at most 0 at one of zero.
+        fit: the prior of the fit. estimate, se, low, high: the share. slope: the slope of the mean
+        log-likelihood along the share, less one; it is 0 for a share above zero, and at most 0 for a share of
+        zero.
     test : TestResult
         Likelihood-ratio test that the shares are those of the fit's prior.
     nobs : int or float
-        Rows that tell of the classes, or the sum of their weights.
+        Number of rows that say something of the classes, or the sum of their weights.
     missing, impossible : int
-        Rows that are left out: they miss a value, or no class can give them.
+        Numbers of rows that are left out: those that miss a value, and those that have probability zero in
+        every class.
     steps : dict
-        Steps of "EM" and of "Newton".
+        Number of steps of "EM" and of "Newton".
     converged : bool
-        Whether the slopes are within `tol` of what a maximum has.
+        Whether the slopes are within `tol` of those at a maximum.
     shortfall : float
-        By how much the log-likelihood is below its maximum at most: rows times the largest slope.
+        How far the log-likelihood is below its maximum at most: rows times the largest slope.
     determined : bool
-        Whether there is one maximum only.
+        Whether there is only one maximum.
     level : float
+        Level of the intervals.
     """
 
     prior = HandedOut[pd.Series]()
@@ -358,7 +362,7 @@ class PriorEstimate(Shown):
         return pd.DataFrame(self._covariance.copy(), index=names, columns=names)
 
     def notes(self) -> list[str]:
-        """What is to be known of these shares, as sentences."""
+        """What one should know about these shares, as sentences."""
         zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
         said, drawn = [], self._interval == "bootstrap"
         if len(zero):
@@ -379,7 +383,7 @@ class PriorEstimate(Shown):
         return [*said, self._note] if self._note else said
 
     def summary(self) -> Summary:
-        """The shares as a summary; prints, and renders in a notebook."""
+        """The shares as a summary, which prints as text and is shown as tables in a notebook."""
         from discrim.report.tables import summarize
 
         parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
@@ -389,9 +393,9 @@ class PriorEstimate(Shown):
         from discrim.report.tables import Pairs
 
         items: list[tuple[str, Any, str]] = [
-            ("Rows that tell of classes", self.nobs, f"{self.nobs:.6g}"),
+            ("Rows used", self.nobs, f"{self.nobs:.6g}"),
             ("Rows left out, missing", self.missing, str(self.missing)),
-            ("Rows that no class can give", self.impossible, str(self.impossible)),
+            ("Rows left out, impossible", self.impossible, str(self.impossible)),
             (
                 "Steps of EM and of Newton",
                 sum(self.steps.values()),

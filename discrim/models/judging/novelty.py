@@ -126,7 +126,7 @@ def _refuse_searches(fit: Fit[Any]) -> None:
     robust = getattr(fit.numbers, "robust", None)
     if robust is not None:
         raise NotSupportedError(
-            f'Distances of rows left out take a new search for each row with method="{robust.method}".'
+            f'Distances of rows left out would take a new search for each row with method="{robust.method}".'
         )
 
 
@@ -217,8 +217,8 @@ def _ranked(
         return Ranks(measure, by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
     if not fit.has_rows:
         raise NotSupportedError(
-            f'method="{method}" ranks rows among those of the fit, which one loaded or made of moments has '
-            f"not. {way_out}"
+            f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
+            f"made of moments does not have. {way_out}"
         )
     try:
         values = measure.of_own(fit)

@@ -83,13 +83,13 @@ class SetPlan:
             )
         if method != "split" and self.weights is not None:
             raise DataError(
-                "weights= are those of the rows of calibration=; the rows of the fit have their own: leave "
-                "it out."
+                "weights= belong to the rows of calibration=, and the rows of the fit have their "
+                "own: leave weights= out."
             )
         if data is None and method == "split":
             other = ', or use method="loo"' if fit.has_rows else ""
             raise NotSupportedError(
-                'method="split" promises nothing of rows that the fit has seen: pass new rows as '
+                'method="split" promises nothing about rows that the fit has seen: pass new rows as '
                 f"data={other}."
             )
         score = self.score or ("margin" if fit.model.instead else "lac")

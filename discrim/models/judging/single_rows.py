@@ -94,8 +94,8 @@ def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]
     count = int((labelled & np.isnan(typical).all(axis=1)).sum())
     if count:
         warn_user(
-            f"outlier= says nothing of {count} {'row' if count == 1 else 'rows'} with missing values, "
-            "which have no typicality: their labels rest on the columns that are there."
+            f"outlier= says nothing about {count} {'row' if count == 1 else 'rows'} with missing "
+            "values, which have no typicality: their labels follow from the columns that they have."
         )
     return np.asarray(labelled & (typical < bound).all(axis=1))
 
@@ -117,8 +117,9 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
     if not (fit.numbers.has_distances or (method == "chi2" and found is not None)):
         others = "" if found is None else 'method="chi2" or '
         raise NotSupportedError(
-            f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
-            f'as it was fitted has not: use {others}method="conformal", or fit lda() or qda() with full ones.'
+            "typicality is defined for normal classes with full covariances, which "
+            f'{fit.title.lower()} as it was fitted does not have: use {others}method="conformal", or '
+            "fit lda() or qda() with full ones."
         )
     if found is None:
         _refuse_light(fit, len(fit.terms), "typicality")
@@ -167,8 +168,8 @@ def posterior_intervals(
     if method == "delta":
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
             raise NotSupportedError(
-                f'method="delta" needs normal classes with full covariances, which {fit.title.lower()} as it '
-                'was fitted has not: use method="bootstrap".'
+                'method="delta" needs normal classes with full covariances, which '
+                f'{fit.title.lower()} as it was fitted does not have: use method="bootstrap".'
             )
         _refuse_light(fit, 1, 'method="delta"')
         rule, covariance = fit.rule(), _score_covariance(fit)

@@ -93,7 +93,10 @@ def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
             "give positions of these."
         )
     if not used[positions].any():
-        raise DataError(f"{what} has no row that the fit uses: they miss values, or weigh nothing.")
+        raise DataError(
+            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero. "
+            "Give other rows."
+        )
     return np.bincount(positions, minlength=rows).astype(np.float64)
 
 

@@ -88,7 +88,8 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         if density.discrete != law.discrete:
             raise DataError(
                 f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{shown(classes[0])} has not: give densities, or probabilities, to all classes alike."
+                f"{shown(classes[0])} does not: give densities, or probabilities, to all classes "
+                "alike."
             )
     default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
     return Known(law, classes, _column_index(columns, default, classes.name), None, held)

@@ -95,7 +95,7 @@ def draw_joint_masses(
     axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
     axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
     axes.set_ylabel("Prior times probability")
-    axes.set_title("The law; filled: the class that the best rule calls")
+    axes.set_title("The law; filled: the class that the best rule decides for")
     return add_legend(axes, own)
 
 

@@ -83,7 +83,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
 
     @property
     def terms(self) -> pd.Index:
-        """The columns of x, under the name they have in a fit."""
+        """The columns of x, under the name that fits have for them."""
         return self.columns
 
     @property
@@ -192,7 +192,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         from discrim.models.judging.estimated_prior import Search, shares_of
 
         if data is None:
-            raise DataError("estimate_prior() is of rows whose classes are not known: pass data=.")
+            raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
         x, _ = points_of(self._known, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         check_word("interval", interval, ("wald", "profile"))
@@ -317,7 +317,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
             The law has costs, which these bounds do not hold for.
         """
         if self.costs is not None:
-            raise NotSupportedError("These bounds are of the error rate: call bayes() without costs.")
+            raise NotSupportedError("These bounds hold for the error rate: call bayes() without costs.")
         if "bounds" not in self._cache:
             self._cache["bounds"] = pair_bounds(
                 self._known, self._prior_values(None), self._draws, self._seed

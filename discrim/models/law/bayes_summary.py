@@ -113,7 +113,7 @@ def _decision(fit: BayesResults) -> Section:
     if isinstance(fit._known.law, DensityLaw) and fit._known.law.on_line:
         shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
         shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
-        note = "Between the limits the class named is called."
+        note = "Between the limits the rule decides for the class named."
         return Section("Regions", shown, note=note, source="fit.decision")
     if table.index.nlevels > 1:
         table = table.set_axis([", ".join(map(str, key)) for key in table.index])

@@ -72,8 +72,8 @@ def _header(fit: MixtureResults) -> Pairs:
         *_errors(fit),
     ]
     note = (
-        f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows alone, "
-        "whatever their class, is what mclust prints. AIC and BIC are smaller where better."
+        f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
+        "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
     )
     return header(fit, [*left, *right], note)
 

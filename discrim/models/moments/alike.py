@@ -56,8 +56,8 @@ def common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The classes of one are {listed(a.levels)}, of the other {listed(b.levels)}, and in which order "
-        "they go together is not clear: pass levels= to both."
+        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and "
+        "it is not clear in which order all of them stand: pass levels= to both."
     )
 
 
@@ -85,25 +85,29 @@ def remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMome
     column = repr(design.terms[j]) if j >= 0 else ""
     match left.fault:
         case "rows":
-            raise DataError(f"More rows of {who} are to go than there are. Take out what was added.")
+            raise DataError(
+                f"More rows of {who} are to be taken out than there are. Take out only what was added."
+            )
         case "weights":
             raise DataError(
-                f"The rows and the weights of {who} do not go together: what is left of the weights is none, "
-                "or rounding, where rows are left, or some where none is. Take out what was added, or gather "
-                "the moments of the rows that are left from the rows themselves."
+                f"The rows and the weights of {who} do not match: rows would be left without weight, "
+                "or weight without rows. Take out only what was added, or gather the moments of the "
+                "rows that are left from the rows themselves."
             )
         case "means" | "squares":
             has = "another mean" if left.fault == "means" else "larger squares"
             raise DataError(
-                f"The rows to be taken out of {who} are no part of them: column {column} has {has} in these "
-                "than it can have. Take out what was added."
+                f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
+                f"{has} in them than it can have. Take out only what was added."
             )
         case "digits":
             raise NotSupportedError(
-                f"What is left of column {column} in {who} varies so little beside the rows that go that "
-                "rounding leaves no digit of its variance. Gather the moments of the rows that are left from "
-                "the rows themselves."
+                f"What is left of column {column} in {who} varies so little, compared with the rows "
+                "that are taken out, that rounding leaves no digit of its variance. Gather the "
+                "moments of the rows that are left from the rows themselves."
             )
     if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
-        raise DataError("More rows of a level are to go than there are. Take out what was added.")
+        raise DataError(
+            "More rows of a level are to be taken out than there are. Take out only what was added."
+        )
     return left.moments

@@ -80,7 +80,7 @@ def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> Moments
             f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
         )
     if why_rows:
-        raise NotSupportedError(f"{why_rows}, or pass formula and data in the place of moments=.")
+        raise NotSupportedError(f"{why_rows}, or pass formula and data in place of moments=.")
     return given
 
 

@@ -149,14 +149,13 @@ class Moments:
             return
         if self._scatters == "diagonal":
             raise NotSupportedError(
-                f"{what} takes covariances, and these moments hold variances alone: make them with "
+                f"{what} needs covariances, and these moments hold variances alone: make them with "
                 f'scatters="{spread}".'
             )
         needed = "variances" if spread == "diagonal" else "the covariance"
         raise NotSupportedError(
-            f"{what} takes {needed} of each class, and these moments hold one covariance for all: make "
-            "them with "
-            f'scatters="{spread}", or from_stats with a covariance for each class.'
+            f"{what} needs {needed} of each class, and these moments hold one covariance for all: "
+            f'make them with scatters="{spread}", or from_stats with a covariance for each class.'
         )
 
     def of(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
@@ -318,13 +317,13 @@ class Moments:
         unknown = [label for label in part._design.levels if label not in levels]
         if unknown:
             raise DataError(
-                f"There is no class {listed(unknown)} to take rows out of; the classes are {listed(levels)}. "
-                "Take out what was added."
+                f"There is no class {listed(unknown)} to take rows out of; the classes are "
+                f"{listed(levels)}. Take out only what was added."
             )
         if other.dropped > self.dropped:
             raise DataError(
-                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of all: "
-                "it was not added. Take out what was added."
+                f"{other.dropped} rows were left out of what is to be taken out, and only "
+                f"{self.dropped} of all: it was not added. Take out only what was added."
             )
         part = part._among(levels)
         counts = self._level_counts.without(part._level_counts)

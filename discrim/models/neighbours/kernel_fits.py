@@ -59,7 +59,8 @@ def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: 
     instead = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
-            f"The rows {where} leave nothing to tell a spread by: give more of them, or pass {instead}."
+            f"The rows {where} leave nothing from which to estimate a spread: give more of them, or "
+            f"pass {instead}."
         )
     names = listed(blocks.terms[j] for j in columns)
     raise CollinearError(
@@ -73,8 +74,8 @@ def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: Search) -> N
     lone = np.flatnonzero(moments.counts <= 1)
     if search.select == "likelihood" and len(lone):
         raise DataError(
-            f"Class {shown(blocks.design.levels[lone[0]])} has one row, which left out has no other of its "
-            "class, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
+            f"Class {shown(blocks.design.levels[lone[0]])} has one row, and without it the class has "
+            "no other, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
             'select="error".'
         )
 

@@ -80,7 +80,9 @@ def _header(fit: KNNResults) -> Pairs:
         "of the larger prior."
     )
     if "path" in fit._fit.cache:
-        note = f"{note} The leave-one-out error is the least one, that chose k: see error_rates(['cv'])."
+        note = (
+            f"{note} The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
+        )
     return header(fit, items, note)
 
 

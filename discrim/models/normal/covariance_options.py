@@ -206,8 +206,8 @@ def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
         raise DataError(f"standardize={standardize!r}: give True or False.")
     if standardize and asked.structure not in SPHERES:
         raise DataError(
-            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or in qda() '
-            '"factor", or leave it out.'
+            'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '
+            '"factor": pass one of these, or leave it out.'
         )
     return replace(asked, standardize=bool(standardize))
 
@@ -223,8 +223,8 @@ def with_variances(asked: Shrinking, shrinkage: Any) -> Shrinking:
     if asked.structure != "correlation":
         if shrinkage is not None:
             raise DataError(
-                'variance_shrinkage= is of the variances beside covariance="correlation": pass both, or '
-                'leave it out; of covariance="diagonal" it is shrinkage=.'
+                'variance_shrinkage= goes with covariance="correlation": pass both, or leave it out. '
+                'For covariance="diagonal" pass shrinkage=.'
             )
         return asked
     if shrinkage is None or (isinstance(shrinkage, str) and shrinkage == "strimmer"):
@@ -246,9 +246,9 @@ def warn_of_units(
     wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
     if sd[wide] > MUCH * sd[narrow]:
         warn_user(
-            f"{what} is in the units of the columns, which differ by much: within classes {terms[wide]!r} "
-            f"has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of {sd[narrow]:.3g}. "
-            f"{way_out}, which takes each column over its own."
+            f"{what} is in the units of the columns, which differ by much: within classes "
+            f"{terms[wide]!r} has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of "
+            f"{sd[narrow]:.3g}. {way_out}, which divides each column by its own."
         )
 
 
@@ -394,17 +394,19 @@ def _refuse_singular(
         if wild := out_of_reach(held.squares[0], held.scale, g):
             column, middle = (repr(terms[j]) for j in wild)
             raise DataError(
-                f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
-                f"beside which {column} varies so much that its squared distances are no doubles: give the "
-                "columns in units of one size, as standardize() does, or pass a shrinkage below 1."
+                f"A shrinkage of 1 gives each column the variance of the median {where}, that of "
+                f"{middle}, and {column} varies so much more that its squared distances exceed double "
+                "precision: give the columns in units of one size, as standardize() does, or pass a "
+                "shrinkage below 1."
             )
     found = obstacles(moments, asked.structure, k, g)
     if found and shrinks_nothing:
         raise collinear_error(found, tuple(terms), where)
     if found:
         raise CollinearError(
-            f"Half of the columns or more are constant {where} (first of them {terms[found[0].column]!r}), "
-            "so that the median of the variances is zero and shrinking towards it mends nothing: drop them."
+            f"Half of the columns or more are constant {where} (first of them "
+            f"{terms[found[0].column]!r}), so that the median of the variances is zero and shrinking "
+            "towards it does not help: drop them."
         )
 
 

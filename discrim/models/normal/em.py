@@ -63,14 +63,14 @@ def check_em(
         raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
     if not has_rows:
         raise NotSupportedError(
-            'missing="em" goes over rows, which moments= and an iterator that can be read once do not give: '
+            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
             "pass the formula and a table, or leave it out."
         )
     if method not in ("moment", "mle") or structure != "full":
         other = f'method="{method}"' if method not in ("moment", "mle") else f'covariance="{structure}"'
         raise NotSupportedError(
-            f'missing="em" is of full covariances by maximum likelihood, and does not go with {other}: leave '
-            "out one of the two."
+            'missing="em" estimates full covariances by maximum likelihood, and does not go with '
+            f"{other}: leave out one of the two."
         )
     if collinear != "raise":
         raise NotSupportedError(

@@ -90,7 +90,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
     if dimensions is None and threshold is not None:
-        raise DataError('threshold= is of dimensions="cattell": pass both, or neither.')
+        raise DataError('threshold= goes with dimensions="cattell": pass both, or neither.')
     moments = _moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:
@@ -101,9 +101,9 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
         spread = within_sd(moments)
         wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
         warn_user(
-            "Common principal components are axes in the units of the columns, and there are no digits for "
-            f"those of {narrow} beside {wide}, so that this model is missing: give the columns in units of "
-            "like size, as standardize() does."
+            "Common principal components are axes in the units of the columns, and double precision "
+            f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
+            "the columns in units of like size, as standardize() does."
         )
     return table
 

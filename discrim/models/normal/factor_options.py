@@ -59,7 +59,7 @@ class FactorAsked:
         """
         if p < 2:
             raise CollinearError(
-                'covariance="factor" is of two columns or more, and there is one: use covariance="full".'
+                'covariance="factor" needs two columns or more, and there is one: use covariance="full".'
             )
         if self.found != "given":
             return Wanted(self.form, self.found, None, self.threshold)
@@ -117,7 +117,7 @@ def read_factor(structure: str, dimensions: Any, form: Any, threshold: Any) -> F
     asked = "cattell" if dimensions is None else dimensions
     if threshold is not None and not (isinstance(asked, str) and asked == "cattell"):
         raise DataError(
-            f'threshold={threshold!r} is of dimensions="cattell", and not of {asked!r}: leave it out.'
+            f'threshold={threshold!r} goes with dimensions="cattell", and not with {asked!r}: leave it out.'
         )
     if threshold is not None and not is_share(threshold):
         raise DataError(

@@ -31,7 +31,7 @@ class FactorCovariances:
         held: Factors | None = self._fit.numbers.factors
         if held is None:
             raise NotSupportedError(
-                f'{what} is of covariances of a few large variances: fit qda(covariance="factor").'
+                f'{what} exists only for covariances of a few large variances: fit qda(covariance="factor").'
             )
         return held
 

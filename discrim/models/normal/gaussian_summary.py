@@ -98,8 +98,8 @@ def covariance_note(fit: LDAResults | QDAResults) -> str:
         return f"Covariance by {shorten(clean(fit._fit.numbers.estimator), 90)}, with its own divisor."
     if fit._fit.numbers.chosen == "loo":
         return (
-            "The leave-one-out error is the least one, that chose the shrinkage; error_rates(['cv']) chooses "
-            "anew in each fold."
+            "The leave-one-out error is the smallest of those that chose the shrinkage; "
+            "error_rates(['cv']) chooses it anew in each fold."
         )
     return ""
 
@@ -109,7 +109,7 @@ def shrinkage_path_section(fit: LDAResults | QDAResults) -> Section:
     table = fit.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
-        "Missing where a covariance is singular without some row, or distances are no doubles."
+        "Missing where a covariance is singular without some row, or distances exceed double precision."
         if table["error"].isna().any()
         else ""
     )

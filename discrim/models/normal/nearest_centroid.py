@@ -147,9 +147,10 @@ def nearest_centroid(
         )  # fmt: skip
     if not has_spread(held):
         raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes do not vary within these, so that there is no "
-            "variance to set distances against: a class has to have two rows that differ, and weights have "
-            "to count rows. The class of the nearest row is that of knn(k=1, scale=False)."
+            f"{held.total:g} rows in {held.n_classes} classes do not vary within these, so that there "
+            "is no variance by which to measure distances: some class has to have two rows that "
+            "differ, and weights have to count rows. For the class of the nearest row use knn(k=1, "
+            "scale=False)."
         )
     like = ', prior="equal"' if isinstance(prior, str) else ""
     warn_of_units(held, blocks.terms, "The Euclidean distance", f'Use lda(covariance="diagonal"{like})')
@@ -263,7 +264,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a class and term: the mean, with its standard error under the model."""
+        """One row for each class and term: the mean, with its standard error under the model."""
         index = by_class_and_term(self.classes, self.terms)
         errors = self.sd / np.sqrt(self._fit.counts)
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}

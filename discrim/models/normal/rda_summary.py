@@ -40,7 +40,7 @@ def _regularized_header(fit: RDAResults) -> Pairs:
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
-        "The errors hold alpha and gamma, which the same rows have chosen: error_rates(['cv']) chooses anew."
+        "These errors keep alpha and gamma, which the same rows chose; error_rates(['cv']) chooses them anew."
         if numbers.cv is not None
         else ""
     )

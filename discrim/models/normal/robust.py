@@ -255,7 +255,7 @@ class RobustRows:
         """
         found: Em | None = self._fit.numbers.em
         if found is None:
-            raise NotSupportedError('em is of fits to rows with missing values: fit with missing="em".')
+            raise NotSupportedError('em exists only for fits with missing="em": fit with that.')
         return found
 
     def robust_distances(
@@ -297,7 +297,8 @@ class RobustRows:
         fit = self._fit.numbers
         if fit.robust is None:
             raise NotSupportedError(
-                'robust_distances() is of robust fits: pass method="t" or "mcd"; see typicality() for others.'
+                'robust_distances() needs a robust fit: pass method="t" or "mcd", or see '
+                "typicality() of other fits."
             )
         check_level(level)
         given = None if data is None else self._fit.new_rows(data, Gaps(unseen))

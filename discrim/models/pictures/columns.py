@@ -30,9 +30,7 @@ def one_column(kind: str, shown: str, names: Sequence[str], asked: Asked) -> str
         There is none, the one asked for is not among them, or more than one is.
     """
     if not names:
-        raise DataError(
-            f"kind={kind!r} shows a column of {shown}, of which this fit has none: draw another kind."
-        )
+        raise DataError(f"kind={kind!r} shows a column of {shown}, and this fit has none: draw another kind.")
     given = asked.columns
     if given is None:
         return names[0]

@@ -248,7 +248,9 @@ def _spreads(
     robust = getattr(results._fit.numbers, "robust", None) is not None
     if rows is None or robust:
         if not hasattr(type(results), "means"):
-            raise NotSupportedError("This kind draws rows, which a loaded fit has not: give them as data=.")
+            raise NotSupportedError(
+                "This kind draws rows, which a loaded fit does not have: give them as data=."
+            )
         # The model has one covariance for all of them.
         shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
         return results.means[held], shared, pooled

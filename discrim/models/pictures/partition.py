@@ -121,8 +121,8 @@ def _columns(fit: Fit[Any], blocks: Blocks, asked: Asked) -> tuple[list[str], li
         every = [name for name in every if name in numbers]
     if len(every) < 2:
         raise NotSupportedError(
-            f"kind='partition' draws pairs of columns of numbers, of which this fit has {len(every)}: draw "
-            "another kind."
+            "kind='partition' draws pairs of columns of numbers, and the number of these in this fit "
+            f"is {len(every)}: draw another kind."
         )
     if asked.columns is None:
         return every[:SHOWN], every

@@ -148,8 +148,8 @@ def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
     moments = held.moments
     if name not in fit.terms:
         raise NotSupportedError(
-            f"The range of column {name!r} is not known to a fit without rows, which the formula transforms: "
-            "give rows as data=."
+            f"The range of column {name!r}, which the formula transforms, is not known to a fit "
+            "without rows: give rows as data=."
         )
     j = list(fit.terms).index(name)
     scatters = np.asarray(moments.scatters)

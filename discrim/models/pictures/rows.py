@@ -93,7 +93,8 @@ def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
     rows = drawn_rows(fit, asked)
     if rows is None:
         raise NotSupportedError(
-            f"kind={kind!r} draws rows, which a fit loaded or made of moments has not: give them as data=."
+            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have: "
+            "give them as data=."
         )
     rows.need_classes(kind)
     return rows

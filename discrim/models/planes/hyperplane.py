@@ -165,7 +165,8 @@ def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:
     if held**2 * columns * (held**2 + fit.nobs) > MOST_PRODUCTS:
         raise NotSupportedError(
             f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {held} "
-            'support points, which takes long: cross-validate, error_rates(["cv"]) or confusion("cv").'
+            'support points, which takes long: cross-validate instead, with error_rates(["cv"]) or '
+            'confusion("cv").'
         )
     rule = fit.rule()
 
@@ -241,8 +242,9 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         held = self._fit.numbers.plane.multipliers
         if not (np.isfinite(held) & (held > 0)).all():
             warn_user(
-                "The multipliers go as the square of the columns' units, and are out of the range of double "
-                "precision here: give all columns in another unit. The plane holds in any."
+                "The multipliers change with the square of the columns' units, and are out of the "
+                "range of double precision here: give all columns in another unit. The plane itself "
+                "is right in any unit."
             )
         return pd.Series(held, index=self.support, name="multiplier")
 

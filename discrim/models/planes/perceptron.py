@@ -144,8 +144,8 @@ def perceptron(
         name = blocks.terms[int(np.argmax(sizes))]
         raise DataError(
             f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
-            f"are, whose products would be no doubles: write standardize({name}) in the formula, or give "
-            "it in other units."
+            f"are, so that their products would exceed double precision: write standardize({name}) in "
+            "the formula, or give it in other units."
         )
     prior = moments.counts / moments.total
     seed = None if seed is None else int(seed)
@@ -277,7 +277,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     @displayed()
     def planes(self) -> pd.DataFrame:
-        """How each plane was found."""
+        """How each plane was found, with its errors and its margin."""
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.numbers.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))

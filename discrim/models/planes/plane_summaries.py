@@ -80,7 +80,9 @@ def _perceptron_header(fit: PerceptronResults) -> Pairs:
 def _perceptron_note(fit: PerceptronResults) -> str:
     said = []
     if len(fit.classes) > 2:
-        said.append("A plane for each class against the rest; a row is of the class of the largest value.")
+        said.append(
+            "There is a plane for each class against the rest; a row gets the class with the largest value."
+        )
     if not fit.converged:
         said.append("Planes that did not come to rest are the pocket's: those with the fewest errors.")
     return " ".join(said)

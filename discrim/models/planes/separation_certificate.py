@@ -30,24 +30,26 @@ SAID = {
 
 @shown_briefly
 class Certificate(NamedTuple):
-    """Whether a hyperplane lies between classes, with what proves it.
+    """Whether a hyperplane lies between classes, with the proof of it.
 
     Attributes
     ----------
     kind : {"overlap", "quasi", "complete"}
-        Complete where every row lies on its own side; quasi where some rows lie on the plane.
+        "complete" where every row lies on its own side, "quasi" where some rows lie on the plane, and
+        "overlap" where there is no such plane.
     direction : DataFrame, "constant" and terms by classes
-        Linear functions of which each row's own class has the largest, or one as large; zero under overlap.
+        Linear functions of the columns. No class has a larger function at a row than the row's own class.
+        They are zero under overlap.
     margin : float
-        Least lead of a row's own class in these functions.
+        The smallest lead of a row's own class in these functions.
     on_plane : Index
-        GatheredRows that lie on the plane between two classes which are separated in part.
+        Rows that lie on the plane between two classes, which are then separated in part.
     weights : DataFrame, rows by classes, or None
-        Under overlap the proof: positive weights of each row's difference from each other class, under
-        which the differences cancel. A function that no row contradicts is thus the same for all classes.
+        The proof of overlap: positive weights of the difference of each row from each other class, with which
+        the differences cancel. A function that no row contradicts is therefore the same for all classes.
     mixture : Series by row, or None
-        Of two classes the same proof by few rows: weights that sum to one in each class, with which the
-        rows of the one have the same mean as those of the other.
+        The same proof for two classes, by few rows: weights that sum to one in each class, with which the
+        rows of both classes have the same mean.
     message : str
         The same in words.
     """

@@ -151,7 +151,7 @@ def component_path(blocks: Blocks, fit: PLSFit, search: Search) -> pd.DataFrame:
     if single:
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {listed(single)} has one row, which cannot be left out and still be known: give "
+            f"{which} {listed(single)} has one row, and without it the class is not known: give "
             "components=, merge it with another class, or leave it out."
         )
     held, often = _parts(blocks, search, fit.moments.spread)

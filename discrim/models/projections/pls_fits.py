@@ -69,8 +69,9 @@ def refuse_no_spread(moments: ClassMoments) -> None:
     """Raise where there are no more rows than classes, or as much weight."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
-            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
-            "within classes by: a class has to have two rows, and weights have to count rows."
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to "
+            "estimate the spread within classes: some class has to have two rows, and weights have "
+            "to count rows."
         )
 
 

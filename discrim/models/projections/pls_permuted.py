@@ -60,9 +60,10 @@ def permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> 
         float(q2[0]),
         (),
         float(table["p"].iloc[0]),
-        "The labels are shuffled, and what is left out by folds predicted anew, with as many components; p = "
-        "(1 + b) / (1 + n), b the permutations with a statistic as large or larger. Folds are dealt without "
-        "regard to the classes, so that all labellings share them; mean and largest are of those shuffled.",
+        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
+        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
+        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
+        "share them; mean and largest are of those shuffled.",
         table,
     )
 

@@ -160,8 +160,8 @@ class PLSResults(LinearGeometry, ClassifierResults):
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
             raise NotSupportedError(
-                f"{what} finds components many times, by our own algorithms alone: fit without engine=, or "
-                'see error_rates(["cv"]).'
+                f"{what} finds components many times, and only by our own algorithms: fit without "
+                'engine=, or see error_rates(["cv"]).'
             )
 
     @property

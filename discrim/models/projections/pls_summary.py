@@ -86,8 +86,8 @@ def _header(fit: PLSResults) -> Pairs:
     if numbers.decides == "lda":
         items.append(prior_item(fit))
     note = (
-        "The errors hold the number of components, which the same rows have chosen; error_rates(['cv']) "
-        "chooses anew in each fold."
+        "These errors keep the number of components, which the same rows chose; error_rates(['cv']) "
+        "chooses it anew in each fold."
         if path
         else ""
     )
@@ -123,7 +123,7 @@ def _path(fit: PLSResults) -> Section:
         table,
         formats,
         headings=INTERVAL,
-        note="R2X and R2 are of all rows; Q2 is R2 of the indicators of rows left out.",
+        note="R2X and R2 use all rows; Q2 is the R2 of the indicators for rows left out.",
         source="fit.path",
     )
 
@@ -142,8 +142,8 @@ def _columns(fit: PLSResults, most: int = MOST_COLUMNS) -> Section:
     beyond = fit.components - MOST_COMPONENTS
     others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
     note = (
-        "VIP counts for more than most above one. In each component the largest weight in absolute value is "
-        f"positive.{others}{more}"
+        "A column with a VIP above one counts for more than average. In each component the largest "
+        f"weight in absolute value is positive.{others}{more}"
     )
     return Section(
         "Importance of the columns (VIP), the largest first, and their weights",

@@ -136,7 +136,7 @@ def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: Search) -> Ch
     if single:
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {listed(single)} has one row, which cannot be left out and still be known: give "
+            f"{which} {listed(single)} has one row, and without it the class is not known: give "
             "penalty= or nonzero=, merge it with another class, or leave it out."
         )
     penalties = np.array([fit.asked[0] for fit in whole])

@@ -33,8 +33,9 @@ def refuse_no_spread(held: ClassMoments) -> None:
     """Raise where nothing is left to vary within classes."""
     if held.total <= held.n_classes:
         raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes leave nothing to tell the spread "
-            "within classes by: a class has to have two rows, and weights have to count rows."
+            f"{held.total:g} rows in {held.n_classes} classes leave nothing from which to estimate "
+            "the spread within classes: some class has to have two rows, and weights have to count "
+            "rows."
         )
 
 

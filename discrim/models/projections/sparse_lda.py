@@ -195,8 +195,8 @@ def sparse_lda(
     fit = fitted(held, blocks, shares, asked, **options)
     if not fit.coef.shape[1]:
         warn_user(
-            f"At penalty {fit.asked[0]:g} no column is left: every row has the prior probabilities, and the "
-            "class of the largest. Give a smaller penalty=, or nonzero=."
+            f"At penalty {fit.asked[0]:g} no column is left: every row gets the prior probabilities, "
+            "and the class with the largest of them. Give a smaller penalty=, or nonzero=."
         )
     has_rows = moments is None
     return SparseLDAResults(sparse_lda_fit(fit, blocks, has_rows=has_rows, search=search, choice=choice))

@@ -76,8 +76,8 @@ def _header(fit: SparseLDAResults) -> Pairs:
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if by_path:
         notes.append(
-            "The errors hold the penalty, which the same rows have chosen; error_rates(['cv']) chooses anew "
-            "in each fold."
+            "These errors keep the penalty, which the same rows chose; error_rates(['cv']) chooses "
+            "it anew in each fold."
         )
     return header(fit, items, " ".join(notes))
 
@@ -117,7 +117,7 @@ def _selected(fit: SparseLDAResults, most: int = MOST_COLUMNS) -> Section:
     places = fit.terms.get_indexer(shown[:most])
     table = fit.standardized.iloc[places].rename_axis(index=None, columns=None)
     more = f" And {left} more: fit.standardized." if left > 0 else ""
-    note = f"The largest first; of columns over their standard deviations over all rows.{more}"
+    note = f"The largest first, for columns divided by their standard deviations over all rows.{more}"
     return Section(
         "Coefficients of the columns selected",
         table,

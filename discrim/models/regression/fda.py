@@ -134,7 +134,9 @@ def fda(
 
 
 def _refuse(what: str) -> NoReturn:
-    raise NotSupportedError(f"{what} is not defined for any regression as an engine: see error_rates().")
+    raise NotSupportedError(
+        f"{what} is not defined, because the engine may be any regression: see error_rates()."
+    )
 
 
 def _rule(fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
@@ -261,8 +263,8 @@ class FDAResults(ClassifierResults):
             Nothing is written there.
         """
         raise NotSupportedError(
-            f"The fit holds {text_of(self.engine)}, and a file of ours holds no objects: pickle it, if you "
-            "trust who will read it to trust you."
+            f"The fit holds {text_of(self.engine)}, and files of this package hold no objects: pickle "
+            "the fit, if those who will read it trust you."
         )
 
     # ---- tables

@@ -101,7 +101,7 @@ def _regressions(fit: IndicatorResults) -> Section:
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
     exact = fit.classes[fit._fit.numbers.fitted_exactly()]
     note = (
-        f"Fitted without error: {listed(exact)}. Errors and tests there are of rounding."
+        f"Fitted without error: {listed(exact)}. Errors and tests of these are mere rounding."
         if len(exact)
         else ""
     )
@@ -120,7 +120,9 @@ def _tests(fit: IndicatorResults) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
     sizes = score_sizes(fit._fit.numbers.moments)
-    note = "Standard errors of least squares, for normal errors of one variance, which indicators have not. "
+    note = (
+        "Standard errors of least squares, for normal errors of one variance, which indicators do not have. "
+    )
     coef = table["coef"].unstack("class", sort=False)
     note += holds_note("fitted values", coef, sizes, FITTED)
     errors = np.tile(coefficient_errors(sizes, FITTED), len(fit.classes))

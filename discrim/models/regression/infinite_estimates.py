@@ -171,8 +171,8 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certifi
     if not warn:
         raise SeparationError(f"{certificate.message} {_ways_out(fit)}", certificate)
     warn_user(
-        f"{certificate.message} Those given are where the search stopped, and mean nothing; the direction "
-        "in which they grow is separation.direction."
+        f"{certificate.message} The estimates that are given are those at which the search stopped, "
+        "and mean nothing; separation.direction is the direction in which they grow."
     )
     return certificate
 

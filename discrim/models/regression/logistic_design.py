@@ -70,9 +70,9 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= p:
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({listed(terms)}): name fewer "
-            "columns, pass penalty='ridge', or "
-            'use lda(covariance="shrunk"). Of so few rows collinear="drop" leaves classes that are '
-            "separated, which takes bias_reduction=True too."
+            "columns, pass penalty='ridge', or use "
+            'lda(covariance="shrunk"). With so few rows collinear="drop" leaves separated classes, '
+            "which also need bias_reduction=True."
         )
 
 

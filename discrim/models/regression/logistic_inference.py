@@ -92,7 +92,7 @@ def refuse_no_maximum(fit: Fit[LogisticFit], what: str) -> None:
     """Raise where the search did not end at a maximum."""
     if not fit.numbers.newton.converged:
         raise NotSupportedError(
-            f"{what} needs finite estimates, which there are none of where a hyperplane separates classes: "
+            f"{what} needs finite estimates, and there are none where a hyperplane separates classes: "
             "fit with bias_reduction=True."
         )
 

@@ -97,7 +97,7 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
 
     @property
     def zvalues(self) -> pd.DataFrame:
-        """Estimates over standard errors."""
+        """Estimates divided by their standard errors."""
         return self.params / self.bse
 
     @property
@@ -185,9 +185,8 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         check_word("method", method, ("wald", "profile"))
         if method == "profile" and self.cov_type != "nonrobust":
             raise NotSupportedError(
-                f"A profile is of the likelihood, which does not know of {self.cov_type} standard errors: "
-                "use "
-                'method="wald", or the fit itself, as robust("nonrobust") gives it back.'
+                f"A profile uses the likelihood, which does not know about {self.cov_type} standard "
+                'errors: use method="wald", or the fit that robust("nonrobust") gives back.'
             )
         if method == "profile":
             return profile_intervals(self._fit, level, self.log_odds(level).index)

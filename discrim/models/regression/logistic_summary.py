@@ -114,7 +114,7 @@ def _lr_terms(fit: LogisticResults) -> Section:
     penalized = "Penalized likelihood ratios. " if fit._fit.numbers.bias_reduction else ""
     note = f"{penalized}Each against the model without the term."
     if fit.cov_type != "nonrobust":
-        note += f" They do not go by {fit.cov_type} standard errors: see wald_test()."
+        note += f" They do not use {fit.cov_type} standard errors: see wald_test()."
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
     try:
         table = fit.lr_test(by="term")

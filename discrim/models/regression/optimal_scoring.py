@@ -27,15 +27,16 @@ class OptimalScoring(Shown):
     Attributes
     ----------
     scores : DataFrame, classes by LD1, LD2, ...
-        Mean zero and mean square one over the rows, axis by axis uncorrelated.
+        Scores of the classes, with mean zero and mean square one over the rows, and uncorrelated between
+        axes.
     coef : DataFrame, terms by LD1, LD2, ...
-        Of the least squares of the scores on the columns.
+        Coefficients of the least squares of the scores on the columns.
     correlations : Series
         Canonical correlations of indicators and columns.
     residuals : Series
         Average squared residuals, 1 - correlation^2.
     scaling : DataFrame, terms by LD1, LD2, ...
-        Discriminants with unit variance within classes, divisor N - K: those of `discrim.lda`.
+        Discriminants with unit variance within classes, divisor N - K, which are those of `discrim.lda`.
     """
 
     def __init__(self, fit: IndicatorFit, classes: pd.Index, terms: pd.Index) -> None:
@@ -70,8 +71,8 @@ class OptimalScoring(Shown):
         Raises
         ------
         CollinearError
-            A column is constant within classes or a combination of others there, as `discrim.lda` has it, so
-            that a score is predicted without error.
+            A column is constant within classes, or a combination of others there, so that a score is
+            predicted without error.
         """
         found, moments = self._scoring, self._fit.moments
         barren = [self._terms[dependency.column] for dependency in dependencies(moments)]
@@ -85,7 +86,7 @@ class OptimalScoring(Shown):
         return pd.DataFrame(self.coef * unit)
 
     def summary(self) -> Summary:
-        """Scores, correlations and discriminants; prints, and renders in a notebook."""
+        """Scores, correlations and discriminants as a summary, which prints as text."""
         from discrim.report.tables import Section, summarize
 
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})

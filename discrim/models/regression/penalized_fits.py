@@ -100,8 +100,8 @@ def _searched(
         lost = ended.steps < search.maxiter
         instead = "" if lost else f", or raise maxiter={search.maxiter}"
         raise DataError(
-            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps"
-            f"{', as rounding has lost the way' if lost else ''}: give a larger strength={instead}."
+            f"At strength {strength:.4g} the search has not converged in {ended.steps} "
+            f"steps{', because of rounding' if lost else ''}: give a larger strength={instead}."
         )
     return fit.at(ended, strength), path
 

@@ -35,8 +35,9 @@ class Penalty(NamedTuple):
     Attributes
     ----------
     name : {"ridge", "lasso", "elastic_net"}
+        Kind of penalty.
     strength, l1_ratio : float
-        glmnet's lambda and alpha.
+        Strength of the penalty and share of the lasso, which are glmnet's lambda and alpha.
     """
 
     name: PenaltyName
@@ -121,8 +122,8 @@ def asked_search(
         for name, value in given.items():
             if value is not None:
                 raise DataError(
-                    f"{name}= is of a penalized fit: give penalty='lasso' (or 'ridge', 'elastic_net') too, "
-                    "or leave it out."
+                    f"{name}= goes with a penalized fit: give penalty='lasso' (or 'ridge', "
+                    "'elastic_net') too, or leave it out."
                 )
         return None
     check_word("select", select, ("min", "1se"))

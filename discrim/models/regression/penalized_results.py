@@ -118,8 +118,8 @@ class PenalizedLogisticResults(LogisticResults):
 
     def _refuse(self, what: str, way_out: str) -> NoReturn:
         raise NotSupportedError(
-            f"{what} is not there of a fit with penalty={self.penalty.name!r}, which draws the estimates to "
-            f"zero: {way_out}."
+            f"{what} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
+            f"estimates to zero: {way_out}."
         )
 
     @property
@@ -176,8 +176,8 @@ def refuse_penalized(fits: Iterable[Any], what: str) -> None:
     """Raise NotSupportedError where a fit has a penalty, and what is asked takes maximum likelihood."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
-            f"{what} takes estimates of maximum likelihood, which a fit with a penalty has not: fit without "
-            "penalty=, or compare(folds=) what the fits say of rows left out."
+            f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have: "
+            "fit without penalty=, or compare the fits on rows left out, by compare(folds=)."
         )
 
 

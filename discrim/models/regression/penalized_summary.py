@@ -82,8 +82,8 @@ def _header(fit: PenalizedLogisticResults) -> Pairs:
         error_item(fit, "apparent", "Error, apparent"),
     ]
     note = (
-        "Penalized are the coefficients of columns over their standard deviations (divisor N), but no "
-        f"constants; shown are those of the columns' own units. KKT conditions hold to "
+        "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
+        "and constants are not; those shown are in the columns' own units. KKT conditions hold to "
         f"{numbers.violation:.0e} of the strength. There are no standard errors: see the help."
     )
     if by_path:

@@ -157,9 +157,9 @@ class TermFits:
             found = fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
         if not found.newton.converged:
             raise DataError(
-                f"The fit of {named} has not converged, so that it cannot be compared: where a hyperplane "
-                "separates the classes there is no maximum. Fit with bias_reduction=True, of stepwise() "
-                "in options=, or leave a term out."
+                f"The fit of {named} has not converged, so that it cannot be compared: where a "
+                "hyperplane separates the classes there is no maximum. Fit with bias_reduction=True "
+                "(for stepwise(), in options=), or leave a term out."
             )
         self._known[key] = TermFit(-2 * found.llf(), found.df_model(), found)
         return self._known[key]

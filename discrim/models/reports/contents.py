@@ -219,7 +219,7 @@ def _errors(results: Any) -> str:
                 shown,
                 of_rates | {"wrong": "count", "total": "count"},
                 headings=INTERVAL,
-                note="On the rows that the fit was made of, which flatters it: see error_rates().",
+                note="On the rows of the fit itself, which makes it look too good: see error_rates().",
             ),
         },
     )

@@ -21,18 +21,18 @@ def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
     return [
         *([("Rows of the table", f"{fit.blocks.table.nrows:,}")] if given else []),
         ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if fit.blocks.weighted else "")),
-        ("Rows dropped, as a value is missing", f"{fit.dropped:,}"),
+        ("Rows dropped because a value is missing", f"{fit.dropped:,}"),
         ("Response", design.response),
         ("Classes", f"{len(fit.classes):,}"),
         ("Columns of the table used", f"{len(design.columns):,}"),
         ("Columns of the design", f"{len(fit.terms):,}"),
         *(
-            [("Left out, as they have one value", ", ".join(fit.blocks.constant))]
+            [("Left out because they have one value", ", ".join(fit.blocks.constant))]
             if fit.blocks.constant
             else []
         ),
         *(
-            [("Left out, as others determine them", ", ".join(fit.blocks.collinear))]
+            [("Left out because others determine them", ", ".join(fit.blocks.collinear))]
             if fit.blocks.collinear
             else []
         ),

@@ -124,7 +124,12 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     if fit.has_rows and fit.blocks.source is not None:
         told = [f"Load the table of the fit here, or name it: it was {fit.blocks.source.table.source.what}."]
     elif not fit.has_rows:
-        told = ["The fit has no rows, as it was loaded or made of moments: load the table that they are of."]
+        told = [
+            (
+                "The fit has no rows, because it was loaded or made of moments: load the table that they "
+                "come from."
+            )
+        ]
     return [*told, f"Columns: {shown}"]
 
 

@@ -89,10 +89,14 @@ def _overall(found: Assessment) -> Section:
         if table["estimate"]["log loss"] == float("inf"):
             notes.append("The log loss is infinite: some row has probability zero in its own class.")
         slope = table["estimate"]["calibration slope"]
-        said = "The slope is below one where probabilities are too sure, above one where too shy"
+        said = (
+            "The slope is below one where probabilities are too sure, and above one where they are "
+            "too cautious"
+        )
         if pd.isna(slope):
             said += (
-                "; it is missing, as probabilities separate the classes, some are zero, or classes lack rows"
+                "; it is missing, because probabilities separate the classes, some are zero, or "
+                "classes lack rows"
             )
         notes.append(f"{said}.")
     return Section(
@@ -113,8 +117,9 @@ def _classes(found: Assessment) -> Section:
     table = found.by_class
     given = "" if found.prior is None else " under that prior"
     note = (
-        f"Predictive values are shares of the rows called so, or called another class{given}; areas are "
-        "those of the class against the rest, as the rows have it, with DeLong's standard errors."
+        f"Predictive values are shares of the rows that are given the class, or another class{given}; "
+        "areas are those of the class against the rest, as the rows have it, with DeLong's standard "
+        "errors."
     )
     if len(found.classes) > MOST_IN_FULL:
         measures = table.index.get_level_values("measure")[: len(table) // len(found.classes)]

@@ -151,7 +151,7 @@ class CanonicalResults(Shown):
     @property
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests: this and all later axes have no eigenvalue."""
+        """Sequential tests that this and all later axes have eigenvalue zero."""
         moments = self._numbers.moments
         roots = self._axes.singular**2
         table = dimension_table(roots, moments.n_columns, moments.n_classes, moments.total)
@@ -164,7 +164,7 @@ class CanonicalResults(Shown):
 
     @property
     def constant(self) -> pd.Series:
-        """Minus the grand mean's score."""
+        """Minus the score of the mean of all rows."""
         moments = self._numbers.moments
         grand = moments.origin * moments.scale + self._axes.centre
         return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")

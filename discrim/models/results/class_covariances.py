@@ -33,8 +33,11 @@ class Quadratic(NamedTuple):
     Attributes
     ----------
     A : DataFrame, terms by terms
+        Coefficients of the squares and products.
     b : Series by term
+        Coefficients of the columns.
     c : float
+        Constant.
     """
 
     A: pd.DataFrame
@@ -87,7 +90,7 @@ class ClassCovariances:
 
         Parameters
         ----------
-        a, b : labels
+        a, b : label
             Two classes of the fit.
 
         Returns
@@ -148,7 +151,7 @@ class SeparateCovariances(ClassCovariances):
 
     @displayed()
     def tidy(self: Any) -> pd.DataFrame:
-        """One row a class and term: mean and standard deviation within the class."""
+        """One row for each class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate(

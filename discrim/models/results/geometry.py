@@ -27,14 +27,16 @@ __all__ = ["Boundary", "LinearGeometry"]
 
 @shown_briefly
 class Boundary(NamedTuple):
-    """The plane between two classes: normal'x + offset is the score of the first above the second's.
+    """The plane between two classes: normal'x + offset is the score of the first less that of the second.
 
     Attributes
     ----------
     normal : Series by term
+        Normal vector of the plane.
     offset : float
+        Value of the function at zero.
     midpoint : Series by term
-        Halfway between the two means.
+        The point halfway between the two means.
     """
 
     normal: pd.Series
@@ -43,14 +45,14 @@ class Boundary(NamedTuple):
 
     @property
     def c(self) -> float:
-        """normal'midpoint; by LDA with equal priors a row is of the first class where normal'x exceeds it."""
+        """The cut normal'midpoint: under LDA with equal priors larger normal'x mean the first class."""
         return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
 
     @property
     def from_origin(self) -> float:
-        """Distance of the plane from the origin, |offset| over the length of the normal.
+        """Distance of the plane from the origin: |offset| divided by the length of the normal.
 
-        Missing where the normal has none: then there is no plane.
+        It is missing where the normal has length zero, because there is no plane then.
         """
         length = float(np.hypot.reduce(self.normal.to_numpy()))
         return abs(self.offset) / length if length > 0 else np.nan

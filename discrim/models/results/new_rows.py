@@ -44,11 +44,11 @@ class NewRows:
         method : {"exact", "chi2", "relative", "conformal"}
             How a distance becomes a probability. "exact" takes the law of the distance of a new row from
             estimated means and covariances of normal classes, an F. "chi2" is its limit for many rows: other
-            programs print it, and it calls too many rows untypical. Robust fits have "chi2" alone, because
-            their distances follow no known law. "conformal" assumes no law: it is the share (1 + #)/(n_k + 1)
-            of rows of the class, including the new one, whose own distance without them is as large. For any
-            share a, at most about a share a of rows, of whatever law, has a value of at most a. "relative" is
-            the same for the relative distance, see `relative_distances`.
+            programs print it, and it calls too many rows untypical. Robust fits have "chi2" in place of
+            "exact", because the exact law of their distances is not known. "conformal" assumes no law: it is
+            the share (1 + #)/(n_k + 1) of rows of the class, including the new one, whose own distance
+            without them is as large. For any share a, at most about a share a of rows, of whatever law, has a
+            value of at most a. "relative" is the same for the relative distance, see `relative_distances`.
         calibration : table or source of tables, optional
             For "conformal" and "relative": rows with their response that the fit has not seen, in place of
             those of the fit. The bound then holds exactly, and not just about. Fits that were loaded need

@@ -44,12 +44,15 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     Attributes
     ----------
     formula : str
+        The formula of the fit.
     classes : Index of length K
+        Class labels, in order.
     nobs : int or float
-        Rows used, or the sum of their weights.
+        Number of rows used, or the sum of their weights.
     counts, prior : Series by class
+        Number of rows, or the sum of their weights, and prior probability.
     terms : Index of length p
-        Column names of the design.
+        Names of the columns of the design.
     """
 
     counts = HandedOut[pd.Series]()
@@ -66,7 +69,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     @property
     def title(self) -> str:
-        """What the model is called."""
+        """Name of the model, as summaries print it."""
         return self._fit.title
 
     @property
@@ -84,17 +87,17 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
 
     @property
     def df_model(self) -> int:
-        """Free parameters."""
+        """Number of free parameters."""
         return int(self._fit.numbers.df_model())
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion."""
+        """Akaike's information criterion; smaller is better."""
         return 2 * self.df_model - 2 * self.llf
 
     @property
     def bic(self) -> float:
-        """Schwarz's criterion."""
+        """Schwarz's Bayesian information criterion; smaller is better."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sizes(self) -> dict[str, Any]:

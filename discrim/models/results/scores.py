@@ -88,7 +88,7 @@ class SeparatingLines(ValuesOnly):
 
     @property
     def df_model(self: Any) -> int:
-        """Coefficients of the planes, of which each is known up to a factor."""
+        """Number of coefficients of the planes, each of which is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
     def _augmented(self: Any, gaps: Gaps, data: Any) -> pd.DataFrame:

@@ -186,7 +186,7 @@ def fit_of(
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
     except BROKEN as error:
-        raise damaged(path, f"its numbers do not go together ({type(error).__name__}: {error})") from None
+        raise damaged(path, f"its numbers contradict each other ({type(error).__name__}: {error})") from None
     if wrong is not None:
         raise damaged(path, wrong)
     return fit

@@ -204,7 +204,7 @@ def test_shuffles_without_a_rule_are_drawn_again_and_counted():
 
 def test_a_model_that_has_no_rule_for_shuffled_labels_says_which_has():
     fit = discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str}))
-    with pytest.raises(NotSupportedError, match=r"shuffles .* as lda\(\) has"):
+    with pytest.raises(NotSupportedError, match=r"shuffles .* such as lda\(\)"):
         cross_validate(fit, 3, permutations=1, seed=1)
 
 

@@ -318,7 +318,7 @@ def test_rows_far_away_and_classes_without_a_prior():
 def test_an_outlier_that_misses_a_value_is_counted():
     fit = discrim.lda("species ~ .", IRIS)
     far = GAPS.assign(petal_length=GAPS["petal_length"] + 100.0)
-    with pytest.warns(DiscrimWarning, match=rf"says nothing of {int((~COMPLETE).sum())} rows with missing"):
+    with pytest.warns(DiscrimWarning, match=rf"nothing about {int((~COMPLETE).sum())} rows with missing"):
         labels = fit.predict(far, missing="integrate", outlier=0.01)
     assert (labels[COMPLETE] == "unknown").all()
     assert not (labels[~COMPLETE] == "unknown").any()

@@ -162,7 +162,7 @@ def test_parts_give_what_the_table_gives():
             {"body_mass_g": lambda d: d["body_mass_g"].where((d["species"] != "Gentoo") | (d.index == 200))},
             {},
             CollinearError,
-            "count 1",
+            "weigh 1 together",
         ),
         ({"species": None}, {}, DataError, "'species'"),
         ({}, {"counts": ["body_mass_g"]}, NotSupportedError, "counts="),

@@ -508,7 +508,7 @@ def test_summary_tidy_and_pictures_show_every_family():
     assert len(fit.plot("table", columns="island").patches) == 9
     with pytest.raises(DataError, match="'sex'"):
         fit.plot("density", columns="sex")
-    with pytest.raises(DataError, match="'table' shows a column of levels, of which this fit has none"):
+    with pytest.raises(DataError, match="'table' shows a column of levels, and this fit has none"):
         naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
     assert "held: " in fit.plot("regions").get_title()
     with pytest.raises(NotSupportedError, match="'species ~ island' reads none"):
@@ -529,7 +529,7 @@ def test_densities_integrate_to_one():
 def test_what_is_of_normal_columns_says_so(name):
     fit = naive_bayes(MIXED, penguins())
     assert fit.means.columns.tolist() == fit.sds.columns.tolist() == ["bill_length_mm", "bill_depth_mm"]
-    with pytest.raises(NotSupportedError, match=rf"{name} is of normal columns, and 'island'"):
+    with pytest.raises(NotSupportedError, match=rf"{name} needs normal columns, and 'island'"):
         getattr(fit, name)
     with pytest.raises(NotSupportedError, match="quadratic"):
         fit.quadratic("Adelie", "Gentoo")
@@ -572,8 +572,8 @@ def test_a_category_times_another_column_is_refused_by_name():
         ({"kernel": True, "bandwidth": 0}, "bandwidth=0"),
         ({"kernel": True, "bandwidth": {"bill_length_mm": "wide"}}, "'wide'"),
         ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one: name its columns in kernel="),
-        ({"bandwidth": 1.0}, "bandwidth=1.0 is of kernel densities"),
-        ({"bandwidth": "nrd"}, "bandwidth='nrd' is of kernel densities"),
+        ({"bandwidth": 1.0}, "bandwidth=1.0 goes with kernel densities"),
+        ({"bandwidth": "nrd"}, "bandwidth='nrd' goes with kernel densities"),
         ({"kernel": True, "bandwidth": {"island": 1.0}}, "kernel= makes one of 'bill_length_mm'"),
         ({"laplace": -1}, "laplace=-1"),
         ({"laplace": True}, "laplace=True"),

@@ -69,7 +69,7 @@ def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
     given = discrim.lda("species ~ sepal_length + sepal_width", TRAIN, prior=PRIOR)
     one, other = given.error_rates(data=TEST), given.error_rates(data=TEST, prior=PRIOR)
     pd.testing.assert_frame_equal(one, other)
-    with pytest.raises(NotSupportedError, match="its own prior"):
+    with pytest.raises(NotSupportedError, match="with the prior of the fit"):
         FIT.error_rates(["D"], prior=PRIOR)
     costs = FIT.error_rates(data=TEST, costs=2 * (1 - np.eye(3)))
     assert costs["estimate"].iloc[0] == pytest.approx(2 * own.mean())
@@ -256,8 +256,8 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.assess(bins=0), DataError, "bins=0"),
         (lambda: FIT.assess(level=95), DataError, "level=95"),
         (lambda: FIT.assess(TEST, prior=[0.5, 0.5]), PriorError, "2 values for 3 classes"),
-        (lambda: FIT.assess(weights="n"), DataError, "those of data="),
-        (lambda: FIT.error_rates(weights="n"), DataError, "those of data="),
+        (lambda: FIT.assess(weights="n"), DataError, "belong to data="),
+        (lambda: FIT.error_rates(weights="n"), DataError, "belong to data="),
         (lambda: FIT.assess(TEST, weights="species"), DataError, "not numeric"),
         (lambda: FIT.assess(TEST, weights=[1, 2]), DataError, "75 rows"),
         (lambda: FIT.assess(iter([TEST]), weights=np.ones(75)), DataError, "name the column"),

@@ -125,7 +125,7 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
         (fit.anova, "levene=None"),
         (fit.box_m, r"ask box_m\(\) of qda"),
     ):
-        with pytest.raises(NotSupportedError, match=f"made of moments has not: .*{way_out}"):
+        with pytest.raises(NotSupportedError, match=f"made of moments does not have: .*{way_out}"):
             asked()
 
 

@@ -71,7 +71,11 @@ def test_weights_of_tenths_leave_no_level_behind():
 NOT_A_PART = [
     (DataError, "More rows of class 'setosa'", lambda a: a.of(TEXT[:40]) - a.of(TEXT[:50])),
     (DataError, "no class 'rosa'", lambda a: a - a.of(TEXT[:5].assign(species="rosa"))),
-    (DataError, "of class 'setosa' are no part.*another mean", lambda a: a.of(TEXT[:25]) - a.of(TEXT[25:50])),
+    (
+        DataError,
+        "of class 'setosa' are not a part.*another mean",
+        lambda a: a.of(TEXT[:25]) - a.of(TEXT[25:50]),
+    ),
     (
         DataError,
         "'sepal_length' has larger squares",

@@ -538,7 +538,7 @@ def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path
     knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
     text = discrim.load(tmp_path / "chosen").summary().as_text()
     assert "not in the file" in text
-    assert "leave-one-out error is the least" not in text
+    assert "leave-one-out error is the smallest" not in text
 
 
 @pytest.mark.parametrize(

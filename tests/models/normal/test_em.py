@@ -261,10 +261,10 @@ def test_pima_with_its_missing_values():
 
 
 REFUSED = {
-    "leave_one_out": r'takes a new search for each row: cross-validate, error_rates\(\["cv"\]\)',
-    "log_odds": r'rests on the sampling law .*fit the complete rows, without missing="em"',
-    "anova": r"anova\(\) rests on the sampling law",
-    "canonical": r"canonical\(\) rests on the sampling law",
+    "leave_one_out": r'a new search for each row: cross-validate instead, with error_rates\(\["cv"\]\)',
+    "log_odds": r'assumes the sampling law .*fit the complete rows, without missing="em"',
+    "anova": r"anova\(\) assumes the sampling law",
+    "canonical": r"canonical\(\) assumes the sampling law",
     "typicality": 'typicality is defined for .* use method="chi2"',
 }
 
@@ -274,9 +274,9 @@ def test_what_rests_on_complete_rows_is_refused(name):
     fit = discrim.lda("species ~ .", HOLES, missing="em")
     with pytest.raises(NotSupportedError, match=REFUSED[name]):
         getattr(fit, name)()
-    with pytest.raises(NotSupportedError, match='method="predictive" rests on'):
+    with pytest.raises(NotSupportedError, match='method="predictive" assumes'):
         fit.predict_proba(method="predictive")
-    with pytest.raises(NotSupportedError, match=r'em is of fits .* fit with missing="em"'):
+    with pytest.raises(NotSupportedError, match=r'em exists only for fits with missing="em"'):
         _ = discrim.lda("species ~ .", IRIS).em
 
 
@@ -318,7 +318,7 @@ def test_what_is_never_observed_is_refused_by_name():
     with pytest.raises(CollinearError, match=r"Class 'setosa' has [0-9] rows, too few .* use lda\("):
         discrim.qda("species ~ .", few, missing="em")
     moments = discrim.moments("species ~ .", IRIS)
-    with pytest.raises(NotSupportedError, match="goes over rows"):
+    with pytest.raises(NotSupportedError, match="reads the rows many times"):
         discrim.lda(moments=moments, missing="em")
 
 

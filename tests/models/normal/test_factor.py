@@ -402,7 +402,7 @@ def test_the_ladder_has_the_forms():
         assert [line["df"], line["llf"], line["BIC"]] == pytest.approx([fit.df_model, fit.llf, fit.bic])
         assert line["dimensions"] == ", ".join(map(str, fit.dimensions))
         assert np.isnan(line["p_free"])
-    with pytest.raises(NotSupportedError, match="has no chi-square: compare by bic"):
+    with pytest.raises(NotSupportedError, match="has no chi-square distribution: compare by bic"):
         lr_test(lda("species ~ .", IRIS), fit)
     with pytest.raises(DataError, match="pass both, or neither"):
         covariance_models("species ~ .", IRIS, threshold=0.1)

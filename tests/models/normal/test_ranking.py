@@ -311,14 +311,14 @@ def test_the_prior_of_sda_is_that_of_the_notes():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"variance_shrinkage": 0.1}, 'beside covariance="correlation"'),
+        ({"variance_shrinkage": 0.1}, 'goes with covariance="correlation"'),
         ({**SHRUNK, "shrinkage": "oas"}, "'oas' is not known"),
         ({**SHRUNK, "shrinkage": 1.5}, "from 0 to 1"),
         ({**SHRUNK, "variance_shrinkage": -0.1}, "from 0 to 1"),
         ({**SHRUNK, "variance_shrinkage": "oas"}, "strimmer"),
         ({**SHRUNK, "variance_shrinkage": True}, "from 0 to 1"),
         ({**SHRUNK, "grid": [0.1]}, "loo"),
-        ({**SHRUNK, "standardize": True}, "sphere"),
+        ({**SHRUNK, "standardize": True}, "standardize=True goes with"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, words):

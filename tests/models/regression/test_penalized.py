@@ -316,8 +316,8 @@ def test_columns_of_any_units_have_the_same_fit():
     ("options", "said"),
     [
         ({"penalty": "l1"}, "penalty='l1' is not known: use one of 'ridge', 'lasso', 'elastic_net'"),
-        ({"strength": 0.1}, "strength= is of a penalized fit: give penalty='lasso'"),
-        ({"select": "1se"}, "select= is of a penalized fit"),
+        ({"strength": 0.1}, "strength= goes with a penalized fit: give penalty='lasso'"),
+        ({"select": "1se"}, "select= goes with a penalized fit"),
         ({"penalty": "lasso", "strength": 0}, "strength=0: give a number above 0"),
         ({"penalty": "lasso", "strength": "much"}, "strength='much': give a number above 0"),
         ({"penalty": "lasso", "strength": float("inf")}, "strength=inf: give a number above 0"),

@@ -174,7 +174,7 @@ def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
         assert page.all("img") == []
         assert "No picture is drawn here." in page.text
         assert "the ranges of its columns are not known" in page.text
-        assert "load the table that they are of" in page.code
+        assert "load the table that they come from" in page.code
         assert "Do the class means differ? Column by column" in page.text
         assert "needs the rows of the fit" in page.text
 
