@@ -45,6 +45,6 @@ def leukemias() -> tuple[pd.DataFrame, np.ndarray]:
     """The table of the pages on genes, with columns g0, g1, ... and y, and which rows are to learn from."""
     table = pd.read_csv(ROOT / "vignettes" / "data" / "golub.csv.xz", index_col="patient")
     labels, learned = table.pop("leukemia").to_numpy(dtype=object).astype(str), table.index.to_numpy() <= 38
-    readings = table.astype(float).reset_index(drop=True)
-    readings.columns = pd.Index([f"g{j}" for j in range(readings.shape[1])])
+    names = [f"g{j}" for j in range(table.shape[1])]
+    readings = pd.DataFrame(table.to_numpy(dtype=np.float64), columns=names)
     return readings.assign(y=labels), learned

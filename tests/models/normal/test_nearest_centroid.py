@@ -182,8 +182,15 @@ def test_columns_of_far_smaller_units_have_no_say(tmp_path):
 # ---- rows left out
 
 
-def test_rows_are_left_out_as_by_refits_also_where_columns_are_many():
-    table = TABLES["sonar"]().iloc[40:160:4, 10:]
+WIDE = {
+    "sonar": lambda: TABLES["sonar"]().iloc[40:160:4, 10:],
+    "golub": lambda: TABLES["golub"]().iloc[:38, -61:],
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_rows_are_left_out_as_by_refits_also_where_columns_are_many(name):
+    table = WIDE[name]()
     assert len(table) < len(table.columns)
     fit = nearest_centroid("y ~ .", table)
     left = fit.leave_one_out()
