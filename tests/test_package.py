@@ -30,6 +30,11 @@ def test_every_verb_names_its_source(name):
     assert re.search(r"[A-Z][a-z]+('s)?,?\s+\(?(18|19|20)\d\d\b", getattr(discrim, name).__doc__)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_verb_has_an_example(name):
+    assert doctest.DocTestParser().get_examples(getattr(discrim, name).__doc__)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_is_there_and_documented(name):
     value = getattr(discrim, name)

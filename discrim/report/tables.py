@@ -103,9 +103,8 @@ class Summary:
         >>> summary = lda("species ~ .", load_iris()).summary(sections=["means"])
         >>> print(summary.as_text(width=60))
         ===================================================
-
-        Linear discriminant analysis
-        ----------------------------
+                   Linear discriminant analysis
+        ---------------------------------------------------
         Means
                     sepal_length  sepal_width  petal_length
         setosa             5.006        3.428         1.462

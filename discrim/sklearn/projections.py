@@ -40,7 +40,7 @@ class PLSClassifier(FrequencyClassifier):
         as much weight as large ones; scikit-learn, mixOmics and mdatools do so where they scale. "centred"
         does not, as R's pls. For two classes it makes no difference.
     algorithm : {"nipals", "simpls"}
-        How the columns are deflated; see Notes.
+        How the columns are deflated; see the Notes of `discrim.pls`.
     engine : object, optional
         A regression that finds the components instead, such as scikit-learn's `PLSRegression()`. A copy of it
         is fitted to the columns and indicators, centred and scaled as said here, and must then have

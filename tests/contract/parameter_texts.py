@@ -90,7 +90,6 @@ OTHER = {
     "bayes.prior": "a law has no rows to take proportions of",
     "bayes.seed": "of random points",
     "compare.folds": "the rows are dealt for all fits, and nothing is chosen",
-    "compare.seed": "as of `folds`",
     "cross_validate.folds": "the rows are dealt, and nothing is chosen",
     "cross_validate.seed": "one that is drawn is kept",
     "load.functions": "the formula is that of the file",

@@ -42,7 +42,7 @@ def compare(
         term of the log odds of a linear discriminant analysis and of a logistic regression. By default it is
         "pair" with `folds`; else "term" for just two such fits that have the same terms and likelihoods that
         cannot be compared; else "fit".
-    folds : int, or column name or vector of length n
+    folds : int, or column name or vector of length n, optional
         Number of folds, or the fold of each row as a label of any kind. All fits are judged on the same
         folds. They have to be of one table and response, while formulas and verbs may differ. By default
         there is no cross-validation.
@@ -51,7 +51,7 @@ def compare(
     groups : column name or vector of length n, optional
         Groups whose rows stay in one fold, as the rows of one patient have to.
     seed : int, optional
-        Seed by which the rows are dealt to folds.
+        Seed by which the rows are dealt to folds. Without it each call deals them differently.
     refit_prior : bool, optional
         Whether a prior of class proportions is estimated again without the rows left out. By default models
         of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants contain it,

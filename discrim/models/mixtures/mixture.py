@@ -70,7 +70,7 @@ def mixture(
     covariance : str or dict
         "full" gives each component its own covariance, and "diagonal" does so without correlations. "pooled"
         has one covariance for all components of all classes, as in R's mda. Other names are those of mclust;
-        see Notes. "bic" tries all of these names. A dict gives names by class.
+        see the Notes of `discrim.mixture`. "bic" tries all of these names. A dict gives names by class.
     over : {"class", "classes"}, optional
         Whether what the letters of a name call equal is equal over the components of each class, or over
         those of all classes. By default it is equal over the classes where each has one component, and within

@@ -92,7 +92,7 @@ def rda(
         the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
         is chosen where it is not given.
     parametrization : {"esl", "friedman", "klar"}
-        Which covariances are mixed; see Notes.
+        Which covariances are mixed; see the Notes of `discrim.rda`.
     folds : int, "loo", or iterable of (train, test)
         Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
         only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there

@@ -115,6 +115,18 @@ def indicator(
     With two classes the coefficients are proportional to those of `discrim.lda`, and the cut differs unless
     the classes have the same size (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning,
     sec. 4.2).
+
+    Examples
+    --------
+    Three classes in a row. Straight lines mask the middle one, and parabolas find it:
+
+    >>> import pandas as pd
+    >>> from discrim import indicator
+    >>> row = pd.DataFrame({"x": [0, 1, 2, 4, 6, 8, 9, 10], "y": list("aaabbccc")})
+    >>> indicator("y ~ x", row).masked.tolist()
+    ['b']
+    >>> indicator("y ~ poly(x, 2)", row).masked.tolist()
+    []
     """
     check_word("collinear", collinear, ("raise", "drop"))
     if moments is None:
