@@ -364,9 +364,10 @@ def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(
         assert found.iloc[rows:].notna().all(axis=None)
 
 
-def test_a_table_that_lda_fits_is_chosen_from_backward():
-    table = hard_table("Hill_Valley_without_noise")
-    steps = discrim.stepwise("target ~ .", table, direction="backward").steps
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_table_that_lda_fits_is_chosen_from_backward(name):
+    table = written_table(name)
+    steps = discrim.stepwise("target ~ .", table, direction="backward", enter=0.01, stay=0.01).steps
     tests = discrim.lda("target ~ .", table).partial_tests()
     first = steps.iloc[0]
     # The weakest by partial_tests(), another way to the same numbers; both have some six digits here.
