@@ -84,8 +84,14 @@ def _narwhals_frame(data: Any) -> Any:
     except TypeError:
         raise DataError(
             f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
-            "table, or a dict of columns."
+            f"table, or a dict of columns{_of_arrays(data)}."
         ) from None
+
+
+def _of_arrays(data: Any) -> str:
+    """Where to go with X and y."""
+    name = type(data).__name__
+    return "; for X and y see the estimators in discrim.sklearn" if name in ("ndarray", "Series") else ""
 
 
 def _told(data: Any) -> str:

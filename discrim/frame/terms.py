@@ -175,7 +175,7 @@ class Expansion:
             )
         if len(base.terms) == 1 and power > 1:
             name = ":".join(next(iter(base.terms.values())))
-            self.idle.append(f"** {power} (the {power}th power of {name} is I({name} ** {power}))")
+            self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
         if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > MAX_TERMS:
             raise self._error(
                 f"Power {power} of {len(base.terms)} terms has more than {MAX_TERMS:,} terms: write a "

@@ -107,6 +107,21 @@ BAD = {
     "no predictor": (lambda v: v("species ~ 1", IRIS), DiscrimError, "predictor"),
     "unknown method": (lambda v: v("species ~ .", IRIS, method="ml"), DataError, r"method='ml'"),
     "not a table": (lambda v: v("species ~ .", 3), DataError, "not a table"),
+    "X and y, of pandas": (
+        lambda v: v(IRIS.drop(columns="species"), IRIS["species"]),
+        DataError,
+        r"a Series, not a table.*X and y see the estimators in discrim\.sklearn",
+    ),
+    "X and y, of NumPy": (
+        lambda v: v(IRIS.drop(columns="species").to_numpy(), IRIS["species"].to_numpy()),
+        DataError,
+        r"not a table.*X and y see the estimators in discrim\.sklearn",
+    ),
+    "keys of text for classes that are numbers": (
+        lambda v: v("y ~ x", {"y": [0, 0, 1, 1], "x": [1.0, 2, 4, 6]}, prior={"0": 0.5, "1": 0.5}),
+        DiscrimError,
+        "write the keys as the classes are",
+    ),
     "code": (lambda v: v("species ~ __import__('os')", IRIS), FormulaError, "__import__"),
 }
 

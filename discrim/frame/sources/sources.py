@@ -75,7 +75,9 @@ def source_of(data: Any) -> Source | None:
             else IteratorSource(data, "the iterator")
         )
     if hasattr(data, "__arrow_c_stream__"):
-        return None if _is_table(data) else StreamSource(data)
+        # A column alone says what it is as well, and is no stream.
+        column = any(_is(data, library, "Series") for library in ("pandas", "polars"))
+        return None if column or _is_table(data) else StreamSource(data)
     return FunctionSource(data, source_of) if callable(data) else None
 
 

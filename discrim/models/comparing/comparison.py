@@ -76,9 +76,13 @@ def compare(
         continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of groups,
         because the rows of one are not independent. A row with a frequency weight stands for so many rows.
         Errors are weighted by a prior that both fits were given; else rows count as they are.
-        `discrim.inference.paired_tests` says what these tests assume.
+        The t test takes the differences of folds for equally correlated, by the share of rows that fits have
+        in common; McNemar's takes rows for independent, given the fits.
 
-        By term: see `comparing.hausman.log_odds_of_both`.
+        By term (class, term): LDA, LDA_se, logistic, logistic_se and their difference (LDA less logistic),
+        against the logistic regression's reference; statistic, df and p of Hausman's chi-square of the
+        difference, missing where LDA's standard error is not the smaller one. The last row, ("all",
+        "slopes"), has the joint test, with as many df as there are directions in which LDA is more precise.
 
     Raises
     ------

@@ -20,6 +20,7 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
     NotSupportedError
         It is a known law.
     """
+    from discrim.models.comparing.stepwise import StepwiseResults
     from discrim.models.law.bayes_results import BayesResults
     from discrim.models.results.results import ClassifierResults
 
@@ -34,6 +35,8 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
                 "which is exact, and its risk(fit), which says what a fit loses."
             )
         hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
+        if isinstance(fit, StepwiseResults):
+            hint = "give its fit, as found.fit, which keeps the chosen terms; or choose anew in each fold"
         more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
         raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
 

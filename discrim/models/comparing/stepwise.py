@@ -127,6 +127,10 @@ def stepwise(
     The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
     Methods for Digital Computers, 76-95).
 
+    The rows that chose the terms also judge them, so that p-values are too small, and error rates of the fit
+    too: its cross-validation keeps the terms. An honest error needs a new choice without each fold, which is
+    a call of `stepwise` with the other rows, and a prediction of its `fit` for those of the fold.
+
     Examples
     --------
     >>> from discrim import stepwise

@@ -136,6 +136,8 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
             said = [f"it misses {listed(missing)}"] * bool(missing) + [
                 f"{listed(unknown)} is no class"
             ] * bool(unknown)
+            if {str(c) for c in missing} & {str(c) for c in unknown}:
+                said.append("write the keys as the classes are, numbers or text")
             raise PriorError(f"The prior does not fit the classes {listed(classes)}: {'; '.join(said)}.")
         prior = [prior[c] for c in classes]
     try:

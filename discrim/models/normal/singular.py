@@ -100,7 +100,7 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, 
         return 'pass covariance="shrunk" and leave out method='
     if asked.structure == "shrunk":
         return 'leave out shrinkage=, or pass shrinkage="oas"'
-    return 'pass covariance="shrunk"'
+    return 'pass covariance="shrunk" to qda(), or see rda()'
 
 
 def _varies(moments: ClassMoments, k: int) -> bool:

@@ -124,6 +124,8 @@ def test_what_is_no_fit_is_told_so(tmp_path):
         cross_validate(lda)
     with pytest.raises(DataError, match="give its results_"):
         cross_validate(SimpleNamespace(results_=fit))
+    with pytest.raises(DataError, match=r"give its fit, as found\.fit.*choose anew in each fold"):
+        cross_validate(discrim.stepwise("species ~ .", IRIS))
     with pytest.raises(
         NotSupportedError, match="argument 2, loaded or made of moments, has none: fit a table"
     ):
