@@ -67,6 +67,17 @@ def test_what_a_page_says_is_asserted_in_hidden_cells(page):
     assert any("assert" in source for source in hidden)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_line_of_code_is_hidden_beyond_the_edge_of_the_page(page):
+    lines = [
+        line
+        for cell in jupytext.read(page, fmt="md:myst").cells
+        if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", ())
+        for line in cell.source.splitlines()
+    ]
+    assert [line for line in lines if len(line) > 92] == []
+
+
 @pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])
 def test_an_error_in_a_cell_fails(tmp_path, source):
     page = tmp_path / "page.md"
