@@ -95,6 +95,13 @@ def test_primes_are_no_superscripts():
     ]
 
 
+def test_greek_capitals_are_upright_and_set_with_a_font_that_is_made_for_formulas():
+    letters = [each for tree in PAGES.values() for each in tree.find_all("mi") if each.get_text() in "ΔΛΣΦ"]
+    assert letters
+    assert all(each["mathvariant"] == "normal" for each in letters)
+    assert (BOOK / "_static" / "STIXTwoMath-Regular.ttf").stat().st_size > 1e6
+
+
 def test_each_executed_page_is_a_notebook_to_take_home():
     from tests.test_vignettes import PAGES as SOURCES
 

@@ -11,14 +11,18 @@ from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 ElementTree.register_namespace("", NAMESPACE := "http://www.w3.org/1998/Math/MathML")
+CAPITALS = [*"ΓΔΘΛΞΠΣΥΦΨΩ"]
 
 
 def mathml(formula: str, display: str) -> str:
-    """A formula of LaTeX, its primes beside what they belong to.
+    """A formula of LaTeX, its primes beside what they belong to, its Greek capitals upright, as in LaTeX.
 
     A prime is drawn high already: as a superscript it is right only in fonts that are made for formulas.
     """
     tree = ElementTree.fromstring(convert(formula, display=display))
+    for letter in tree.iter(f"{{{NAMESPACE}}}mi"):
+        if letter.text in CAPITALS:
+            letter.set("mathvariant", "normal")
     for raised in [
         each for each in tree.iter() if each.tag in (f"{{{NAMESPACE}}}msup", f"{{{NAMESPACE}}}msubsup")
     ]:
