@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def check_word(name: str, value: Any, allowed: tuple[str, ...], *, optional: boo
     if optional and value is None:
         return
     if not (isinstance(value, str) and value in allowed):
-        hint = " To set fits side by side, see compare()." if hasattr(value, "_fit") else ""
+        near = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        if hasattr(value, "_fit"):
+            hint = " To set fits side by side, see compare()."
         raise DataError(
             f"{name}={told(value)} is not known: use one of {listed(allowed, len(allowed))}.{hint}"
         )

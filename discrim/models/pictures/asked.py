@@ -70,7 +70,8 @@ def asked_names(option: str, given: Any) -> Any:
     names = list(given) if isinstance(given, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         found = told(next((name for name in names if not isinstance(name, str)), given))
-        raise DataError(f"{option}= holds {found}: give a name, or a list of names.")
+        such = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
+        raise DataError(f"{option}= holds {found}: give a name, or a list of names{such}.")
     return names
 
 

@@ -55,7 +55,8 @@ def structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | Non
         panel.set_axisbelow(True)
         panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
     some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
-    set_title(outer, f"Correlations of the columns with the discriminants{some}")
+    few = f"; {table.shape[1]} of {len(shares)} discriminants" if table.shape[1] < len(shares) else ""
+    set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
     return outer
 
 

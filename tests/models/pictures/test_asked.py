@@ -23,6 +23,7 @@ def closed_figures():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
+        ({"kind": "confuson"}, "Did you mean 'confusion'"),
         ({"kind": "scores", "axes": 1}, "axes= holds 1"),
         ({"kind": "scores", "axes": ()}, "axes="),
         ({"kind": "scores", "axes": (1, 2)}, "axes= holds 1"),

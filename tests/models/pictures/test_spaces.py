@@ -102,6 +102,8 @@ def test_structure_bars_are_the_correlations():
     wanted = WINES.canonical().structure("total")
     for panel, name in zip(outer.child_axes, wanted, strict=True):
         assert [bar.get_width() for bar in panel.patches] == wanted[name].tolist()
+    assert "of 2" not in outer.get_title()
+    assert WINES.plot("structure", axes="LD2").get_title().replace("\n", " ").endswith("1 of 2 discriminants")
 
 
 def test_scree_bars_are_the_shares():
