@@ -95,10 +95,21 @@ def test_primes_are_no_superscripts():
     ]
 
 
-def test_greek_capitals_are_upright_and_set_with_a_font_that_is_made_for_formulas():
-    letters = [each for tree in PAGES.values() for each in tree.find_all("mi") if each.get_text() in "ΔΛΣΦ"]
-    assert letters
-    assert all(each["mathvariant"] == "normal" for each in letters)
+def test_letters_and_spaces_of_formulas_are_those_of_latex():
+    letters = [each for tree in PAGES.values() for each in tree.find_all("mi")]
+    signs = [each for tree in PAGES.values() for each in tree.find_all("mo")]
+    capitals = [each for each in letters if each.get_text() in "\u0394\u039b\u03a3\u03a6"]
+    assert capitals
+    assert all(each["mathvariant"] == "normal" for each in capitals)
+    assert not [each for each in letters if each.get_text() in ("ln", "log", "~")]
+    bars = [each for each in signs if each.get_text() == "|"]
+    assert bars
+    assert all(each["lspace"] == each["rspace"] == "0" for each in bars)
+    first = [
+        each for each in signs if each.get_text() == "\N{MINUS SIGN}" and not each.find_previous_sibling()
+    ]
+    assert first
+    assert all(each["form"] == "prefix" for each in first)
     assert (BOOK / "_static" / "STIXTwoMath-Regular.ttf").stat().st_size > 1e6
 
 
