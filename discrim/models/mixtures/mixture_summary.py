@@ -64,8 +64,8 @@ def _header(fit: MixtureResults) -> Pairs:
     ]
     right = [
         criterion_item(fit, "llf", "Log-likelihood"),
-        ("  given the classes", fit.llf_given, f"{fit.llf_given:.2f}"),
-        ("  of rows alone", fit.llf_rows, f"{fit.llf_rows:.2f}"),
+        ("Log-lik. given the classes", fit.llf_given, f"{fit.llf_given:.2f}"),
+        ("Log-lik. of rows alone", fit.llf_rows, f"{fit.llf_rows:.2f}"),
         ("Free parameters", fit.df_model, str(fit.df_model)),
         criterion_item(fit, "aic", "AIC"),
         criterion_item(fit, "bic", "BIC"),

@@ -52,7 +52,7 @@ def bandwidth_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
         (line,) = beside.plot(radius[finite], llf[finite], color=SIGNS.colour(1), marker="s", markersize=3)
         beside.set_ylabel("Log-likelihood of rows left out")
         handles, labels = axes.get_legend_handles_labels()
-        axes.legend([*handles, line], [*labels, "log-likelihood"], loc="best")
+        axes.legend([*handles, line], [*labels, "log-likelihood"], loc="lower right")
     else:
         axes.legend()
     set_title(axes, "Rows left out, by the bandwidth")
