@@ -54,14 +54,9 @@ def scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: 
         level = float(noise.iloc[k])
         axes.plot([at[d - 1], at[d - 1]], [values[d - 1], level], color=colour, linewidth=0.9, zorder=2)
         axes.plot(
-            [at[d - 1], at[-1]],
-            [level, level],
-            color=colour,
-            linestyle=signs.line(k),
-            linewidth=0.9,
-            zorder=2,
-        )
-        axes.scatter(at[-1], level, marker=signs.marker(k), s=14, color=colour, zorder=2)
+            [at[d - 1], at[-1]], [level, level], color=colour, linestyle=signs.line(k), linewidth=0.9,
+            marker=signs.marker(k), markersize=4, markevery=[-1], zorder=2,
+        )  # fmt: skip
         last = max(last, int(at[-1]))
     axes.set_yscale("log")
     axes.set_xlim(0.5, last + 0.5)
