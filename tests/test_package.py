@@ -100,7 +100,7 @@ def test_readme_gives_two_commands_of_one_line(root):
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("README.md", 4), ("vignettes/tour.md", 30), ("vignettes/formulas-and-conventions.md", 0)],
+    [("README.md", 4), ("vignettes/formulas-and-conventions.md", 0)],
 )
 def test_examples_of_pages_that_are_not_executed_run(root, page, least):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
