@@ -58,7 +58,7 @@ DRAWN = (
     "see plot('calibration', method='loo')."
 )
 KINDS = {
-    "wald": "Wald's on the logit scale",
+    "wald": "(Wald's, on the logit scale)",
     "profile": "of the profile likelihood",
     "bootstrap": "of the bootstrap's percentiles",
 }
