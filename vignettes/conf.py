@@ -26,6 +26,7 @@ os.environ["IPYKERNEL_CELL_NAME"] = "cell"
 exclude_patterns = ["_*", "data"]
 
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"
 # Numbers that several fits have under one name, as `llf`, are no link.
 suppress_warnings = ["ref.python"]

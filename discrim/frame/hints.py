@@ -10,7 +10,9 @@ __all__ = ["meant_function", "meant_text"]
 
 OF_R = {
     **dict.fromkeys(["as.factor", "factor", "as.character", "ordered"], "write C(x) for categories"),
-    **dict.fromkeys(["ns", "rcs", "s", "lo"], "write cr(x, df=4) or bs(x, df=4) for a spline"),
+    **dict.fromkeys(
+        ["ns", "rcs", "s", "lo"], "write bs(x, df=4) or cr(x, df=4, constraints='center') for a spline"
+    ),
     **dict.fromkeys(["cut", "findInterval"], "cut the column before the fit, with pd.cut, and write C(x)"),
     **dict.fromkeys(["as.numeric", "as.integer"], "convert the column before the fit, with pd.to_numeric"),
     "ln": "write log(x)",

@@ -16,6 +16,7 @@ from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 
 FOLDER = "reference"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def titled(text: str, under: str = "=") -> str:
@@ -59,17 +60,38 @@ def of_module(title: str, module: str, named: Iterable[tuple[str, object]]) -> s
     return text
 
 
+def taught() -> dict[str, str]:
+    """Where each verb is taught, by the table of the README."""
+    places = {}
+    for row in README.read_text(encoding="utf-8").splitlines():
+        cells = row.split(" | ")
+        if row.startswith("| `") and len(cells) == 3:
+            links = re.findall(r"\[([^]]+)\]\(vignettes/([\w-]+)\.md\)", cells[2])
+            text = ", ".join(f":doc:`{title} </{page}>`" for title, page in links)
+            places |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), f"Taught in: {text}.\n\n")
+    return places
+
+
+def first_line(name: str) -> str:
+    """What a public name is, in a line."""
+    return (
+        (inspect.getdoc(getattr(discrim, name, None)) or "").partition("\n")[0]
+        if name in discrim.__all__
+        else ""
+    )
+
+
 def pages() -> dict[str, str]:
     """The text of each page by its name: each public name once."""
     public = {name: getattr(discrim, name) for name in discrim.__all__}
     kinds = {name: each for name, each in public.items() if inspect.isclass(each)}
-    written, shown = {}, set()
+    written, shown, places = {}, set(), taught()
     for verb, function in public.items():
         if not inspect.isfunction(function):
             continue
         own = [model.results for model in MODELS if model.verb == verb]
         own += re.findall(rf"\b({'|'.join(kinds)})\b", str(inspect.signature(function).return_annotation))
-        text = titled(verb) + directive("autofunction", f"discrim.{verb}")
+        text = titled(verb) + places.get(verb, "") + directive("autofunction", f"discrim.{verb}")
         for name in dict.fromkeys(own):
             if name not in shown:
                 text += titled(name, "-") + of_class("discrim", kinds[name], ClassifierResults)
@@ -98,9 +120,13 @@ def write_pages(app: Sphinx) -> None:
     beside = ["estimators", "datasets", "errors"]
     over = ["fits", *sorted(written.keys() - {*models, *beside, "fits"})]
     written["index"] = titled("Reference")
-    for caption, own in (("Models", models), ("Fits, and verbs over fits", over), ("Beside", beside)):
+    for caption, own in (
+        ("Models", models), ("Fits, and verbs over fits", over), ("Estimators, tables, errors", beside)
+    ):  # fmt: skip
+        written["index"] += titled(caption, "-")
+        written["index"] += "".join(f"- :doc:`{name}`: {first_line(name)}".rstrip(": ") + "\n" for name in own)
         names = "".join(f"   {name}\n" for name in own)
-        written["index"] += f".. toctree::\n   :caption: {caption}\n   :maxdepth: 1\n\n{names}\n"
+        written["index"] += f"\n.. toctree::\n   :hidden:\n\n{names}\n"
     for name, text in written.items():
         file = folder / f"{name}.rst"
         # A page that is as it was is not read again.
@@ -110,7 +136,20 @@ def write_pages(app: Sphinx) -> None:
         old.unlink()
 
 
+def keep_quotes(app: Sphinx, page: str, source: list[str]) -> None:
+    """Quotes of docstrings stand around words of code, and stay as they are typed."""
+    app.config.smartquotes = not page.startswith(f"{FOLDER}/")
+
+
+def without_private(app: Sphinx, what: str, name: str, *rest: object) -> tuple[str, None] | None:
+    """Results are what verbs give: what they are made of is nobody's to write."""
+    made = what == "class" and (name.rpartition(".")[0] == "discrim" or name.endswith(".ClassifierResults"))
+    return ("", None) if made else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages before any is read."""
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", keep_quotes)
+    app.connect("autodoc-process-signature", without_private)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -122,7 +122,8 @@ def perceptron(
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
     length = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
-    kept = len(history) if converged else run.kept
+    # The last pass of a rule that has converged moves nothing: it finds the plane of the pass before.
+    kept = max(len(history) - 1, 1) if converged else run.kept
     return Perceptron(
         step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin, kept
     )

@@ -157,5 +157,5 @@ def _dimensions(found: TermCanonicalResults) -> Section:
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
     formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
     note = "Wilks' lambda with Rao's F; Bartlett's chi-square."
-    title = "Tests that this and all later axes have no eigenvalue"
+    title = "Tests that this and all later eigenvalues are zero"
     return Section(title, table, formats, note=note, source=".dimension_tests")

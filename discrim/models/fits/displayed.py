@@ -88,7 +88,10 @@ def _html(
     forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
     ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()
     rows = {label: lines[end] for label, end in ends if end in lines}
-    return frame_html(Section(name, table, forms, rows, source="to_string()"), table.index.names)
+    names = list(table.index.names)
+    if names[-1] is not None and table.columns.name is not None:
+        names[-1] = f"{names[-1]} \\ {table.columns.name}"
+    return frame_html(Section(name, table, forms, rows, source="to_string()"), names)
 
 
 def _form(column: pd.Series, formats: dict[str, Format]) -> Format:

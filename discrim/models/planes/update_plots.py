@@ -75,7 +75,7 @@ def updates(
         pane.set_axis_off()
     inner[0, 0].legend(fontsize="small", framealpha=0.8)
     side = shown_name(classes[1], 20)
-    text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it"
+    text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"
     set_title(outer, text)
     # Room for the titles of the upper panels.
     outer.set_title(outer.get_title(), pad=24)

@@ -84,7 +84,7 @@ def _dimensions(result: CanonicalResults) -> Section:
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
     formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
     return Section(
-        "Tests that this and all later axes have no eigenvalue",
+        "Tests that this and all later eigenvalues are zero",
         table,
         formats,
         note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),

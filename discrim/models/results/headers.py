@@ -145,7 +145,7 @@ def classes_section(fit: ClassifierResults) -> Section:
 def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
     shown = any(label == LEFT_OUT and value == value for label, value, _ in items)
-    did = {"held": "holds the prior", "refitted": "estimates the prior anew"}.get(
+    did = {"held": "keeps the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit._fit, None)
     )
     return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)

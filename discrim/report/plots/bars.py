@@ -89,7 +89,7 @@ def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | No
     axes.set_ylim(0.0, 118.0)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
-    set_title(axes, "Eigenvalues, and p of the test that no later dimension differs")
+    set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
     return axes
 
