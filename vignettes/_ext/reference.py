@@ -124,7 +124,9 @@ def write_pages(app: Sphinx) -> None:
         ("Models", models), ("Fits, and verbs over fits", over), ("Estimators, tables, errors", beside)
     ):  # fmt: skip
         written["index"] += titled(caption, "-")
-        written["index"] += "".join(f"- :doc:`{name}`: {first_line(name)}".rstrip(": ") + "\n" for name in own)
+        written["index"] += "".join(
+            f"- :doc:`{name}`: {first_line(name)}".rstrip(": ") + "\n" for name in own
+        )
         names = "".join(f"   {name}\n" for name in own)
         written["index"] += f"\n.. toctree::\n   :hidden:\n\n{names}\n"
     for name, text in written.items():
