@@ -239,7 +239,7 @@ def test_messages_are_whole_sentences():
 SAID = [
     ("species ~ as.factor(petal_width)", r"write C\(x\)"),
     ("species ~ factor(petal_width)", r"write C\(x\)"),
-    ("species ~ ns(petal_width, 3)", r"write cr\(x, df=4\)"),
+    ("species ~ ns(petal_width, 3)", r"write bs\(x, df=4\)"),
     ("species ~ interaction(petal_width, sepal_width)", r"write C\(a\):C\(b\)"),
     ("species ~ relevel(petal_width)", r"write C\(x, Treatment\('a'\)\)"),
     ("species ~ ifelse(petal_width, 1, 0)", "with numpy.where"),
