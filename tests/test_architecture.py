@@ -412,7 +412,7 @@ def test_a_file_is_small_and_says_what_it_is_for(path):
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     assert ast.get_docstring(tree)
-    assert len(text.splitlines()) < 450
+    assert len(text.splitlines()) <= 900
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     assert [node.name for node in functions if code_lines(node) >= 70] == []
 
