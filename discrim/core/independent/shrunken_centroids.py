@@ -141,9 +141,11 @@ class ShrunkenFit:
         with np.errstate(invalid="ignore"):
             # Of an infinite unit the differences are zero, and gone.
             moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
-        rests = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
         weights = self._weights()[:, None]
-        centres = np.where(gone, origin, held.centres)
+        moved = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
+        start = np.where(gone, origin, held.centres)
+        centres = start + moved / held.scale
+        rests = moved - (centres - start) * held.scale
         return Means(centres, rests, held.scale, lambda z: z * weights, lambda y: y * weights)
 
     def without_scale(self) -> list[Dependency]:

@@ -108,7 +108,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     factor : float
     """
     every = np.arange(len(constant))
-    return _about(means, origin, every, every, constant, factor, [MOST_NUMBERS])
+    return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
 
 
 def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
@@ -138,17 +138,24 @@ def _about(
     best: Codes,
     constant: Floats,
     factor: float,
+    reach: float,
     room: list[int],
 ) -> LinearRule:
-    """The rule of some classes, for rows whose best one is at one of the positions `best` among them."""
+    """The rule of some classes, for rows whose best one is at one of the positions `best` among them.
+
+    Their distances from the origin are to be below half of `reach`, those of the classes before; otherwise
+    what separates them is the rounding of their means, and there are no crowds.
+    """
     whitened = means.whiten(means.about(origin, classes).T)
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
+    possible, radius = _possible(whitened, constant[classes])
+    crowding = ROOMY < radius < reach / 2
     crowds = []
-    for covered, members in _crowded(whitened, constant[classes], best):
+    for covered, members in _crowded(whitened, constant[classes], best, possible, radius) if crowding else ():
         own = classes[members]
         within = np.flatnonzero(np.isin(members, covered))
-        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor)
+        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor, radius)
         numbers = members.size * len(origin)
         if numbers <= room[0]:
             room[0] -= numbers
@@ -160,13 +167,19 @@ def _about(
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
 
 
-def _crowded(whitened: Floats, constant: Floats, best: Codes) -> Iterator[tuple[Codes, Codes]]:
-    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
+def _possible(whitened: Floats, constant: Floats) -> tuple[Codes, float]:
+    """Classes that a row may be given to, and the distance of the farthest from the origin."""
     lengths = np.sqrt((whitened**2).sum(axis=0))
     possible = np.flatnonzero(np.isfinite(constant) & np.isfinite(lengths))
-    if len(possible) < 3 or not lengths[possible].max() > ROOMY:
+    return possible, float(lengths[possible].max(initial=0.0))
+
+
+def _crowded(
+    whitened: Floats, constant: Floats, best: Codes, possible: Codes, radius: float
+) -> Iterator[tuple[Codes, Codes]]:
+    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
+    if len(possible) < 3:
         return
-    radius = float(lengths[possible].max())
     points = whitened[:, possible] / radius
     squares = (points**2).sum(axis=0)
     step = max(GAPS // len(possible), 1)

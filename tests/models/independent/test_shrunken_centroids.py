@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import nullcontext
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -506,3 +507,48 @@ def test_a_column_beside_which_the_offset_is_beyond_doubles_has_no_part(sizes):
         alone = shrunken_centroids(f"y ~ {large}", data, threshold=0.1, offset=offset)
         pd.testing.assert_frame_equal(both.predict_proba(), alone.predict_proba())
         pd.testing.assert_frame_equal(both.leave_one_out(), alone.leave_one_out())
+
+
+@pytest.mark.parametrize("offset", [1e-3, 1e-9, 1e-14])
+def test_columns_that_are_constant_within_classes_are_measured_by_the_offset(offset):
+    """Shrunken centroids lie far from the class means in such units; log odds are those of the formula."""
+    sizes, levels = [4, 9, 9, 6, 9], [3.1, 3.1, 3.1, 7.7, -20.3]
+    codes = np.repeat(np.arange(5), sizes)
+    data = pd.DataFrame(
+        {"y": np.array(list("abcde"))[codes], "u": np.array(levels)[codes], "v": codes % 2 * 0.1}
+    )
+    threshold = 4.0 / offset
+    fit = discrim.shrunken_centroids("y ~ .", data=data, offset=offset, threshold=threshold)
+    with mpmath.workdps(60):
+        counts, total = [mpmath.mpf(n) for n in sizes], sum(sizes)
+        scores = [[mpmath.log(n / total) for n in counts] for _ in range(5)]
+        for name in ("u", "v"):
+            values = [mpmath.mpf(float(data[name][codes == k].iloc[0])) for k in range(5)]
+            mean = sum(n * value for n, value in zip(counts, values, strict=True)) / total
+            shrunken = []
+            for n, value in zip(counts, values, strict=True):
+                unit = mpmath.sqrt(1 / n - mpmath.mpf(1) / total) * mpmath.mpf(offset)
+                d = (value - mean) / unit
+                shrunken.append(mean + unit * mpmath.sign(d) * max(abs(d) - mpmath.mpf(threshold), 0))
+            for i in range(5):
+                for k in range(5):
+                    scores[i][k] -= ((values[i] - shrunken[k]) / mpmath.mpf(offset)) ** 2 / 2
+        best = [max(range(5), key=lambda k, i=i: scores[i][k]) for i in range(5)]
+        odds = [[float(scores[i][k] - scores[i][best[i]]) for k in range(5)] for i in range(5)]
+    rows = data.drop_duplicates("y")
+    found = fit.predict_log_proba(rows).to_numpy()
+    apart = np.array(odds)
+    np.testing.assert_array_equal(found.argmax(axis=1), best)
+    np.testing.assert_allclose(found - found.max(axis=1)[:, None], apart, rtol=1e-6, atol=1e-6)
+
+
+def test_no_table_ends_in_a_recursion():
+    """Rounded class constants, in any number of classes and columns, with thresholds chosen and given."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat(np.arange(6), rng.integers(2, 12, 6))
+        data = pd.DataFrame({"y": codes, "g": np.where(codes % 3, "p", "q")})
+        data["c"] = np.round(rng.normal(size=3) * 20, 1)[codes % 3]
+        for options in ({}, {"threshold": 1.0}, {"threshold": 0.0}):
+            fit = discrim.shrunken_centroids("C(y) ~ .", data=data, offset=1e-13, **options)
+            assert fit.confusion("loo").to_numpy().sum() == len(data)
