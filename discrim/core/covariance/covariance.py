@@ -17,6 +17,7 @@ such a residual says nothing of the data, and no rule can be built on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 WIDE = 64
 """Columns from which solving a triangular system is no slower than a product with its inverse."""
+
+CLEAR = 16.0
+"""Roundings beyond which class means differ."""
 
 BENIGN = 100.0
 """Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
@@ -206,10 +210,14 @@ class Dependency:
         Position of the column.
     on : tuple of int
         Positions of the columns it is a combination of; none where it is constant within classes.
+    separates : bool
+        Whether the class means differ in what does not vary, so that it tells these classes apart without
+        error.
     """
 
     column: int
     on: tuple[int, ...]
+    separates: bool = False
 
 
 def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
@@ -260,7 +268,9 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     held = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(held.counts.sum()) * held.magnitude
     lengths = np.sqrt(held.squares.sum(axis=0))
-    constant = [Dependency(j, ()) for j in np.flatnonzero(lengths <= rounding).tolist()]
+    apart = _separates(moments) if k is None else lambda j, on, slopes: False
+    still = np.flatnonzero(lengths <= rounding).tolist()
+    constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in still]
     if held.roots is None or diagonal:
         return constant
     barren = {dependency.column for dependency in constant}
@@ -285,11 +295,27 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         slopes = _substituted(triangle[:m, :m], along)
         if length <= slack(slopes, rounding[j], rounding[kept], turned):
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
-            found.append(Dependency(j, tuple(on)))
+            own = slopes * unit[j] / unit[kept]
+            found.append(Dependency(j, tuple(on), apart(j, kept, own)))
             continue
         basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
         kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)
+
+
+def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
+    """Whether class means differ in a column less its combination of others with some slopes, in z."""
+    means = moments.means[moments.rows > 0]
+    gaps = means - means[0]
+    size = EPS * np.sqrt(moments.total) * moments.magnitude
+
+    def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
+        left = gaps[:, j] - gaps[:, on] @ slopes
+        terms = np.abs(gaps[:, j]) + np.abs(gaps[:, on]) @ np.abs(slopes)
+        nothing = size[j] + size[on] @ np.abs(slopes) + np.sqrt(EPS) * terms
+        return bool((np.abs(left) > CLEAR * nothing).any())
+
+    return apart
 
 
 def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:

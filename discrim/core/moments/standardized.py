@@ -16,9 +16,10 @@ from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
 
-__all__ = ["in_units", "standardized", "standardized_left_out", "within_sd"]
+__all__ = ["constant_within", "in_units", "standardized", "standardized_left_out", "within_sd"]
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def within_sd(moments: ClassMoments) -> Floats:
@@ -26,8 +27,14 @@ def within_sd(moments: ClassMoments) -> Floats:
     free = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / free)
     over_all = np.sqrt(total_squares(moments) / moments.total)
-    nothing = within <= EPS * np.sqrt(moments.total) * moments.magnitude
-    return np.asarray(np.where(nothing, over_all, within) / moments.scale)
+    return np.asarray(np.where(constant_within(moments), over_all, within) / moments.scale)
+
+
+def constant_within(moments: ClassMoments) -> Mask:
+    """Whether columns (p,) have one value in each class, up to rounding."""
+    free = max(moments.total - moments.n_classes, 1.0)
+    within = np.sqrt(moments.squares.sum(axis=0) / free)
+    return np.asarray(within <= EPS * np.sqrt(moments.total) * moments.magnitude)
 
 
 def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:

@@ -316,9 +316,29 @@ def collinear_error(
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
     instead = 'pass shrinkage="oas"' if where.startswith("in class") else instead
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
+    separating = [dependency for dependency in found if dependency.separates]
+    if where == "within classes" and separating:
+        return CollinearError(
+            f"The {what}: {'; '.join(said)}{more}. {_separation(separating, terms)} "
+            'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '
+            'collinear="drop" does, gives it up.'
+        )
     return CollinearError(
         f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
         f"from the formula, or {instead}."
+    )
+
+
+def _separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
+    """The sentence that columns of no variance within classes tell classes apart without error."""
+    constant = [terms[dependency.column] for dependency in found if not dependency.on]
+    if constant:
+        does, it = ("differs", "it tells") if len(constant) == 1 else ("differ", "they tell")
+        return f"Between classes {listed(constant)} {does}, so that {it} these apart without error."
+    names = [terms[dependency.column] for dependency in found]
+    return (
+        f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs between "
+        "classes, so that it tells these apart without error."
     )
 
 
@@ -330,9 +350,17 @@ def drop_columns(
     terms = blocks.terms
     if len(gone) == len(terms):
         _refuse_all(terms, where)
+    separating = [dependency for dependency in found if dependency.separates]
+    lost = ""
+    if where == "within classes" and separating:
+        lost = (
+            f" {_separation(separating, terms)} The fit without "
+            f'{"it" if len(gone) == 1 else "them"} does not know this: covariance="shrunk" with '
+            "shrinkage=1e-6 uses it."
+        )
     warn_user(
         f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        f"other columns {where}."
+        f"other columns {where}.{lost}"
     )
     left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
     return narrowed(replace(blocks, collinear=left_out), moments, gone)
@@ -374,7 +402,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}): "
-        'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
+        'name fewer columns in the formula, pass covariance="shrunk" (or "pinv"), or use rda() '
         "or shrunken_centroids()."
     )
 

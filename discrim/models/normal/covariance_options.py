@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance, Dependency
 from discrim.core.covariance.principal import one_scatter, principal
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import within_sd
+from discrim.core.moments.standardized import constant_within, within_sd
 from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, row_noise
 from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
 from discrim.core.shrinkage.leave_one_out_correlation import CorrelationPowers, correlation_powers
@@ -242,13 +242,19 @@ def warn_of_units(
     moments: ClassMoments, terms: Sequence[str], what: str, way_out: str = "Pass standardize=True"
 ) -> None:
     """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
-    sd = within_sd(moments)
+    sd, still = within_sd(moments), constant_within(moments)
     wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
     if sd[wide] > MUCH * sd[narrow]:
+        deviations = [
+            f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
+            "all rows"
+            if still[j]
+            else f"{terms[j]!r} has a standard deviation of {sd[j]:.3g} within classes"
+            for j in (wide, narrow)
+        ]
         warn_user(
-            f"{what} is in the units of the columns, which differ by much: within classes "
-            f"{terms[wide]!r} has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of "
-            f"{sd[narrow]:.3g}. {way_out}, which divides each column by its own."
+            f"{what} is in the units of the columns, which differ by much: {deviations[0]}, and "
+            f"{deviations[1]}. {way_out}, which divides each column by its own."
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.normal.marginal import centroid_marginal
+from discrim.core.moments.standardized import constant_within
 from discrim.core.normal.nearest_centroid import (
     EuclideanDistances,
     NearestCentroidFit,
@@ -153,7 +154,9 @@ def nearest_centroid(
             "scale=False)."
         )
     like = ', prior="equal"' if isinstance(prior, str) else ""
-    warn_of_units(held, blocks.terms, "The Euclidean distance", f'Use lda(covariance="diagonal"{like})')
+    # A diagonal covariance has no unit for a column that is constant within classes.
+    kind = 'covariance="shrunk", standardize=True' if constant_within(held).any() else 'covariance="diagonal"'
+    warn_of_units(held, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = fit_nearest_centroid(held, shares, estimated_prior=prior is None)
     return NearestCentroidResults(nearest_centroid_fit(fit, blocks, has_rows=moments is None))

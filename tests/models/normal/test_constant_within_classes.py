@@ -1,0 +1,69 @@
+"""Columns that do not vary within classes: what is said of them is so, and what is advised works."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import CollinearError, DiscrimWarning
+
+CODES = np.repeat(np.arange(4), 12)
+
+
+def table(column):
+    noise = np.random.default_rng(3).normal(size=len(CODES))
+    return pd.DataFrame({"y": np.array(list("abcd"))[CODES], "x": noise, "c": column(CODES, noise)})
+
+
+SEPARATING = {
+    "constant": lambda codes, x: np.array([0.7, -1.3, 20.1, 5.0])[codes],
+    "tiny": lambda codes, x: 1e-9 * np.array([1.0, 2.0, 4.0, 3.0])[codes],
+    "combination": lambda codes, x: 0.3 * x - np.array([0.0, 2.0, 1.0, 7.0])[codes],
+}
+NOT = {
+    "combination": lambda codes, x: 3 * x - 0.1,
+    "large combination": lambda codes, x: 1e6 * x + 1e7,
+}
+
+
+@pytest.mark.parametrize("name", SEPARATING)
+def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(name):
+    data = table(SEPARATING[name])
+    with pytest.raises(CollinearError, match=r"'c'.*differs.*apart without error.*shrinkage=1e-6"):
+        discrim.lda("y ~ .", data=data)
+    with pytest.warns(DiscrimWarning, match=r"Dropped 'c'.*apart without error"):
+        less = discrim.lda("y ~ .", data=data, collinear="drop")
+    assert (less.predict() != data["y"]).mean() > 0.3
+    fit = discrim.lda("y ~ .", data=data, covariance="shrunk", shrinkage=1e-6, standardize=True)
+    assert (fit.leave_one_out()["label"] == data["y"]).all()
+
+
+@pytest.mark.parametrize("name", NOT)
+def test_a_column_that_says_nothing_more_is_not_said_to(name):
+    data = table(NOT[name])
+    with pytest.raises(CollinearError, match=r'pass collinear="drop"') as raised:
+        discrim.lda("y ~ .", data=data)
+    assert "apart" not in str(raised.value)
+    with pytest.warns(DiscrimWarning, match="Dropped") as told:
+        discrim.lda("y ~ .", data=data, collinear="drop")
+    assert not any("apart" in str(each.message) for each in told)
+
+
+@pytest.mark.parametrize("verb", ["lda", "nearest_centroid"])
+def test_a_standard_deviation_is_said_to_be_what_it_is(verb):
+    data = table(lambda codes, x: np.array([0.0, 300.0, 100.0, -200.0])[codes])
+    options = {"covariance": "shrunk"} if verb == "lda" else {}
+    with pytest.warns(DiscrimWarning, match="constant within classes") as told:
+        getattr(discrim, verb)("y ~ .", data=data, **options)
+    (text,) = [str(each.message) for each in told]
+    assert f"deviation of {data['c'].std(ddof=0):.3g} over all rows" in text
+    within = np.sqrt(data.groupby("y")["x"].var().mean())
+    assert f"deviation of {within:.3g} within classes" in text
+    assert 'covariance="diagonal"' not in text
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        discrim.lda("y ~ .", data=data, covariance="shrunk", standardize=True)
