@@ -337,8 +337,8 @@ def _separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
         return f"Between classes {listed(constant)} {does}, so that {it} these apart without error."
     names = [terms[dependency.column] for dependency in found]
     return (
-        f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs between "
-        "classes, so that it tells these apart without error."
+        f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs "
+        "between classes, so that it tells these apart without error."
     )
 
 

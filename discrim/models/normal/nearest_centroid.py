@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.normal.marginal import centroid_marginal
 from discrim.core.moments.standardized import constant_within
+from discrim.core.normal.marginal import centroid_marginal
 from discrim.core.normal.nearest_centroid import (
     EuclideanDistances,
     NearestCentroidFit,
