@@ -39,6 +39,9 @@ from discrim.frame.values import (
     text_codes,
 )
 
+NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"float32", "float64"}
+"""Dtypes of numbers that other libraries and NumPy call alike."""
+
 
 class Table:
     """Named columns of equal length over a pandas, polars, pyarrow or other table.
@@ -292,13 +295,16 @@ class Table:
         return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
-        """The pandas dtype of a column as it came; of other libraries that of a categorical, else None."""
+        """The pandas dtype of a column as it came, or that of the same numbers or categories, or None."""
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype
         if self.kind(name) == "categorical":
             return self.column(name).dtype
-        return series.dtype if isinstance(series, pd.Series) else None
+        if isinstance(series, pd.Series):
+            return series.dtype
+        width = str(series.dtype).lower()
+        return np.dtype(width) if width in NUMBERS else None
 
     def label(self, row: int) -> Any:
         """The index's label of a row, as Python shows it."""

@@ -284,4 +284,5 @@ def _narwhals_categories(series: Any) -> pd.Categorical:
 def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
     """Categories in the order of an Arrow dictionary."""
     chunks = native.unify_dictionaries().chunks
-    return pd.Categorical(values, categories=chunks[0].dictionary.to_pylist() if chunks else [])
+    known = chunks[0].dictionary.to_pylist() if chunks else []
+    return pd.Categorical(values, categories=known, ordered=native.type.ordered)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import dataset
 
 import discrim
 from discrim.errors import DataError, DiscrimWarning, FormulaError
@@ -217,3 +222,45 @@ def test_a_share_is_the_level_of_log_odds():
     pd.testing.assert_frame_equal(logit.log_odds(0.9), logit.log_odds(level=0.9))
     with pytest.raises(DataError, match="level='b': give a share"):
         logit.log_odds("b")
+
+
+WIDTHS = ["int8", "uint16", "int32", "int64", "float32", "float64"]
+
+
+def sources_of(data: pd.DataFrame, folder):
+    """One table as every library has it, and as sources that are read part by part."""
+    arrow = pa.Table.from_pandas(data, preserve_index=False)
+    pq.write_table(arrow, folder / "data.parquet")
+    halves = [data.iloc[:25], data.iloc[25:]]
+    return {
+        "polars": pl.from_arrow(arrow),
+        "lazy": pl.from_arrow(arrow).lazy(),
+        "arrow": arrow,
+        "parquet": str(folder / "data.parquet"),
+        "dataset": dataset.dataset(folder / "data.parquet"),
+        "frames": lambda: iter(halves),
+        "dask": dd.from_pandas(data, npartitions=2),
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_width_of_labels_is_that_of_the_response_whatever_the_source(width, gaps, tmp_path):
+    data = pd.DataFrame({"x": X, "z": Z, "y": np.repeat(np.array([1, 2], dtype=width), 30)})
+    tables = sources_of(data, tmp_path)
+    if gaps:
+        # What has no missing numbers of its own has other types then.
+        data["y"] = data["y"].astype(width.capitalize().replace("Ui", "UI")).mask(data.index == 7)
+        tables = {name: tables[name] for name in ("polars", "lazy", "arrow", "parquet", "dataset")}
+        tables |= {name: made for name, made in sources_of(data, tmp_path).items() if name in tables}
+    for name, table in tables.items():
+        assert str(discrim.lda("y ~ x + z", table).predict(data.head(3)).dtype) == width, name
+
+
+def test_the_order_of_an_arrow_dictionary_is_that_of_the_labels(tmp_path):
+    data = pd.DataFrame({"x": X, "z": Z, "y": RESPONSES["ordered"]})
+    tables = sources_of(data, tmp_path)
+    for name in ("arrow", "parquet", "dataset", "frames", "dask"):
+        dtype = discrim.lda("y ~ x + z", tables[name]).predict(data.head(3)).dtype
+        assert dtype.ordered, name
+        assert dtype.categories.tolist() == ["lo", "mid", "hi"], name

@@ -24,6 +24,7 @@ from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import Asked, Reader, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
+from discrim.frame.label_type import label_type
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
 from discrim.frame.sources.parts import ApartSource, Source, no_rows
@@ -53,6 +54,25 @@ def discovered(
     FormulaError
         As of `resolve`.
     """
+    design, table = _discovered(formula, data, source, functions, levels, weights, reader)
+    if design.response_columns != (design.response,):
+        return design, table
+    # What a pass keeps of numbers are Python's, whatever their width was.
+    dtype = table.dtype(design.response)
+    if not (isinstance(dtype, np.dtype) and dtype.kind in "iuf"):
+        return design, table
+    return replace(design, labels=label_type(dtype)), table
+
+
+def _discovered(
+    formula: str,
+    data: Any,
+    source: Source,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+    reader: Reader,
+) -> tuple[Design, SourceTable]:
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = reader(formula, names, called, (weights,) if weights else ())
