@@ -11,20 +11,26 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from errno import ENOSPC
 
 __all__ = [
     "CollinearError",
     "DataError",
     "DiscrimError",
     "DiscrimWarning",
+    "FolderGivenError",
     "FormulaError",
     "MissingFileError",
+    "MissingFolderError",
     "NotAFitError",
     "NotSupportedError",
     "PriorError",
+    "ReadOnlyError",
     "SeparationError",
     "UnreadableFileError",
+    "UnwritableFileError",
     "kept_warnings",
+    "unwritable",
     "warn_user",
 ]
 
@@ -51,6 +57,38 @@ class UnreadableFileError(DataError, OSError):
 
 class MissingFileError(UnreadableFileError, FileNotFoundError):
     """A file does not exist. This error is also a FileNotFoundError."""
+
+
+class UnwritableFileError(OSError, DataError):
+    """A file cannot be written. This error is also an OSError, and has its `errno` and `filename`."""
+
+    def __str__(self) -> str:
+        return f"{self.strerror}: {self.filename!r}."
+
+
+class MissingFolderError(UnwritableFileError, FileNotFoundError):
+    """The folder of a file that is to be written does not exist. This error is also a FileNotFoundError."""
+
+
+class FolderGivenError(UnwritableFileError, IsADirectoryError):
+    """What is to be written as a file is a folder. This error is also an IsADirectoryError."""
+
+
+class ReadOnlyError(UnwritableFileError, PermissionError):
+    """A file or its folder may not be written to. This error is also a PermissionError."""
+
+
+def unwritable(error: OSError, path: str) -> UnwritableFileError:
+    """The error of the package for what a system says of a path that is to be written."""
+    kinds: dict[type[OSError], type[UnwritableFileError]] = {
+        FileNotFoundError: MissingFolderError,
+        IsADirectoryError: FolderGivenError,
+        PermissionError: ReadOnlyError,
+    }
+    said = error.strerror
+    if error.errno == ENOSPC:
+        said = "The disk is full: free some of it, or name a file on another"
+    return kinds.get(type(error), UnwritableFileError)(error.errno, said, path)
 
 
 class PriorError(DiscrimError):

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim.cli.page import page
 from discrim.cli.streams import write
-from discrim.errors import DataError, DiscrimError, NotAFitError
+from discrim.errors import (
+    DataError,
+    DiscrimError,
+    FolderGivenError,
+    MissingFolderError,
+    NotAFitError,
+    ReadOnlyError,
+    UnwritableFileError,
+)
 
 if TYPE_CHECKING:
     from discrim.frame.sources.parts import Source
@@ -62,7 +70,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     ------
     DataError
         A file is read here, named twice, or of an unknown kind.
-    OSError
+    UnwritableFileError
         It cannot be written.
     """
     force = options.pop("force", False)
@@ -122,10 +130,10 @@ def check_place(target: str) -> None:
 
     path = possible_path(target)
     if names_folder(target):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", target)
     folder = target_of(path).parent
     if not os.access(folder, os.W_OK):
-        raise PermissionError(
+        raise ReadOnlyError(
             EACCES, "This folder cannot be written to: name another, or allow it", str(folder)
         )
 
@@ -137,14 +145,14 @@ def _check_target(target: str, force: bool) -> None:
 
     place = possible_path(target)
     if not place.parent.is_dir():
-        raise FileNotFoundError(
+        raise MissingFolderError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)
         )
     # What ends in a separator is a folder, though pathlib drops it.
     if place.is_dir() or target.endswith(("/", os.sep)):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", target)
     if place.exists() and not place.is_file():
-        raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
+        raise UnwritableFileError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
     try:
         held = discrim.load(target)
         if isinstance(held, discrim.Moments) and not force:

@@ -123,7 +123,7 @@ REASONS = {
     ("discrim/models/reports/contents.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
-        "{error.errno}",
+        "{error}",
     ): "the system's words and the path",
     ("discrim/cli/reading.py", "{source} cannot be"): "ends with the way out of what went wrong",
     (

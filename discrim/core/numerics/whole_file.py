@@ -18,7 +18,14 @@ from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTSUP
 from pathlib import Path
 from typing import BinaryIO
 
-from discrim.errors import DataError
+from discrim.errors import (
+    DataError,
+    FolderGivenError,
+    MissingFolderError,
+    ReadOnlyError,
+    UnwritableFileError,
+    unwritable,
+)
 
 if sys.platform != "win32":
     import fcntl
@@ -35,7 +42,7 @@ def names_folder(path: str) -> bool:
 
 
 def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
-    """A path as it is given, which a system may have.
+    """A path as it is given, which a system may have; a ``~`` or ``~name`` before it is somebody's home.
 
     Raises
     ------
@@ -46,7 +53,7 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
     """
     if not os.fsdecode(path):
         raise DataError("An empty text is no path: name a file.")
-    place = Path(os.fsdecode(path))
+    place = Path(os.path.expanduser(os.fsdecode(path)))
     if "\0" in str(place):
         raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
     try:
@@ -67,25 +74,26 @@ def target_of(path: Path) -> Path:
 
     Raises
     ------
-    OSError
+    UnwritableFileError
         Its folder is missing, or it is a folder, a device, a pipe, a circle of links or read-only.
     """
     target = Path(os.path.realpath(path))
     shown = target if path.is_symlink() else path
     if target.is_symlink():
-        raise OSError(ELOOP, "The links that lead to this file run in a circle: name another file", str(path))
+        circle = "The links that lead to this file run in a circle: name another file"
+        raise UnwritableFileError(ELOOP, circle, str(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(
+        raise MissingFolderError(
             ENOENT, "There is no such folder: make it, or name another", str(shown.parent)
         )
     if target.is_dir():
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", str(shown))
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", str(shown))
     if target.exists():
         if not target.is_file():
-            raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", str(shown))
+            raise UnwritableFileError(EINVAL, "This is a device, a pipe or a socket: name a file", str(shown))
         if not os.access(target, os.W_OK):
             message = "This file is read-only: name another, or allow it to be written"
-            raise PermissionError(EACCES, message, str(shown))
+            raise ReadOnlyError(EACCES, message, str(shown))
     return target
 
 
@@ -99,7 +107,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    OSError
+    UnwritableFileError
         It names `path`; what was there before is still there, but where only the folder could not be flushed.
     """
     target = target_of(path)
@@ -125,10 +133,10 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             raise
         _flush_folder(target.parent)
     except OSError as error:
-        if error.errno is None:
+        if error.errno is None or isinstance(error, DataError):
             raise
         # The file beside the target is nothing to its user.
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise unwritable(error, str(path)) from error
 
 
 def _created_beside(target: Path, mode: int) -> tuple[Path, int]:

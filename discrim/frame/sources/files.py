@@ -66,13 +66,13 @@ class Files(NamedTuple):
 
 
 def is_path(data: Any) -> bool:
-    """Whether something is a path, or a list of paths; text with ``~`` that names no file is a formula."""
+    """Whether something is a path, or a list of paths; text with ``~`` within, and no file, is none."""
     if isinstance(data, list | tuple | set | frozenset):
         return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
     if isinstance(data, str):
         return (
             "~" not in data
-            or data.startswith("~/")
+            or data.startswith("~")
             or os.path.exists(os.path.expanduser(data))
             or bool(_matching(data))
         )
@@ -232,7 +232,15 @@ def _missing(path: str) -> MissingFileError:
         return MissingFileError(
             f"No file matches the pattern {shown!r}: correct it, or name a file or a folder."
         )
+    if os.path.islink(path):
+        # What there is of links that run in a circle is no file.
+        end = os.path.realpath(path)
+        if os.path.islink(end):
+            return MissingFileError(f"{shown!r} is a link that leads back to itself: name the file.")
+        return MissingFileError(f"{shown!r} is a link to {end!r}, which does not exist: name another file.")
     folder, name = os.path.split(path)
+    if path.startswith("~") and not os.path.isdir(folder):
+        return MissingFileError(f"No file {shown!r}: no user here has that name. Give the whole path.")
     if folder and not os.path.isdir(folder):
         return MissingFileError(f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.")
     near = get_close_matches(name, _names_in(folder or os.curdir), n=1, cutoff=0.6)

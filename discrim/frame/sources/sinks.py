@@ -20,7 +20,7 @@ from typing import IO, Any
 import pandas as pd
 
 from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
-from discrim.errors import DataError
+from discrim.errors import DataError, MissingFolderError
 from discrim.frame.sources.files import format_of
 from discrim.frame.sources.parts import Source, closed_at_end, listed
 
@@ -55,7 +55,7 @@ def write_frames(
     DataError
         `out` is neither of these, holds files, or belongs to the source; frames have other columns than the
         first, or values that the file cannot hold.
-    OSError
+    UnwritableFileError
         There is no such folder, the disk is full, and the like.
 
     Examples
@@ -66,7 +66,7 @@ def write_frames(
     """
     if not isinstance(out, str | os.PathLike):
         raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
-    path = Path(os.path.expanduser(possible_path(out)))
+    path = possible_path(out)
     opened = _opener(path, os.fsdecode(out))
     if source is not None and source.reads(str(path)):
         raise DataError(
@@ -116,7 +116,9 @@ def _opener(path: Path, given: str) -> Opener:
 
 def _refuse_folder(path: Path) -> None:
     if not path.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "There is no such folder: make it, or name another", str(path.parent))
+        raise MissingFolderError(
+            ENOENT, "There is no such folder: make it, or name another", str(path.parent)
+        )
     if path.is_dir():
         if any(path.iterdir()):
             raise DataError(f"The folder {str(path)!r} holds files already: name a new one, or empty it.")

@@ -73,7 +73,7 @@ def write_moments(path: str | os.PathLike[str], contents: Contents) -> None:
     ------
     NotSupportedError
         What is written could not be read.
-    OSError
+    UnwritableFileError
         There is no such folder, and the like.
     """
     place = file_of(path)

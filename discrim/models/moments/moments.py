@@ -264,7 +264,7 @@ class Moments:
 
         Raises
         ------
-        OSError
+        UnwritableFileError
             The folder does not exist, the disk is full, or the like. A file that was there before is still
             there.
 

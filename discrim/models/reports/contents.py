@@ -15,7 +15,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.whole_file import names_folder, possible_path, replaced, target_of
-from discrim.errors import DataError, DiscrimError
+from discrim.errors import DataError, DiscrimError, FolderGivenError
 from discrim.frame.categories import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import listed, told
@@ -75,7 +75,7 @@ def _file_of(path: Any) -> Any:
     except TypeError:
         raise DataError(f"A report is written to a file: give its path, not {type(path).__name__}.") from None
     if names_folder(os.fsdecode(path)):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
     target_of(place)
     return place
 

@@ -48,7 +48,7 @@ class Reported:
         ------
         DataError
             `path` is no path, `title` is no text, `load` is no expression, or a picture is not known.
-        OSError
+        UnwritableFileError
             The folder does not exist, the disk is full, or the like. A file that was there before is still
             there.
 

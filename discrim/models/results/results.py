@@ -174,7 +174,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             The prior is not a distribution over the classes.
         NotSupportedError
             The model has no density of rows from which missing columns can be integrated out.
-        OSError
+        UnwritableFileError
             The folder of `out` does not exist, the disk is full, or the like; nothing is written then.
 
         Notes

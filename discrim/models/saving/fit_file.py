@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
 from discrim.core.shrinkage.shrinkage import is_regular, spread_of
-from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, FolderGivenError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
 from discrim.models.fits.fit import Fit
@@ -59,7 +59,7 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     ------
     NotSupportedError
         The model cannot be written, or what is written could not be loaded.
-    OSError
+    UnwritableFileError
         There is no such folder, the disk is full, and the like. What was there before is still there.
     """
     path_of(path)
@@ -110,12 +110,12 @@ def file_of(path: Any) -> Path:
     ------
     DataError
         It is no path, or no system takes it as one.
-    OSError
+    UnwritableFileError
         It is a folder, a device or read-only, or its folder is missing.
     """
     place = path_of(path)
     if names_folder(os.fsdecode(path)):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
     target_of(place)
     return place
 

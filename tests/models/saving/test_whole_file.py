@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -18,7 +19,8 @@ import pytest
 from discrim import knn, lda, load, shrunken_centroids
 from discrim.core.numerics import whole_file
 from discrim.datasets import load_iris
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, MissingFileError, NotSupportedError, UnwritableFileError
+from discrim.frame.sources.sinks import write_frames
 from discrim.models.saving import fit_file, tensor_file
 
 IRIS = load_iris()
@@ -438,3 +440,53 @@ def test_a_path_that_ends_in_a_separator_is_that_of_a_folder(end, tmp_path):
     (tmp_path / "z.fit").mkdir()
     NEW.save(f"{place}fit")
     assert os.listdir(tmp_path / "z.fit") == ["fit"]
+
+
+WRITERS = {
+    "save": lambda fit, path: fit.save(path),
+    "report": lambda fit, path: fit.report(path, pictures=[]),
+    "predict": lambda fit, path: write_frames([fit.predict().to_frame()], path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(name, tmp_path):
+    fit, write = lda("species ~ .", IRIS), WRITERS[name]
+    absent = tmp_path / "absent" / "x.csv"
+    with pytest.raises(DiscrimError) as raised:
+        write(fit, absent)
+    assert isinstance(raised.value, FileNotFoundError | UnwritableFileError)
+    assert raised.value.errno == errno.ENOENT
+    assert str(raised.value) == f"There is no such folder: make it, or name another: {str(absent.parent)!r}."
+    assert pickle.loads(pickle.dumps(raised.value)).filename == str(absent.parent)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_is_said_to_be_full(name, tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UnwritableFileError, match="disk is full: free some") as raised:
+        WRITERS[name](lda("species ~ .", IRIS), tmp_path / "x.csv")
+    assert raised.value.filename == str(tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tilde_and_a_name_are_somebodys_home(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: str(path).replace("~ann", str(tmp_path)))
+    fit = lda("species ~ .", IRIS)
+    fit.save("~ann/irises")
+    load_iris().to_csv(tmp_path / "iris.csv", index=False)
+    assert lda("species ~ .", "~ann/iris.csv").formula == load("~ann/irises").formula
+    with pytest.raises(MissingFileError, match="no user here has that name"):
+        lda("species ~ .", "~bob/iris.csv")
+
+
+@pytest.mark.parametrize("end", ["loop", "gone"])
+def test_a_link_that_leads_to_no_file_is_not_advised_to_be_itself(end, tmp_path):
+    link = tmp_path / "link.csv"
+    link.symlink_to(link if end == "loop" else tmp_path / "gone.csv")
+    with pytest.raises(MissingFileError, match="back to itself" if end == "loop" else "gone.csv'") as raised:
+        lda("species ~ .", link)
+    assert "mean" not in str(raised.value)
