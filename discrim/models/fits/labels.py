@@ -17,6 +17,7 @@ from discrim.models.fits.arguments import listed, told
 __all__ = [
     "REJECTED",
     "UNKNOWN",
+    "beside",
     "beyond_doubles",
     "by_class_and_term",
     "class_code",
@@ -84,6 +85,22 @@ def labelled(
     elif isinstance(series.dtype, np.dtype) and series.dtype.kind == "b":
         series = series.astype("boolean")
     return series.mask(missing)
+
+
+def beside(name: str, classes: Iterable[Any]) -> str:
+    """The name of a row or column that a table has beside those of the classes.
+
+    It stands in parentheses where a class bears it, so that each name of the table is there once.
+
+    Examples
+    --------
+    >>> beside("total", ["a", "b"]), beside("total", ["total", "b"])
+    ('total', '(total)')
+    """
+    taken = set(classes)
+    while name in taken:
+        name = f"({name})"
+    return name
 
 
 def class_code(label: Any, classes: pd.Index) -> int:
