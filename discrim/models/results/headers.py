@@ -10,8 +10,8 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import missing_if_refused
+from discrim.models.judging.assessment import takes_long
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section
@@ -45,12 +45,6 @@ Sections = dict[str, Callable[[], Section | Pairs]]
 """Sections by name, computed where they are asked for."""
 
 LEFT_OUT = "Error, leave-one-out"
-
-LONG = 2.0**34
-"""Rows by classes by columns beyond which a summary does not judge the rows."""
-
-FEW_COLUMNS = 48
-"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
 
 MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
@@ -113,12 +107,6 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
 def error_items(fit: ClassifierResults) -> list[Item]:
     """The error rates of a fit that can leave each row out without a search."""
     return [error_item(fit, "apparent", "Error, apparent"), error_item(fit, "loo", LEFT_OUT)]
-
-
-def takes_long(fit: Fit[Any]) -> bool:
-    """Whether to judge all rows of a fit is no matter of seconds."""
-    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
-    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
 
 
 def instead_of(fit: ClassifierResults, heading: str, source: str) -> Section | None:
