@@ -166,7 +166,7 @@ def cross_validate(
     ...     return lda(f"y ~ {' + '.join(apart)}", table)
     >>> best(noise).error_rates()["estimate"].round(2).to_dict()
     {'apparent': 0.33, 'loo': 0.37}
-    >>> round(cross_validate(best, data=noise, seed=1).table()["estimate"]["error"], 2)
+    >>> float(cross_validate(best, data=noise, seed=1).table()["estimate"]["error"].round(2))
     0.58
 
     Two kinds of calls, both made by all animals: do they differ in pitch?

@@ -178,8 +178,8 @@ def stepwise(
     >>> found.error_rates(["apparent", "cv"], seed=1)[["estimate", "choice"]].round(2)
               estimate choice
     method
-    apparent      0.00   held
-    cv            0.00   anew
+    apparent      0.25   held
+    cv            0.53   anew
     """
     model = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
@@ -620,10 +620,9 @@ class StepwiseResults(Shown):
         NotSupportedError
             Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
         """
+        usual = methods is None and data is None
         methods, data = methods_or_data(methods, data)
-        named = [methods] if isinstance(methods, str) else list(methods)
-        if data is None and not named:
-            named = ["apparent", "cv"]
+        named = ["apparent", "cv"] if usual else [methods] if isinstance(methods, str) else list(methods)
         for method in named:
             check_word("methods", method, JUDGES)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}

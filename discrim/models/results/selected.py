@@ -52,8 +52,8 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
         said.append(
             'error_rates(["cv"]) chooses them anew in each fold.'
             if item is None
-            else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a choice "
-            "and a fit without it."
+            else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a "
+            "choice and a fit without it."
         )
     return Pairs(made.title, items, " ".join(filter(None, said)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 
 import numpy as np
@@ -185,16 +187,19 @@ def test_a_logistic_regression_points_to_the_folds():
     assert 'error_rates(["cv"]) chooses them anew in each fold' in said(choice.fit.summary())
 
 
-def test_a_file_with_a_strange_choice_is_refused(tmp_path):
-    choice = stepwise("cultivar ~ .", WINE, **STRICT)
-    choice.fit.save(tmp_path / "fit")
+@pytest.mark.parametrize("words", [7, "", "stepwise\n", "by wilks " * 40, ["wilks"]])
+def test_a_file_with_a_strange_choice_is_refused(tmp_path, words):
+    stepwise("cultivar ~ .", WINE, **STRICT).fit.save(tmp_path / "fit")
     content = (tmp_path / "fit").read_bytes()
-    words = rb"\"stepwise by wilks, of 13 terms\""
-    assert content.count(words) == 1
-    spoilt = content.replace(words, b"7" + b" " * (len(words) - 1))
-    (tmp_path / "spoilt").write_bytes(spoilt)
-    with pytest.raises(DataError, match="its choice of columns is 7"):
-        discrim.load(tmp_path / "spoilt")
+    length = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + length]), content[8 + length :]
+    held = header["__metadata__"]
+    held["fit"] = json.dumps(json.loads(held["fit"]) | {"selection": words})
+    held["sha256"] = hashlib.sha256(held["fit"].encode() + b"\0" + body).hexdigest()
+    text = json.dumps(header).encode()
+    (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + body)
+    with pytest.raises(DataError, match="its choice of columns is"):
+        discrim.load(tmp_path / "fit")
 
 
 def test_a_choice_goes_through_a_pickle():
@@ -221,6 +226,14 @@ def test_groups_repeats_and_permutations_go_through():
     tested = choice.cross_validate(5, seed=1, permutations=19).permutations
     assert len(tested.rates) == 19
     assert tested.pvalue > 0.05
+
+
+def test_without_a_word_the_fit_stands_beside_its_choice():
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    rates = choice.error_rates(seed=1)
+    assert rates.index.tolist() == ["apparent", "cv"]
+    assert rates["choice"].tolist() == ["held", "anew"]
+    assert choice.confusion(seed=1).to_numpy().trace() == 178 - rates.loc["cv", "wrong"]
 
 
 def test_errors_of_held_terms_are_asked_of_the_fit():
