@@ -85,6 +85,7 @@ def stepwise(
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are read more than once, so that such an iterator, or a stream, is refused.
     direction : {"forward", "backward", "both"}
         "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
         each step removes those that no longer stay.
@@ -588,8 +589,9 @@ class StepwiseResults(Shown):
             takes. By default they are a prior that was given to the verb; without one, rows count as they
             are.
         costs : DataFrame or (K, K) array, optional
-            Cost of giving a row of one class (row) the label of another (column). The rate is then the mean
-            cost of the rule of least expected cost.
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given. The rate is then the mean cost of that rule, including what a right label
+            costs.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -627,7 +629,7 @@ class StepwiseResults(Shown):
             check_word("methods", method, JUDGES)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        found = [self._judge(method).error_rates([method], **shared) for method in named]
+        found = [self._judge(method).error_rates(method, **shared) for method in named]
         if data is not None:
             found.append(self.fit.error_rates(data=data, weights=weights, **shared))
         return pd.concat(found)
@@ -697,7 +699,8 @@ class StepwiseResults(Shown):
         data : table, optional
             New rows with their response, judged by the fit. Without it, the rows of the choice.
         method : {"cv", "loo", "apparent"}, optional
-            As of `confusion`; by default "cv", and with `data` the fit as it is.
+            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
+            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
         prior : optional
             Shares of the classes by which figures are weighted, in any form that a verb takes.
         level : float

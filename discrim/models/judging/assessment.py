@@ -308,7 +308,8 @@ def error_rates(
     table["prior"] = [
         prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
     ]
-    table["choice"] = [choice_of(fit, way) for way in table.index]
+    if fit.chosen:
+        table["choice"] = [choice_of(fit, way) for way in table.index]
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
