@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
+from discrim.frame.relearning import learns
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.judging.assessment import takes_long
@@ -136,7 +137,15 @@ def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
     did = {"held": "keeps the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit._fit, None)
     )
-    return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)
+    held = [f"Leave-one-out {did}."] if did else []
+    learnt = []
+    if learns(fit._fit.blocks.design):
+        learnt.append("what transforms of the formula learnt")
+    if getattr(fit._fit.numbers, "standardize", False) is True:
+        learnt.append("the standard deviations of the columns")
+    if learnt:
+        held.append(f"It holds {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
+    return Pairs(fit.formula, items, " ".join([note, *held]).strip() if shown else note)
 
 
 def dropped_note(fit: ClassifierResults, where: str) -> str:
