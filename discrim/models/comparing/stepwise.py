@@ -48,8 +48,8 @@ Counted = Literal["apparent", "cv", "loo", "632+"]
 Positions = NDArray[np.intp]
 Walked = Callable[[ClassMoments], "tuple[_Path, list[str], pd.DataFrame]"]
 
-FEW_VALUES = 2**16
-"""Values of the candidates up to which ten calls are a matter of a second."""
+FEW_VALUES = {"calls": 2**16, "moments": 2**24}
+"""Values of the candidates up to which ten choices are a matter of a second or two."""
 
 JUDGES = ("apparent", "cv", "loo", "632+")
 """Error rates of a choice; any other holds the terms, and is asked of the fit."""
@@ -237,8 +237,9 @@ def _selected(
     choice, anew = f"the columns ({words})", None
     if found.walk is not None:
         anew = anew_by_moments(fit, blocks, parts, partial(_terms, found.walk), choice)
-    few = blocks.source is None and blocks.table.nrows * len(blocks.terms) <= FEW_VALUES
-    quick = anew is not None or (found.walk is not None and fit.refits.spread is not None and few)
+    way = "calls" if anew is None else "moments"
+    few = blocks.source is None and blocks.table.nrows * len(blocks.terms) <= FEW_VALUES[way]
+    quick = few and found.walk is not None and fit.refits.spread is not None
     if anew is None:
         anew = anew_by_calls(fit, blocks, again.of(blocks), choice)
     return replace(fit, selection=Selection(words, anew, quick))
@@ -624,12 +625,13 @@ class StepwiseResults(Shown):
         """
         usual = methods is None and data is None
         methods, data = methods_or_data(methods, data)
-        named = ["apparent", "cv"] if usual else [methods] if isinstance(methods, str) else list(methods)
+        named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
+        named = ["apparent", "cv"] if usual else named
         for method in named:
             check_word("methods", method, JUDGES)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        found = [self._judge(method).error_rates(method, **shared) for method in named]
+        found = [self._judge(method).error_rates([method], **shared) for method in named]
         if data is not None:
             found.append(self.fit.error_rates(data=data, weights=weights, **shared))
         return pd.concat(found)
@@ -831,6 +833,8 @@ class StepwiseResults(Shown):
         formats |= dict.fromkeys(["deviance", "change", "AIC", "BIC"], "z")
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
+        if self._fit is not None:
+            note += " error_rates() and cross_validate() of this choice make it anew from the rows left."
         if self._fit is not None and self._fit.nobs != self._nobs:
             note += (
                 f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."

@@ -233,7 +233,8 @@ def _held_rule(fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
 
 
 def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
-    refit = _refitted(fit, blocks)
+    # The k of all rows may be more than there are here.
+    refit = _refitted(replace(fit, numbers=fit.numbers.with_k(min(tried))), blocks)
     if refit is None:
         return None
     grid = [k for k in tried if k < refit.moments.rows.sum()]

@@ -76,6 +76,41 @@ def test_posteriors_by_moments_are_those_of_calls():
     np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-9)
 
 
+def test_transforms_and_categories_are_learnt_anew_too():
+    formula = "species ~ poly(bill_depth_mm, 2) + standardize(bill_length_mm) + island + body_mass_g"
+    data, strict = PENGUINS.dropna(), {"enter": 1e-6, "stay": 1e-6}
+    choice = stepwise(formula, data, **strict)
+    assert choice.fit._fit.selection.anew.refits.called is None
+    by_moments = cross_validate(choice, 4, seed=2, refit_prior=True)
+    by_calls = cross_validate(lambda table: stepwise(formula, table, **strict), 4, seed=2, data=data)
+    np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-8)
+
+
+def test_a_source_is_judged_by_moments_and_refused_for_calls():
+    parts = [WINE[:60], WINE[60:]]
+    choice = stepwise("cultivar ~ .", lambda: iter(parts), **STRICT)
+    wanted = stepwise("cultivar ~ .", WINE, **STRICT).cross_validate(4, seed=1)
+    assert (
+        choice.cross_validate(4, seed=1)
+        .table()["estimate"]
+        .round(9)
+        .equals(wanted.table()["estimate"].round(9))
+    )
+    by_calls = stepwise("cultivar ~ .", lambda: iter(parts), verb=naive_bayes, **STRICT)
+    with pytest.raises(NotSupportedError, match="cannot be taken by their positions: pass a DataFrame"):
+        by_calls.cross_validate(4)
+
+
+def test_weights_go_with_their_rows():
+    data = WINE.assign(times=np.arange(178) % 3 + 1)
+    for verb in (lda, naive_bayes):
+        named = stepwise("cultivar ~ .", data, weights="times", verb=verb, **STRICT)
+        given = stepwise("cultivar ~ .", WINE, weights=data["times"].to_numpy(), verb=verb, **STRICT)
+        rates = [each.error_rates(["cv"], folds=4, seed=1) for each in (named, given)]
+        pd.testing.assert_frame_equal(*rates)
+        assert rates[0]["total"].item() == data["times"].sum()
+
+
 def test_leave_one_out_chooses_anew_without_each_row():
     data = WINE.iloc[::6].reset_index(drop=True)
     columns = "cultivar ~ flavanoids + hue + proline + alcohol + malic_acid"
