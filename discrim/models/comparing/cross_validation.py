@@ -251,7 +251,8 @@ class _Called:
     def __call__(self, rows: Codes) -> Any:
         """The fit of the function to rows at some positions."""
         found = self.function(rows_of(self.data, rows))
-        need_fits([found.fit if hasattr(found, "cross_validate") else found], "cross_validate()")
+        if not hasattr(found, "cross_validate"):
+            need_fits([found], "cross_validate()")
         return found
 
 

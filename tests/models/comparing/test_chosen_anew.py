@@ -345,6 +345,20 @@ def test_a_function_may_lack_a_class_in_a_fold():
     assert set(best_class(found._scores[0]).tolist()) == {0, 2}
 
 
+def test_a_function_that_chooses_nothing_in_a_fold_gives_the_prior():
+    data = noise(5, 40, 3)
+
+    def strict_later(table):
+        level = 0.99 if len(table) == len(data) else 1e-9
+        return stepwise("y ~ .", table, enter=level, stay=level)
+
+    found = cross_validate(strict_later, 4, seed=1, data=data)
+    for fold in range(1, 5):
+        at = found.folds[1] == fold
+        share = (data["y"][~at] == "a").mean()
+        np.testing.assert_allclose(found.posteriors()["a"][at], share)
+
+
 def test_what_a_function_cannot_have_is_said():
     data = WINE[["cultivar", "hue", "alcohol"]]
 
