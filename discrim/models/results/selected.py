@@ -29,7 +29,7 @@ def selection_note(fit: Fit[Any]) -> str:
         return ""
     return (
         f"The rows of the fit chose its columns ({fit.selection.words}): p-values, and apparent and "
-        "leave-one-out errors, take them as given and look too good."
+        "leave-one-out errors, take them as given and tend to be too small."
     )
 
 
