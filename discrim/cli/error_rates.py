@@ -57,7 +57,7 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
 
     folds = {} if asked.folds is None else {"folds": asked.folds}
     table = fit.error_rates(asked.methods, seed=asked.seed, **folds)
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"prior": "text"}
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"prior": "text", "choice": "text"}
     formats |= dict.fromkeys(["wrong", "total"], "count")
     note = ""
     if "cv" in asked.methods:

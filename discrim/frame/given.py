@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.sparse import SparseFrame
 
-__all__ = ["given_frame", "held_frame"]
+__all__ = ["given_frame", "held_frame", "rows_of"]
 
 
 def given_frame(data: Any) -> Any:
@@ -100,3 +102,23 @@ def _told(data: Any) -> str:
         kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
         return f"{data[:60]!r}, {kind}"
     return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
+
+
+def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
+    """Some rows of a table, as the same kind of table; those of a dict as a frame of pandas.
+
+    Raises
+    ------
+    NotSupportedError
+        It is no table whose rows can be taken by their positions.
+    """
+    try:
+        frame = given_frame(data)
+        if isinstance(frame, pd.DataFrame):
+            return frame.iloc[positions]
+        return frame[positions.tolist()].to_native()
+    except (AttributeError, DataError, TypeError):
+        raise NotSupportedError(
+            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken by "
+            "their positions: pass a DataFrame, or a sample of the rows as one."
+        ) from None

@@ -21,7 +21,7 @@ from discrim.report.latex import TEXTWIDTH, latex_of
 from discrim.report.markdown import markdown_of
 from discrim.report.text import text_of, text_width
 
-__all__ = ["INTERVAL", "Pairs", "Parts", "Section", "Summary", "summarize"]
+__all__ = ["INTERVAL", "Pairs", "Part", "Parts", "Section", "Summary", "summarize"]
 
 
 class Parts(dict[str, Callable[[], Part]]):
@@ -60,6 +60,11 @@ class Summary:
     def shortened(self) -> Summary:
         """The same, without most of the lines of long tables."""
         return Summary(self.title, {key: among(part) for key, part in self._parts.items()})
+
+    def noted(self, note: str) -> Summary:
+        """The same, with a note below the first of its sections."""
+        key, part = next(iter(self._parts.items()))
+        return Summary(self.title, self._parts | {key: replace(part, note=f"{part.note} {note}".strip())})
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

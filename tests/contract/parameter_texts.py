@@ -89,7 +89,14 @@ OF_METHODS = {
 OTHER = {
     "bayes.prior": "a law has no rows to take proportions of",
     "bayes.seed": "of random points",
+    "fda.data": "in memory alone",
+    "hyperplane.data": "in memory alone",
+    "kernel_density.data": "in memory alone",
+    "knn.data": "in memory alone",
+    "perceptron.data": "in memory alone",
     "compare.folds": "the rows are dealt for all fits, and nothing is chosen",
+    "cross_validate.data": "of a verb or function only",
+    "cross_validate.formula": "of a verb only",
     "cross_validate.folds": "the rows are dealt, and nothing is chosen",
     "cross_validate.seed": "one that is drawn is kept",
     "load.functions": "the formula is that of the file",
@@ -123,6 +130,10 @@ OTHER = {
     "RobustRows.robust_distances.level": "of a cutoff",
     "SetMethods.predict_set.level": "of the sets",
     "SetMethods.predict_set.seed": "of smoothed sets too",
+    "StepwiseResults.assess.prior": "weights of figures",
+    "StepwiseResults.cross_validate.seed": "one that is drawn is kept",
+    "StepwiseResults.error_rates.prior": "weights of errors",
+    "StepwiseResults.error_rates.seed": "of the bootstrap too",
     "TermCanonicalResults.plot.level": "of Roy's test",
 }
 """Parameters that are something else, by function or method, and why."""

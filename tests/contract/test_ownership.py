@@ -340,6 +340,8 @@ def test_writing_into_what_is_handed_out_changes_no_later_number(name):
         after = told(made)
     assert scribble_all
     skipped = {"sample", "to_clipboard"}  # Drawn anew.
+    if name.startswith("stepwise"):
+        skipped |= {"assess", "confusion", "error_rates"}  # Their folds are dealt anew each time.
     for key in before.keys() - skipped:
         assert before[key] == after[key], key
 

@@ -13,7 +13,7 @@ from discrim.models.comparing.comparable import llf_given_row, refuse_other_rows
 from discrim.models.comparing.cross_comparison import cross_validated, paired
 from discrim.models.comparing.fitted import need_fits
 from discrim.models.comparing.hausman import lda_beside_logistic, log_odds_of_both
-from discrim.models.fits.arguments import check_word, folds_or_cv, is_whole
+from discrim.models.fits.arguments import check_word, folds_or_cv, is_whole, listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.labels import missing_if_refused
 
@@ -96,7 +96,8 @@ def compare(
     Warns
     -----
     DiscrimWarning
-        AIC and BIC are missing. The reason is also in `attrs["note"]` of the table.
+        AIC and BIC are missing; the reason is also in `attrs["note"]` of the table. Or the rows of a fit
+        chose its columns, by `discrim.stepwise`, so that its figures look too good.
 
     Notes
     -----
@@ -169,6 +170,13 @@ def _names(fits: Sequence[Any]) -> list[str]:
 
 def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> pd.DataFrame:
     refuse_other_rows(fits, "compare()")
+    chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
+    if chose:
+        warn_user(
+            f"The rows chose the columns of {listed(chose)}: likelihoods, AIC and BIC, and apparent and "
+            "leave-one-out errors, take the columns as given and look too good. With folds= they are chosen "
+            "anew in each fold."
+        )
     rows = []
     for fit in fits:
         row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit.likelihood_of}

@@ -75,7 +75,9 @@ def uneven_note(found: CrossValidation) -> str:
 
 
 def _choice_note(found: CrossValidation) -> str:
-    chosen = found._fit.refits.chosen
+    chosen, refits = found._fit.chosen, found._fit.refits
+    if refits.called is not None and not chosen:
+        return "The function is called with the rows outside each fold, and its fit judges those of the fold."
     if not chosen:
         return ""
     if found.nested:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["need_fits", "need_rows"]
+__all__ = ["HasFit", "need_fits", "need_rows"]
+
+
+class HasFit(Protocol):
+    """What has a fit, as a choice of columns by `discrim.stepwise` has."""
+
+    @property
+    def fit(self) -> Any:
+        """The fit."""
 
 
 def need_fits(fits: Sequence[Any], what: str) -> None:
@@ -20,7 +28,6 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
     NotSupportedError
         It is a known law.
     """
-    from discrim.models.comparing.stepwise import StepwiseResults
     from discrim.models.law.bayes_results import BayesResults
     from discrim.models.results.results import ClassifierResults
 
@@ -35,8 +42,8 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
                 "which is exact, and its risk(fit), which says what a fit loses."
             )
         hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
-        if isinstance(fit, StepwiseResults):
-            hint = "give its fit, as found.fit, which keeps the chosen terms; or choose anew in each fold"
+        if hasattr(fit, "cross_validate"):
+            hint = "give its fit, as found.fit; with folds= the terms are chosen anew in each"
         more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
         raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
 

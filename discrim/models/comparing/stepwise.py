@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
+from discrim.frame.given import rows_of
+from discrim.inference.folds import drawn_seed
 from discrim.inference.selection import Choice, Partial
+from discrim.models.comparing.stepwise_anew import anew_by_calls, anew_by_moments
 from discrim.models.comparing.stepwise_options import check_options, included, model_for
-from discrim.models.fits.arguments import listed, told
+from discrim.models.fits.arguments import check_word, listed, told
 from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.fits.shown import Shown
+from discrim.models.judging.assessment import Counting, asked, methods_or_data
 from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import drawn
 from discrim.models.regression.logistic_inference import parts_of
+from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
+    from discrim.models.comparing.cross_validation_results import CrossValidation
+    from discrim.models.results.assessed import Assessment
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Pairs, Section, Summary
@@ -32,7 +44,15 @@ __all__ = ["StepwiseResults", "stepwise"]
 
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
+Counted = Literal["apparent", "cv", "loo", "632+"]
 Positions = NDArray[np.intp]
+Walked = Callable[[ClassMoments], "tuple[_Path, list[str], pd.DataFrame]"]
+
+FEW_VALUES = {"calls": 2**16, "moments": 2**24}
+"""Values of the candidates up to which ten choices are a matter of a second or two."""
+
+JUDGES = ("apparent", "cv", "loo", "632+")
+"""Error rates of a choice; any other holds the terms, and is asked of the fit."""
 
 
 def stepwise(
@@ -65,6 +85,7 @@ def stepwise(
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are read more than once, so that such an iterator, or a stream, is refused.
     direction : {"forward", "backward", "both"}
         "forward" adds terms. "backward" starts with all terms and removes some. "both" adds terms, and after
         each step removes those that no longer stay.
@@ -127,9 +148,13 @@ def stepwise(
     The steps by Wilks' lambda, with F to enter and to remove, are those of Jennrich (1977, in Statistical
     Methods for Digital Computers, 76-95).
 
-    The rows that chose the terms also judge them, so that p-values are too small, and error rates of the fit
-    too: its cross-validation keeps the terms. An honest error needs a new choice without each fold, which is
-    a call of `stepwise` with the other rows, and a prediction of its `fit` for those of the fold.
+    The rows that chose the terms also judge them, so that p-values of the fit are too small, and so are its
+    apparent and leave-one-out errors, which hold the terms: the summary of the fit says so. Methods of the
+    result choose the terms anew, by the same criterion and options, from the rows that are left:
+    `error_rates`, `confusion`, `assess` and `cross_validate`. So do "cv" and "632+" of the fit, and
+    `discrim.cross_validate` of it. Choices by moments (the four criteria of the partial F, and a fit of
+    pooled or class covariances) take no further pass over the rows; every other choice is a call a fold. See
+    Ambroise & McLachlan (2002), Proceedings of the National Academy of Sciences 99, 6562-6566.
 
     Examples
     --------
@@ -144,12 +169,35 @@ def stepwise(
     >>> found = stepwise("sex ~ bill_depth_mm + island + year", load_penguins(), criterion="aic")
     >>> found.steps["AIC"].round(2).tolist()
     [463.61, 416.89, 378.25]
+
+    Of forty columns of noise some are chosen, which seem to tell the classes apart; chosen anew, they do not:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> noise = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 40)))
+    >>> found = stepwise("y ~ .", noise.rename(columns="x{}".format).assign(y=["a", "b"] * 30))
+    >>> found.error_rates(["apparent", "cv"], seed=1)[["estimate", "choice"]].round(2)
+              estimate choice
+    method
+    apparent      0.25   held
+    cv            0.53   anew
     """
     model = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
     check_options(direction, criterion, enter, stay, model, options, arguments)
+    if criterion == "cv":
+        seed = drawn_seed(seed)
+    again = _Again(
+        formula,
+        data,
+        weights,
+        {
+            "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "include": include,
+            "verb": verb, "options": options, "folds": folds, "seed": seed, "functions": functions,
+        },
+    )  # fmt: skip
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
@@ -166,32 +214,157 @@ def stepwise(
             raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    trace = None
-    if criterion in ("aic", "bic"):
-        from discrim.models.comparing.stepwise_ic import by_criterion
+    search = _Search(criterion, direction, include, enter, stay, options or {}, folds, seed)
+    found = search.steps(blocks, moments, parts, fit)
+    fitted = fit(found.chosen) if found.chosen else None
+    if fitted is not None:
+        fitted._fit = _selected(fitted._fit, found, criterion, blocks, parts, again)
+    return StepwiseResults(
+        formula, criterion, found.chosen, found.steps, found.note, fitted, moments.total, found.trace
+    )
 
-        chosen, steps, trace = by_criterion(blocks, moments, criterion, include, direction, options or {})
-        note = "The search stops where no step lowers the criterion."
-    elif criterion == "cv":
-        from discrim.models.comparing.stepwise_cv import by_error
 
-        chance = 1 - float(moments.counts.max() / moments.total)
-        chosen, steps = by_error(fit, list(parts), include, direction, chance, folds, seed)
-        note = f"Error by {folds}-fold cross-validation; without terms that of the largest class."
-    else:
+def _selected(
+    fit: Fit[Any],
+    found: _Found,
+    criterion: str,
+    blocks: Blocks,
+    parts: Mapping[str, Positions],
+    again: _Again,
+) -> Fit[Any]:
+    """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
+    words = f"stepwise by {criterion}, of {len(parts)} terms"
+    choice, anew = f"the columns ({words})", None
+    if found.walk is not None:
+        anew = anew_by_moments(fit, blocks, parts, partial(_terms, found.walk), choice)
+    way = "calls" if anew is None else "moments"
+    few = blocks.source is None and blocks.table.nrows * len(blocks.terms) <= FEW_VALUES[way]
+    quick = few and found.walk is not None and fit.refits.spread is not None
+    if anew is None:
+        anew = anew_by_calls(fit, blocks, again.of(blocks), choice)
+    return replace(fit, selection=Selection(words, anew, quick))
+
+
+class _Found(NamedTuple):
+    """Where a choice ended.
+
+    Attributes
+    ----------
+    chosen : list of str
+        Terms, in the order in which they entered.
+    steps : DataFrame by step
+    note : str
+        How the steps were made.
+    trace : DataFrame, optional
+        What each step looked at.
+    walk : callable, optional
+        The same choice by other moments, where it is one by moments.
+    """
+
+    chosen: list[str]
+    steps: pd.DataFrame
+    note: str
+    trace: pd.DataFrame | None = None
+    walk: Walked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """How terms are chosen; as of `stepwise`, checked."""
+
+    criterion: Criterion
+    direction: Direction
+    include: list[str]
+    enter: float
+    stay: float
+    options: Mapping[str, Any]
+    folds: int
+    seed: int | None
+
+    def steps(
+        self,
+        blocks: Blocks,
+        moments: ClassMoments,
+        parts: Mapping[str, Positions],
+        fit: Callable[[Sequence[str]], ClassifierResults],
+    ) -> _Found:
+        """The choice by the rows that are complete in all candidates, whose terms have columns `parts`."""
+        criterion, direction, include = self.criterion, self.direction, self.include
+        if criterion in ("aic", "bic"):
+            from discrim.models.comparing.stepwise_ic import by_criterion
+
+            chosen, steps, trace = by_criterion(blocks, moments, criterion, include, direction, self.options)
+            return _Found(chosen, steps, "The search stops where no step lowers the criterion.", trace)
+        if criterion == "cv":
+            from discrim.models.comparing.stepwise_cv import by_error
+
+            chance = 1 - float(moments.counts.max() / moments.total)
+            chosen, steps = by_error(fit, list(parts), include, direction, chance, self.folds, self.seed)
+            note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
+            return _Found(chosen, steps, note)
         if direction == "backward":
             refuse_no_freedom(moments, blocks.terms, diagonal=False)
             found = dependencies(moments)
             if found:
                 raise collinear_error(found, blocks.terms, instead='pass direction="both"')
-        path = _Path(Choice(moments), parts, criterion, enter, stay)
-        chosen, steps = path.walk(direction, include)
-        note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
+        walk = partial(_walked, parts, criterion, direction, include, self.enter, self.stay)
+        path, chosen, steps = walk(moments)
+        note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
         if blocks.constant:
             note += f" Left out, constant: {listed(blocks.constant)}."
         if path.excluded:
             note += f" Left out, a combination of those chosen: {listed(path.excluded)}."
-    return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total, trace)
+        return _Found(chosen, steps, note, walk=walk)
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """The same choice by some of the rows.
+
+    Attributes
+    ----------
+    formula : str
+    data : table
+        As the user gave it.
+    weights : column name, vector or None
+    options : dict
+        Arguments of `stepwise`.
+    """
+
+    formula: str
+    data: Any
+    weights: Any
+    options: dict[str, Any]
+
+    def of(self, blocks: Blocks) -> _Again:
+        """The same of the table as a fit holds it, with the classes in their order."""
+        data = self.data if blocks.source is not None else blocks.table.data
+        return replace(self, data=data, options=self.options | {"levels": list(blocks.design.levels)})
+
+    def __call__(self, rows: Positions) -> StepwiseResults:
+        """The choice by rows at some positions."""
+        weights = self.weights
+        if weights is not None and not isinstance(weights, str):
+            weights = np.asarray(weights)[rows]
+        return stepwise(self.formula, rows_of(self.data, rows), weights=weights, **self.options)
+
+
+def _walked(
+    parts: Mapping[str, Positions],
+    criterion: str,
+    direction: Direction,
+    include: list[str],
+    enter: float,
+    stay: float,
+    moments: ClassMoments,
+) -> tuple[_Path, list[str], pd.DataFrame]:
+    """The steps by partial F of these moments: the path, the terms chosen and the table of steps."""
+    path = _Path(Choice(moments), parts, criterion, enter, stay)
+    return path, *path.walk(direction, include)
+
+
+def _terms(walk: Walked, moments: ClassMoments) -> list[str]:
+    return walk(moments)[1]
 
 
 class _Path:
@@ -300,6 +473,13 @@ class _Path:
         return row | {self._criterion: held.value(self._criterion)}
 
 
+class _Anew(Judging):
+    """Judges a fit whose refits choose anew."""
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit, self.classes = fit, fit.classes
+
+
 class StepwiseResults(Shown):
     """Terms chosen step by step, and the fit to them.
 
@@ -326,7 +506,7 @@ class StepwiseResults(Shown):
         selected: list[str],
         steps: pd.DataFrame,
         note: str,
-        fit: Callable[[Sequence[str]], ClassifierResults],
+        fit: ClassifierResults | None,
         nobs: float,
         trace: pd.DataFrame | None = None,
     ) -> None:
@@ -334,7 +514,7 @@ class StepwiseResults(Shown):
         self.selected = pd.Index(selected, name="term", dtype=object)
         self._steps = steps
         self._note, self._nobs, self._trace = note, nobs, trace
-        self._fit = fit(selected) if selected else None
+        self._fit = fit
 
     @property
     @displayed()
@@ -372,6 +552,240 @@ class StepwiseResults(Shown):
                 "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
             )
         return self._fit
+
+    # ---- judged with the terms chosen anew
+
+    def _judge(self, method: str | None) -> Judging:
+        """What leaves rows out with the terms chosen anew: of single rows the fit itself holds them."""
+        return _Anew(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
+
+    @displayed(estimate="share", se="share", low="share", high="share")
+    def error_rates(
+        self,
+        methods: Sequence[Counted] | None = None,
+        data: Any = None,
+        *,
+        prior: Any = None,
+        costs: Any = None,
+        level: float = 0.95,
+        folds: int = 10,
+        replicates: int = 200,
+        seed: int | None = None,
+        by_class: bool = False,
+        weights: Any = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Estimates of the error rate of the choice and its fit, the terms chosen anew from the rows left.
+
+        Parameters
+        ----------
+        methods : sequence of str, optional
+            By default "apparent" and "cv", or with `data` only the error on its rows. "apparent" is the error
+            of the fit on its own rows. "cv" leaves folds out, "loo" each row, and "632+" is Efron and
+            Tibshirani's bootstrap; all three choose the terms anew each time.
+        data : table, optional
+            New rows with their response, whose error under the fit is the row "new rows". It may come first.
+        prior : optional
+            Shares of the classes by which the errors within classes are weighted, in any form that a verb
+            takes. By default they are a prior that was given to the verb; without one, rows count as they
+            are.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given. The rate is then the mean cost of that rule, including what a right label
+            costs.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        folds : int
+            Number of folds of "cv".
+        replicates : int
+            Number of bootstrap samples of "632+".
+        seed : int, optional
+            Seed of the folds of "cv" and of the samples of "632+".
+        by_class : bool
+            Whether to add a column for each class with the rate within it.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
+
+        Returns
+        -------
+        DataFrame
+            By method, as `error_rates` of a fit; `choice` says "anew" where the terms were chosen anew, and
+            "held" where the rows that are judged have chosen them.
+
+        Raises
+        ------
+        DataError
+            No term was chosen; a method is unknown; or the rows are too few for the folds.
+        NotSupportedError
+            Without some fold there is no fit, or the rows are read part by part and a choice takes a call.
+        """
+        usual = methods is None and data is None
+        methods, data = methods_or_data(methods, data)
+        named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
+        named = ["apparent", "cv"] if usual else named
+        for method in named:
+            check_word("methods", method, JUDGES)
+        shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
+        shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
+        found = [self._judge(method).error_rates([method], **shared) for method in named]
+        if data is not None:
+            found.append(self.fit.error_rates(data=data, weights=weights, **shared))
+        return pd.concat(found)
+
+    @displayed(every="count")
+    def confusion(
+        self,
+        data: Any = None,
+        method: Counting | None = None,
+        *,
+        costs: Any = None,
+        folds: int = 10,
+        seed: int | None = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Actual classes (rows) by predicted classes (columns), the terms chosen anew from the rows left.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response, predicted by the fit. Without it, the rows of the choice.
+        method : {"cv", "loo", "apparent"}, optional
+            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
+            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
+
+        Returns
+        -------
+        DataFrame
+            Counts, or sums of weights. Rows without a class or a prediction are left out.
+        """
+        data, method = asked(data, method)
+        if data is not None:
+            return self.fit.confusion(data, costs=costs)
+        method = method or "cv"
+        return self._judge(method).confusion(
+            method=method, costs=costs, folds=folds, seed=seed, refit_prior=refit_prior
+        )
+
+    def assess(
+        self,
+        data: Any = None,
+        method: Counting | None = None,
+        *,
+        prior: Any = None,
+        level: float = 0.95,
+        bins: int = 10,
+        folds: int = 10,
+        seed: int | None = None,
+        weights: Any = None,
+        refit_prior: bool | None = None,
+    ) -> Assessment:
+        """Accuracy, kappa, predictive values, areas, calibration, the terms chosen anew from the rows left.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response, judged by the fit. Without it, the rows of the choice.
+        method : {"cv", "loo", "apparent"}, optional
+            How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
+            default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.
+        prior : optional
+            Shares of the classes by which figures are weighted, in any form that a verb takes.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        bins : int
+            The largest number of bins, of even counts, for the calibration and the parts of Brier's score.
+        folds : int
+            Number of folds of "cv".
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
+
+        Returns
+        -------
+        Assessment
+        """
+        data, method = asked(data, method)
+        if data is None and method is None:
+            method = "cv"
+        return self._judge(method).assess(
+            data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, weights=weights,
+            refit_prior=refit_prior,
+        )  # fmt: skip
+
+    def cross_validate(
+        self,
+        folds: Any = 10,
+        repeats: int = 1,
+        groups: Any = None,
+        seed: int | None = None,
+        *,
+        refit_prior: bool | None = None,
+        permutations: int = 0,
+        within: Any = None,
+    ) -> CrossValidation:
+        """Cross-validate the choice and its fit: both are made anew without each fold.
+
+        Parameters
+        ----------
+        folds : int, or column name or vector of length n
+            Number of folds, or the fold of each row as a label of any kind.
+        repeats : int
+            How often the rows are dealt to folds.
+        groups : column name or vector of length n, optional
+            Groups whose rows stay in one fold, as the rows of one patient have to.
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Where it is not given, one is drawn and kept.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated again without the rows left out. By default
+            models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
+            contain it, and `knn` estimate it again. A prior that was given is always held.
+        permutations : int
+            How often the labels are shuffled and all of this is done again, for a permutation test of the hit
+            rate. By default there is no test.
+        within : column name or vector of length n, optional
+            Blocks within which the labels are shuffled.
+
+        Returns
+        -------
+        CrossValidation
+            As of `discrim.cross_validate`. It judges the rows that are complete in all candidates.
+
+        Examples
+        --------
+        >>> from discrim import stepwise
+        >>> from discrim.datasets import load_iris
+        >>> found = stepwise("species ~ .", load_iris(), enter=0.01, stay=0.01)
+        >>> found.cross_validate(seed=1).table()["estimate"].round(3).to_dict()
+        {'error': 0.033, 'log loss': 0.055, 'Brier': 0.036}
+        """
+        from discrim.models.comparing.cross_validation import cross_validate
+
+        return cross_validate(
+            self.fit, folds, repeats, groups, seed, refit_prior=refit_prior, permutations=permutations,
+            within=within,
+        )  # fmt: skip
+
+    # ---- shown
 
     def plot(
         self,
@@ -419,6 +833,8 @@ class StepwiseResults(Shown):
         formats |= dict.fromkeys(["deviance", "change", "AIC", "BIC"], "z")
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
+        if self._fit is not None:
+            note += " error_rates() and cross_validate() of this choice make it anew from the rows left."
         if self._fit is not None and self._fit.nobs != self._nobs:
             note += (
                 f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."

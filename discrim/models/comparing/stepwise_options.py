@@ -12,7 +12,7 @@ from discrim.inference.selection import CRITERIA
 from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.registry import BY_VERB, resolve
 
-__all__ = ["check_options", "included", "model_for"]
+__all__ = ["check_options", "included", "model_for", "verb_of"]
 
 GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that are those of `stepwise`, or made by it."""
@@ -23,10 +23,7 @@ def model_for(verb: Any, criterion: Any) -> Any:
 
     A text is the name of a verb.
     """
-    if isinstance(verb, str):
-        known = (name for name, model in BY_VERB.items() if model.estimator is not None)
-        check_word("verb", verb, tuple(known))
-        verb = resolve(f"{BY_VERB[verb].module}:{verb}")
+    verb = verb_of(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         from discrim.models.normal.lda import lda
 
@@ -39,6 +36,15 @@ def model_for(verb: Any, criterion: Any) -> Any:
             'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
         )
     return logistic
+
+
+def verb_of(verb: Any) -> Any:
+    """The verb of a name; what is no text is returned."""
+    if not isinstance(verb, str):
+        return verb
+    known = (name for name, model in BY_VERB.items() if model.estimator is not None)
+    check_word("verb", verb, tuple(known))
+    return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
 def check_options(

@@ -29,7 +29,16 @@ from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision, predicted_codes, score_frame
 
-__all__ = ["Fit", "Model", "PriorWithout", "Refits", "as_scored", "read_rows", "rule_of_numbers"]
+__all__ = [
+    "Fit",
+    "Model",
+    "PriorWithout",
+    "Refits",
+    "Selection",
+    "as_scored",
+    "read_rows",
+    "rule_of_numbers",
+]
 
 N = TypeVar("N", covariant=True)
 
@@ -69,6 +78,9 @@ class Refits:
         From a fit and blocks to why there is no rule, and the way out.
     asked : object, optional
         What the verb was asked for that the numbers do not hold.
+    called : callable, optional
+        From a fit, the positions of rows to learn from and those of rows to judge, to the scores of the
+        latter: a call of what made the fit, where the columns of the refits are not those of the fit.
     """
 
     spread: Spread | None
@@ -82,6 +94,32 @@ class Refits:
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
     why_not: Callable[[Fit[Any], Blocks], str | None] | None = None
     asked: Any = None
+    called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How the rows chose the columns of a fit.
+
+    Attributes
+    ----------
+    words : str
+        What chose among what, such as "stepwise by wilks, of 40 terms"; the formula has what was chosen.
+    anew : Fit, optional
+        The fit on the rows and columns of all candidates, whose refits choose anew; none of a fit that was
+        loaded.
+    quick : bool
+        Whether ten choices and fits take a second at most, so that a summary has their error.
+    """
+
+    words: str
+    anew: Fit[Any] | None = None
+    quick: bool = False
+
+    @property
+    def choice(self) -> str:
+        """What was chosen, in words."""
+        return f"the columns ({self.words})"
 
 
 def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str | None) -> Rule:
@@ -185,6 +223,8 @@ class Fit(Generic[N]):
         False for a fit that was loaded, or made of moments.
     cache : dict
         What was computed and is asked for again.
+    selection : Selection or None
+        How its rows chose its columns, where they did.
     counts : (K,) float
         Rows, or sums of weights, by class.
     classes, terms : Index of length K and p
@@ -199,6 +239,7 @@ class Fit(Generic[N]):
     refits: Refits
     has_rows: bool = True
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    selection: Selection | None = field(default=None, repr=False)
     counts: Floats = field(init=False)
     classes: pd.Index = field(init=False)
     terms: pd.Index = field(init=False)
@@ -215,6 +256,25 @@ class Fit(Generic[N]):
             ("dropped", self.blocks.dropped),
         ):
             object.__setattr__(self, name, value)
+
+    @property
+    def chosen(self) -> str:
+        """What the rows chose of the fit, in words; empty where that is nothing."""
+        columns = "" if self.selection is None else self.selection.choice
+        return " and ".join(each for each in (columns, self.refits.chosen) if each)
+
+    def choosing_anew(self) -> Fit[Any]:
+        """The fit whose refits choose the columns anew; itself where its rows chose none.
+
+        Raises
+        ------
+        DataError
+            The table was changed since the fit.
+        """
+        if self.selection is None or self.selection.anew is None:
+            return self
+        self.blocks.table.refuse_changes()
+        return self.selection.anew
 
     @property
     def title(self) -> str:

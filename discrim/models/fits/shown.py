@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discrim.models.registry import BY_MODEL, summary_part
 
 if TYPE_CHECKING:
+    from discrim.report.grid import Part
     from discrim.report.tables import Summary
 
 __all__ = ["Shown", "ShownModel", "shown_briefly"]
@@ -51,6 +52,11 @@ class ShownModel(Shown):
         """Name of the verb that makes such fits."""
         return BY_MODEL[self._model()].verb
 
+    def _sections(self) -> Mapping[str, Callable[[], Part]]:
+        """The sections of the summary by name, computed where they are asked for."""
+        parts: Mapping[str, Callable[[], Part]] = summary_part(self._model(), "sections", self)
+        return parts
+
     def _brief(self) -> Summary:
         brief: Summary = summary_part(self._model(), "brief", self)
         return brief.shortened()
@@ -71,4 +77,4 @@ class ShownModel(Shown):
         """
         from discrim.report.tables import summarize
 
-        return summarize(self.title, summary_part(self._model(), "sections", self), pick=sections)
+        return summarize(self.title, self._sections(), pick=sections)

@@ -14,7 +14,7 @@ from discrim.inference.error_rates import check_level, counts_of
 from discrim.inference.folds import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.fits.fit import Fit
-from discrim.models.judging.assessment import Counting, Plan, judged_scores
+from discrim.models.judging.assessment import Counting, Plan, choice_of, judged_scores
 from discrim.models.judging.labelled_rows import refuse_no_share, refuse_none
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.models.judging.validation import left_out_scores
@@ -135,8 +135,10 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
         return "new rows"
     if method == "apparent":
         return "rows of the fit by the rule that they made, and so too good"
-    prior = prior_of_rest(fit, plan.refit_prior)
+    prior, choice = prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
     said = f", prior {prior}" if prior else ""
+    if choice:
+        said += f"; the choice of {fit.chosen} is " + ("made anew" if choice == "anew" else "held")
     if method == "loo":
         return f"rows of the fit, each by the rule without it{said}"
     return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"

@@ -49,10 +49,13 @@ __all__ = [
     "ErrorMethod",
     "Plan",
     "RowsJudged",
+    "asked",
+    "choice_of",
     "confusion",
     "error_rates",
     "judged_scores",
     "methods_or_data",
+    "takes_long",
 ]
 
 Floats = NDArray[np.float64]
@@ -70,6 +73,12 @@ NEW_ROWS = "new rows"
 
 WEIGHTED = ("apparent", "loo", "cv", "632+")
 """Methods whose rates within classes may be weighted by another prior than the fit's."""
+
+LONG = 2.0**34
+"""Rows by classes by columns beyond which a summary does not judge the rows."""
+
+FEW_COLUMNS = 48
+"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
 
 COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
@@ -228,6 +237,7 @@ def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Lab
     if method == "loo":
         scores = left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
+        fit = fit.choosing_anew()
         dealt = deal_folds(fit, plan.folds, plan.seed)
         with late_bar(plan.folds, "cross-validation") as tell:
             scores = fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
@@ -298,11 +308,28 @@ def error_rates(
     table["prior"] = [
         prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
     ]
+    if fit.chosen:
+        table["choice"] = [choice_of(fit, way) for way in table.index]
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
         return pd.concat([table, within], axis=1)
     return table
+
+
+def takes_long(fit: Fit[Any]) -> bool:
+    """Whether to judge all rows of a fit is no matter of seconds."""
+    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
+    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
+
+
+def choice_of(fit: Fit[Any], method: str) -> str:
+    """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
+    if not fit.chosen or method == NEW_ROWS:
+        return ""
+    # Without single rows fits hold it, but for those whose refits are all choices of columns.
+    every = fit.selection is None and fit.refits.held is fit.refits.of_rows
+    return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
 
 
 def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
@@ -363,6 +390,7 @@ def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
 
 def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     """The .632+ estimate; samples are drawn within classes, as the prior is held."""
+    whole, fit = fit, fit.choosing_anew()
     blocks = fit.rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
@@ -376,12 +404,10 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     losses, times, unlabelled = np.zeros((3, len(codes)))
     with late_bar(plan.replicates, ".632+ bootstrap") as tell:
         for _ in range(plan.replicates):
-            rule, drawn = samples.rule(fit)
-            for rows, x, own, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
-                predicted = decision.codes(rule.scores(x))
+            for positions, scores in _not_drawn(fit, samples):
+                predicted = decision.codes(scores)
                 known = predicted >= 0
-                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-                losses[positions[known]] += unit[own[known], predicted[known]]
+                losses[positions[known]] += unit[codes[positions[known]], predicted[known]]
                 times[positions] += known
                 unlabelled[positions] += ~known
             tell(1)
@@ -390,7 +416,7 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     counts = np.bincount(codes[used], minlength=k)
     prior = fit.prior_values() if plan.prior is None else plan.prior
     shares = (prior / counts)[codes[used]]
-    seen = judged_codes(fit, None, "apparent", plan)
+    seen = judged_codes(whole, None, "apparent", plan)
     table = counts_of(seen[0], seen[1], k).astype(np.float64)
     apparent = rates_of.counted(table, prior, plan.costs, plan.level, sampled=False).estimate
     return rates_of.point_six_three_two(
@@ -403,6 +429,19 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
         plan.level,
         costs=plan.costs is not None,
     )
+
+
+def _not_drawn(fit: Fit[Any], samples: BootstrapSamples) -> Iterator[tuple[Codes, Floats]]:
+    """Positions and scores of the rows that the next sample lacks, by the rule of the sample."""
+    blocks, codes = fit.blocks, samples.codes
+    if fit.refits.called is not None:
+        drawn = samples.draw()
+        left = np.flatnonzero((drawn == 0) & (codes >= 0))
+        yield left, fit.refits.called(fit, np.repeat(np.arange(len(drawn)), drawn.astype(np.intp)), left)
+        return
+    rule, drawn = samples.rule(fit)
+    for rows, x, _, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
+        yield np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows, rule.scores(x)
 
 
 def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:

@@ -21,7 +21,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
-from discrim.errors import DiscrimWarning, FormulaError, NotSupportedError, warn_user
+from discrim.errors import DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
@@ -282,7 +282,9 @@ def fold_scores(
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
-    if learns(blocks.design) or _loses_levels(fit, dealt, folds):
+    if fit.refits.called is not None:
+        _score_called(fits, dealt, labels, out, tell)
+    elif learns(blocks.design) or _loses_levels(fit, dealt, folds):
         _score_transformed(fits, dealt, labels, out, tell, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         tell(folds)
@@ -391,6 +393,26 @@ def _loses_levels(fit: Fit[Any], dealt: Codes, folds: int) -> bool:
     if fit.model.holds_levels:
         return False
     return loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
+
+
+def _score_called(
+    fits: Sequence[Fit[Any]],
+    dealt: Codes,
+    labels: Sequence[Any],
+    out: Floats,
+    tell: Callable[[float], object],
+) -> None:
+    """Write scores (K, n) as `fold_scores` does, by a call of what made the fit for each fold."""
+    for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
+        train = np.flatnonzero((dealt >= 0) & (dealt != fold))
+        test = np.flatnonzero(dealt == fold)
+        if fit.refits.called is None or not len(test):
+            continue
+        try:
+            out[:, test] = fit.refits.called(fit, train, test).T
+        except DiscrimError as error:
+            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
+        tell(1)
 
 
 def _score_transformed(

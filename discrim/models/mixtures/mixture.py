@@ -64,7 +64,8 @@ def mixture(
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
-        The rows are held in memory.
+        The rows are held in memory, and read more than once, so that such an iterator, or a stream, is
+        refused.
     components : int, dict, or "bic"
         Number of components of each class; a dict gives it by class. "bic" tries 1 to `most`.
     covariance : str or dict

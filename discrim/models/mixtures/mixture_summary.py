@@ -75,6 +75,11 @@ def _header(fit: MixtureResults) -> Pairs:
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
         "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
     )
+    if fit._fit.refits.chosen:
+        note += (
+            f" These errors keep {fit._fit.refits.chosen}, which the same rows chose; error_rates(['cv']) "
+            "chooses them anew in each fold."
+        )
     return header(fit, [*left, *right], note)
 
 

@@ -62,12 +62,11 @@ def knn(
     formula : str
         Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
         describes it.
-    data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
-        The rows are held in memory. There are no weights: repeat rows instead.
+    data : table
+        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
+        Arrow. The method goes back to single rows, so that a source that is read part by part, such as a file
+        or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
+        There are no weights: repeat rows instead.
     k : int, optional
         How many of the nearest rows vote; rows as near as the k-th vote too. Where it is not given,
         leave-one-out chooses it and takes the larger k of equal errors.
@@ -234,7 +233,8 @@ def _held_rule(fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
 
 
 def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
-    refit = _refitted(fit, blocks)
+    # The k of all rows may be more than there are here.
+    refit = _refitted(replace(fit, numbers=fit.numbers.with_k(min(tried))), blocks)
     if refit is None:
         return None
     grid = [k for k in tried if k < refit.moments.rows.sum()]

@@ -54,11 +54,10 @@ def hyperplane(
     formula : str
         Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
         describes it.
-    data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    data : table
+        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
+        Arrow. The method goes back to single rows, so that a source that is read part by part, such as a file
+        or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
         Distances are in the units of the columns: other units give another plane.
     levels : sequence, optional
         The classes in order. By default they have the order of the categories, and are sorted where the

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import Sections, error_item, error_items, row_items, size_items, title
+from discrim.models.results.headers import (
+    Sections,
+    error_item,
+    error_items,
+    header,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.models.results.printed import (
     SCORES,
     coefficient_errors,
@@ -127,7 +135,7 @@ def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
         *error_items(fit),
     ]
-    return Pairs(fit.formula, items)
+    return header(fit, items)
 
 
 def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:

@@ -13,12 +13,13 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import is_whole, told
+from discrim.models.fits.arguments import is_number, is_whole, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.tuning import held_path
+from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.projections.pls_choice import Search, component_path
 from discrim.models.projections.pls_fits import MODEL, SAVED
 from discrim.models.projections.pls_permuted import permutation_test
@@ -85,13 +86,14 @@ class PLSResults(LinearGeometry, ClassifierResults):
         return held_path(self._fit, why, "fit without components= to have it chosen, or see q2()")
 
     @displayed(se="share", R2X="share", Q2="share")
-    def q2(self, folds: int = 10, seed: int | None = None) -> pd.DataFrame:
+    def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
         """How much of the indicators the components explain, and how much of rows left out they predict.
 
         Parameters
         ----------
-        folds : int
-            Number of folds.
+        folds : int, or iterable of (train, test)
+            Number of folds, or splits as in scikit-learn, which are positions of rows of the table, as
+            `discrim.pls` takes them.
         seed : int, optional
             Seed by which the rows are dealt to folds. Without it each call deals them differently.
 
@@ -107,16 +109,21 @@ class PLSResults(LinearGeometry, ClassifierResults):
         Raises
         ------
         DataError
-            There are too few rows for the folds, or a class has one row.
+            There are too few rows for the folds, or a class has one row; or `folds` are no splits of the
+            table's rows.
+        CollinearError
+            Among the rows to learn from a class is gone, or scores do not vary within classes.
         NotSupportedError
             The fit was loaded and has no rows.
         """
-        if not is_whole(folds):
-            raise DataError(f"folds={told(folds)}: give a number of folds.")
         fit = self._fit
         blocks = fit.rows("q2()")
         self._refuse_engine("q2()")
-        return component_path(blocks, fit.numbers, Search(None, folds, drawn_seed(seed)))
+        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        parts: Any = len(splits) or folds
+        if not is_whole(parts):
+            raise DataError(f"folds={told(folds)}: give a number of folds.")
+        return component_path(blocks, fit.numbers, Search(None, int(parts), drawn_seed(seed), splits=splits))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.

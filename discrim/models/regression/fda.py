@@ -53,11 +53,10 @@ def fda(
     formula : str
         Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
         describes it.
-    data : table or source of tables
-        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
-        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
-        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
-        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    data : table
+        A DataFrame of pandas, or any other table in memory that narwhals knows, such as one of polars or
+        Arrow. The engine is given all rows, so that a source that is read part by part, such as a file
+        or a DataFrame of Dask, is refused: pass a sample of its rows as a DataFrame.
     engine : object with `fit(X, Y)` and `predict(X)`
         A regression, such as those of scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of

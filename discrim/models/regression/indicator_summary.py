@@ -9,7 +9,15 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
-from discrim.models.results.headers import Sections, dropped_note, error_items, row_items, size_items, title
+from discrim.models.results.headers import (
+    Sections,
+    dropped_note,
+    error_items,
+    header,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.models.results.printed import coefficient_errors, holds_note, score_sizes
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
@@ -46,7 +54,7 @@ def _header(fit: IndicatorResults) -> Pairs:
         *size_items(fit),
         *error_items(fit),
     ]
-    return Pairs(fit.formula, items, _note(fit))
+    return header(fit, items, _note(fit))
 
 
 def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:

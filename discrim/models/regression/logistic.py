@@ -74,6 +74,7 @@ def logistic(
         be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
         DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
         function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+        The rows are read more than once, so that such an iterator, or a stream, is refused.
     reference : label, optional
         Class against which the log odds are taken. It is the first class by default, so that of two classes
         the second is the event.

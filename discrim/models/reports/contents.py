@@ -20,7 +20,7 @@ from discrim.frame.categories import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import listed, told
 from discrim.models.pictures.pictured import kinds_of
-from discrim.models.registry import BY_MODEL, BY_VERB, summary_part
+from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.models.reports.described import described, sizes
 from discrim.models.reports.repeated import check_load, code_of, told_options
 from discrim.report.numbers import clean, column_texts
@@ -136,7 +136,7 @@ def _tried(what: str, make: Callable[[], str]) -> str:
 
 
 def _summary(results: Any) -> str:
-    parts = summary_part(results._model(), "sections", results)
+    parts = results._sections()
     held, missing = {}, []
     for key, make in parts.items():
         try:
@@ -258,8 +258,8 @@ def _fitted(results: Any) -> str:
     ]
     if fit is not None:
         items += [("Formula", fit.formula), *told_options(results)]
-        if fit.refits.chosen:
-            items.append(("Chosen by the rows", fit.refits.chosen))
+        if fit.chosen:
+            items.append(("Chosen by the rows", fit.chosen))
         if not fit.has_rows:
             items.append(("Rows", "none are held: the fit was loaded from a file or made of moments"))
     else:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
+from discrim.frame.relearning import learns
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import missing_if_refused
+from discrim.models.judging.assessment import takes_long
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section
@@ -45,12 +46,6 @@ Sections = dict[str, Callable[[], Section | Pairs]]
 """Sections by name, computed where they are asked for."""
 
 LEFT_OUT = "Error, leave-one-out"
-
-LONG = 2.0**34
-"""Rows by classes by columns beyond which a summary does not judge the rows."""
-
-FEW_COLUMNS = 48
-"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
 
 MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
@@ -115,12 +110,6 @@ def error_items(fit: ClassifierResults) -> list[Item]:
     return [error_item(fit, "apparent", "Error, apparent"), error_item(fit, "loo", LEFT_OUT)]
 
 
-def takes_long(fit: Fit[Any]) -> bool:
-    """Whether to judge all rows of a fit is no matter of seconds."""
-    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
-    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
-
-
 def instead_of(fit: ClassifierResults, heading: str, source: str) -> Section | None:
     """In the place of a table of classes by columns that is too long to be made for a few of its lines."""
     classes, columns = len(fit.classes), len(fit.terms)
@@ -148,7 +137,15 @@ def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
     did = {"held": "keeps the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit._fit, None)
     )
-    return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)
+    held = [f"Leave-one-out {did}."] if did else []
+    learnt = []
+    if learns(fit._fit.blocks.design):
+        learnt.append("what transforms of the formula learnt")
+    if getattr(fit._fit.numbers, "standardize", False) is True:
+        learnt.append("the standard deviations of the columns")
+    if learnt:
+        held.append(f"It holds {' and '.join(learnt)}; error_rates(['cv']) learns anew in each fold.")
+    return Pairs(fit.formula, items, " ".join([note, *held]).strip() if shown else note)
 
 
 def dropped_note(fit: ClassifierResults, where: str) -> str:

@@ -176,7 +176,9 @@ class Judging:
         -------
         DataFrame
             By method: estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; and prior,
-            which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given".
+            which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given". Where the
+            rows chose something of the fit, such as its columns or a penalty, `choice` says whether a method
+            held it, so that the rows that are judged have made it, or made it "anew".
 
         Examples
         --------

@@ -5,7 +5,7 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,9 +27,12 @@ from discrim.models.reports.reported import Reported
 from discrim.models.results.by_parts import answered
 from discrim.models.results.judging import Judging
 from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality
+from discrim.models.results.selected import selection_note, with_selection
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from discrim.report.tables import Part, Summary
 
 
 __all__ = ["ClassifierResults"]
@@ -99,6 +102,13 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     def bic(self) -> float:
         """Schwarz's Bayesian information criterion; smaller is better."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
+
+    def _sections(self) -> Mapping[str, Callable[[], Part]]:
+        return with_selection(super()._sections(), self._fit)
+
+    def _brief(self) -> Summary:
+        brief, said = super()._brief(), selection_note(self._fit)
+        return brief.noted(said) if said else brief
 
     def _sizes(self) -> dict[str, Any]:
         return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from errno import EISDIR
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,12 @@ from discrim.models.fits.fit import Fit
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.saved import Saved
-from discrim.models.saving.saved_description import check_description, check_values, names_left_out
+from discrim.models.saving.saved_description import (
+    check_description,
+    check_values,
+    names_left_out,
+    selection_of,
+)
 from discrim.models.saving.saved_moments import checked_moments, moment_buffers
 from discrim.models.saving.saved_rule import without_score
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
@@ -97,6 +103,8 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
         "dropped": fit.dropped,
         "weighted": blocks.weighted,
     }
+    if fit.selection is not None:
+        about["selection"] = fit.selection.words
     # Reading brings them within reach again.
     moments = getattr(numbers, "gathered", None) or numbers.moments
     tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
@@ -151,6 +159,7 @@ def fit_of(
         options, keep = about["options"], about["keep"]
         left_out = about["left_out"]
         dropped, weighted = about["dropped"], about["weighted"]
+        selection = selection_of(path, about.get("selection"))
     except FormulaError:
         raise
     except BROKEN as error:
@@ -189,7 +198,7 @@ def fit_of(
         raise damaged(path, f"its numbers contradict each other ({type(error).__name__}: {error})") from None
     if wrong is not None:
         raise damaged(path, wrong)
-    return fit
+    return replace(fit, selection=selection)
 
 
 def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:

@@ -10,12 +10,16 @@ from typing import Any, get_args
 from discrim.core.robust.robust import ROBUST
 from discrim.core.shrinkage.shrinkage import Chosen, Structure
 from discrim.frame.design import Design
+from discrim.models.fits.fit import Selection
 from discrim.models.saving.tensor_file import damaged
 
-__all__ = ["MOST_ROWS", "check_description", "check_values", "names_left_out"]
+__all__ = ["MOST_ROWS", "check_description", "check_values", "names_left_out", "selection_of"]
 
 MOST_ROWS = 2**53
 """Rows that a file may say were left out."""
+
+MOST_WORDS = 200
+"""Characters of what a file says of the choice of its columns."""
 
 _LONE = re.compile("[\ud800-\udfff]")
 """Halves of a pair that stand alone, which no text of Unicode holds."""
@@ -108,6 +112,21 @@ def check_description(
         raise damaged(path, "its counts of rows are no counts")
     if len(design.levels) < 2:
         raise damaged(path, f"it has {len(design.levels)} classes, where two or more are read")
+
+
+def selection_of(path: Any, words: Any) -> Selection | None:
+    """How the rows chose the columns, as a file has it in words; None where it has nothing.
+
+    Raises
+    ------
+    DataError
+        The words are no text, or no words that `save` writes.
+    """
+    if words is None:
+        return None
+    if not isinstance(words, str) or not 0 < len(words) <= MOST_WORDS or not words.isprintable():
+        raise damaged(path, f"its choice of columns is {_shown(words)}")
+    return Selection(words)
 
 
 def _shown(value: Any) -> str:

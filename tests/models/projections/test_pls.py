@@ -273,3 +273,25 @@ def test_genes_are_a_matter_of_seconds():
     first *= np.sign(first[np.abs(first).argmax()])
     np.testing.assert_allclose(fit.weights["PLS1"], first, atol=1e-12)
     assert fit.confusion("loo").to_numpy().trace() >= 69
+
+
+def test_q2_takes_the_splits_that_the_verb_takes():
+    """Against refits written out, on splits that overlap and leave rows out; and folds as splits."""
+    rng = np.random.default_rng(5)
+    splits = [(np.sort(rng.permutation(178)[:120]), rng.permutation(178)[:40]) for _ in range(3)]
+    fit = pls("cultivar ~ .", WINE, components=4)
+    found = fit.q2(folds=splits)
+    wanted = pls("cultivar ~ .", WINE, folds=splits, grid=[1, 2, 3, 4]).path
+    np.testing.assert_allclose(found[["error", "Q2"]], wanted[["error", "Q2"]], rtol=1e-9)
+    wrong = np.zeros(4)
+    for train, test in splits:
+        for a in range(4):
+            part = pls("cultivar ~ .", WINE.iloc[train], components=a + 1)
+            called = part.predict(WINE.iloc[test], prior=fit.prior)
+            wrong[a] += (called != WINE["cultivar"].iloc[test]).sum()
+    np.testing.assert_allclose(found["error"], wrong / 120, rtol=1e-9)
+    masks = [(np.isin(np.arange(178), train), test) for train, test in splits]
+    assert fit.q2(folds=iter(masks)).equals(found)
+    for strange in ([], "5", 2.5, [(np.arange(10),)], [([0, 1], [178])]):
+        with pytest.raises(DataError, match=r"folds"):
+            fit.q2(folds=strange)

@@ -1,0 +1,379 @@
+"""A choice of columns is judged by choices that did not see the rows: against loops written out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import compare, cross_validate, lda, logistic, naive_bayes, qda, stepwise
+from discrim.core.rules.rules import best_class
+from discrim.datasets import load_penguins, load_wine
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+
+WINE = load_wine()
+STRICT = {"enter": 0.001, "stay": 0.001}
+PENGUINS = load_penguins()
+BILLS = "species ~ bill_depth_mm + bill_length_mm + body_mass_g + island"
+
+
+def noise(seed: int, rows: int = 60, columns: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(rows, columns))).rename(columns="x{}".format)
+    return table.assign(y=rng.permutation(["a", "b"] * (rows // 2)))
+
+
+def labels_by_hand(found, formula: str, data: pd.DataFrame, **options) -> pd.Series:
+    """Labels of each fold by a call of stepwise without it, the prior that of all rows."""
+    folds, whole = found.folds[1], stepwise(formula, data, **options).fit.prior
+    out = pd.Series(index=data.index, dtype=object)
+    for fold in folds.dropna().unique():
+        out[folds == fold] = stepwise(formula, data[folds != fold], **options).fit.predict(
+            data[folds == fold], prior=whole if options.get("verb") is not logistic else None
+        )
+    return out
+
+
+@pytest.mark.parametrize(
+    ("criterion", "verb", "direction"),
+    [
+        ("wilks", lda, "both"),
+        ("mahalanobis", lda, "forward"),
+        ("maxminf", qda, "both"),
+        ("rao", lda, "backward"),
+    ],
+)
+def test_a_choice_by_moments_is_that_of_a_call_without_each_fold(criterion, verb, direction):
+    options = {"criterion": criterion, "verb": verb, "direction": direction, **STRICT}
+    choice = stepwise("cultivar ~ .", WINE, **options)
+    assert choice.fit._fit.selection.anew.refits.called is None
+    found = cross_validate(choice, folds=4, seed=3)
+    wanted = labels_by_hand(found, "cultivar ~ .", WINE, **options)
+    assert found.labels[1].astype(object).equals(wanted)
+    assert "cultivar ~ ." in str(found.summary())
+    assert "choice of the columns (stepwise by" in str(found.summary())
+
+
+@pytest.mark.parametrize("verb", [naive_bayes, lda])
+def test_a_choice_by_calls_is_that_of_a_call_without_each_fold(verb):
+    options = {"verb": verb, **({"options": {"covariance": "diagonal"}} if verb is lda else {}), **STRICT}
+    data = PENGUINS.dropna()
+    choice = stepwise(BILLS, data, **options)
+    assert choice.fit._fit.selection.anew.refits.called is not None
+    found = choice.cross_validate(4, seed=3)
+    assert found.labels[1].astype(object).equals(labels_by_hand(found, BILLS, data, **options))
+
+
+def test_posteriors_by_moments_are_those_of_calls():
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    by_calls = cross_validate(lambda table: stepwise("cultivar ~ .", table, **STRICT), 5, seed=2, data=WINE)
+    by_moments = cross_validate(choice, 5, seed=2, refit_prior=True)
+    np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-9)
+
+
+def test_transforms_and_categories_are_learnt_anew_too():
+    formula = "species ~ poly(bill_depth_mm, 2) + standardize(bill_length_mm) + island + body_mass_g"
+    data, strict = PENGUINS.dropna(), {"enter": 1e-6, "stay": 1e-6}
+    choice = stepwise(formula, data, **strict)
+    assert choice.fit._fit.selection.anew.refits.called is None
+    by_moments = cross_validate(choice, 4, seed=2, refit_prior=True)
+    by_calls = cross_validate(lambda table: stepwise(formula, table, **strict), 4, seed=2, data=data)
+    np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-8)
+
+
+def test_a_source_is_judged_by_moments_and_refused_for_calls():
+    parts = [WINE[:60], WINE[60:]]
+    choice = stepwise("cultivar ~ .", lambda: iter(parts), **STRICT)
+    wanted = stepwise("cultivar ~ .", WINE, **STRICT).cross_validate(4, seed=1)
+    assert (
+        choice.cross_validate(4, seed=1)
+        .table()["estimate"]
+        .round(9)
+        .equals(wanted.table()["estimate"].round(9))
+    )
+    by_calls = stepwise("cultivar ~ .", lambda: iter(parts), verb=naive_bayes, **STRICT)
+    with pytest.raises(NotSupportedError, match="cannot be taken by their positions: pass a DataFrame"):
+        by_calls.cross_validate(4)
+
+
+def test_weights_go_with_their_rows():
+    data = WINE.assign(times=np.arange(178) % 3 + 1)
+    for verb in (lda, naive_bayes):
+        named = stepwise("cultivar ~ .", data, weights="times", verb=verb, **STRICT)
+        given = stepwise("cultivar ~ .", WINE, weights=data["times"].to_numpy(), verb=verb, **STRICT)
+        rates = [each.error_rates(["cv"], folds=4, seed=1) for each in (named, given)]
+        pd.testing.assert_frame_equal(*rates)
+        assert rates[0]["total"].item() == data["times"].sum()
+
+
+def test_leave_one_out_chooses_anew_without_each_row():
+    data = WINE.iloc[::6].reset_index(drop=True)
+    columns = "cultivar ~ flavanoids + hue + proline + alcohol + malic_acid"
+    choice = stepwise(columns, data, enter=0.05, stay=0.05)
+    wrong = 0
+    for row in data.index:
+        own = stepwise(columns, data.drop(row), enter=0.05, stay=0.05).fit
+        wrong += own.predict(data.loc[[row]], prior=choice.fit.prior).iloc[0] != data["cultivar"][row]
+    rates = choice.error_rates(["loo"])
+    assert rates.loc["loo", "wrong"] == wrong
+    assert rates.loc["loo", "choice"] == "anew"
+    assert choice.fit.error_rates(["loo"]).loc["loo", "choice"] == "held"
+    assert choice.confusion("loo").to_numpy().trace() == len(data) - wrong
+
+
+def test_the_bootstrap_chooses_anew_in_each_sample():
+    choice = stepwise("y ~ .", noise(1, 60, 12), enter=0.3, stay=0.3)
+    held, anew = lda(choice.fit.formula, noise(1, 60, 12)), choice
+    given = {"replicates": 50, "seed": 1}
+    assert (
+        anew.error_rates(["632+"], **given)["estimate"].item()
+        > held.error_rates(["632+"], **given)["estimate"].item()
+    )
+
+
+def test_noise_is_found_to_be_noise():
+    """Six tables of the same kind as the smallest that a reader may try."""
+    held, anew = [], []
+    for seed in range(6):
+        choice = stepwise("y ~ .", noise(seed + 100, 60, 28))
+        rates = choice.fit.error_rates(["loo", "cv"], seed=1)
+        held.append(rates.loc["loo", "estimate"])
+        anew.append(rates.loc["cv", "estimate"])
+        assert choice.error_rates(["cv"], seed=1)["estimate"].item() == anew[-1]
+    assert np.mean(held) < 0.38
+    assert abs(np.mean(anew) - 0.5) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"criterion": "mahalanobis"},
+        {"verb": qda},
+        {"verb": "naive_bayes"},
+        {"criterion": "bic"},
+        {"criterion": "cv", "direction": "forward", "folds": 4, "seed": 1},
+    ],
+    ids=str,
+)
+def test_each_choice_on_noise_has_the_error_of_chance(options):
+    """Labels at random: errors of 20 tables of 60 rows have a mean of 1/2, standard error .019 at most."""
+    width = 6 if options.get("criterion") in ("bic", "cv") else 30
+    found = []
+    for seed in range(20):
+        data = noise(seed + 500, 60, width)
+        try:
+            choice = stepwise("y ~ .", data, **({"include": ["x0"]} | options))
+        except DataError:
+            continue
+        found.append(choice.error_rates(["cv"], folds=5, seed=1)["estimate"].item())
+    assert len(found) >= 15
+    # Of balanced classes a fold that lacks a class a little has the other as its guess.
+    assert abs(np.mean(found) - 0.5) < 0.02 + 3 * np.std(found) / np.sqrt(len(found))
+
+
+# ------------------------------------------------------------------ what is said of it
+
+
+def said(summary) -> str:
+    return " ".join(str(summary).split())
+
+
+def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    fit = choice.fit
+    words = "The rows of the fit chose its columns (stepwise by wilks, of 13 terms)"
+    for shown in (fit.summary(), fit.summary(["header"]), repr(fit)):
+        assert words in said(shown)
+    assert "p-values" in said(fit.summary())
+    error = fit.summary().tables["header"].loc["Error, columns chosen anew", "value"]
+    assert error == choice.error_rates(["cv"], seed=0)["estimate"].item()
+    assert words not in said(lda(fit.formula, WINE).summary())
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    for shown in (loaded.summary(), repr(loaded)):
+        assert words in said(shown)
+    loaded.save(tmp_path / "again")
+    assert words in said(discrim.load(tmp_path / "again").summary())
+    fit.report(tmp_path / "page.html", pictures=[])
+    assert "the columns (stepwise by wilks, of 13 terms)" in said((tmp_path / "page.html").read_text())
+    with pytest.warns(DiscrimWarning, match=r"The rows chose the columns of 'LDA \(1\)'"):
+        compare(fit, lda("cultivar ~ hue", WINE), by="fit")
+    assert "choice of the columns (stepwise by wilks, of 13 terms) is made anew" in said(
+        choice.assess(seed=1).summary()
+    )
+
+
+def test_a_choice_that_is_held_says_so():
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    found = cross_validate(choice.fit, 4, seed=1, nested=False)
+    assert "is held, and the same rows made it: the figures look too good" in said(found.summary())
+    assert found.labels.equals(cross_validate(lda(choice.fit.formula, WINE), 4, seed=1).labels)
+
+
+def test_a_logistic_regression_points_to_the_folds():
+    choice = stepwise("sex ~ bill_depth_mm + island + year", PENGUINS, criterion="aic")
+    assert 'error_rates(["cv"]) chooses them anew in each fold' in said(choice.fit.summary())
+
+
+@pytest.mark.parametrize("words", [7, "", "stepwise\n", "by wilks " * 40, ["wilks"]])
+def test_a_file_with_a_strange_choice_is_refused(tmp_path, words):
+    stepwise("cultivar ~ .", WINE, **STRICT).fit.save(tmp_path / "fit")
+    content = (tmp_path / "fit").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + length]), content[8 + length :]
+    held = header["__metadata__"]
+    held["fit"] = json.dumps(json.loads(held["fit"]) | {"selection": words})
+    held["sha256"] = hashlib.sha256(held["fit"].encode() + b"\0" + body).hexdigest()
+    text = json.dumps(header).encode()
+    (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + body)
+    with pytest.raises(DataError, match="its choice of columns is"):
+        discrim.load(tmp_path / "fit")
+
+
+def test_a_choice_goes_through_a_pickle():
+    choice = stepwise("species ~ bill_depth_mm + bill_length_mm", PENGUINS, verb="naive_bayes")
+    again = pickle.loads(pickle.dumps(choice))
+    pd.testing.assert_frame_equal(choice.error_rates(seed=1), again.error_rates(seed=1))
+
+
+def test_rows_that_miss_a_candidate_are_not_judged():
+    data = WINE.copy()
+    data.loc[[3, 70], "magnesium"] = np.nan
+    choice = stepwise("cultivar ~ .", data, **STRICT)
+    assert "magnesium" not in choice.selected
+    found = choice.cross_validate(4, seed=1)
+    assert found.folds[1].isna().to_numpy().nonzero()[0].tolist() == [3, 70]
+    assert choice.error_rates(["cv"], seed=1)["total"].item() == 176
+
+
+def test_groups_repeats_and_permutations_go_through():
+    choice = stepwise("y ~ .", noise(3, 80, 6), include=["x0"])
+    groups = np.arange(80) // 4
+    found = choice.cross_validate(5, 2, groups=groups, seed=1)
+    assert found.folds.groupby(groups).nunique().to_numpy().tolist() == [[1, 1]] * 20
+    tested = choice.cross_validate(5, seed=1, permutations=19).permutations
+    assert len(tested.rates) == 19
+    assert tested.pvalue > 0.05
+
+
+def test_without_a_word_the_fit_stands_beside_its_choice():
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    rates = choice.error_rates(seed=1)
+    assert rates.index.tolist() == ["apparent", "cv"]
+    assert rates["choice"].tolist() == ["held", "anew"]
+    assert choice.confusion(seed=1).to_numpy().trace() == 178 - rates.loc["cv", "wrong"]
+
+
+def test_errors_of_held_terms_are_asked_of_the_fit():
+    choice = stepwise("cultivar ~ .", WINE, **STRICT)
+    for method in ("posterior", "D", "none"):
+        with pytest.raises(DataError, match="methods="):
+            choice.error_rates([method])
+    nothing = stepwise("y ~ .", noise(4, 40, 2), enter=1e-9, stay=1e-9)
+    with pytest.raises(DataError, match="No term was chosen"):
+        nothing.error_rates()
+
+
+def test_new_rows_are_judged_by_the_fit():
+    choice = stepwise("cultivar ~ .", WINE[::2], **STRICT)
+    rates = choice.error_rates(WINE[1::2])
+    assert rates.index.tolist() == ["new rows"]
+    assert rates["estimate"].item() == choice.fit.error_rates(WINE[1::2])["estimate"].item()
+    assert choice.confusion(WINE[1::2]).equals(choice.fit.confusion(WINE[1::2]))
+
+
+# ------------------------------------------------------------------ verbs and functions
+
+
+def test_a_verb_with_formula_and_data_is_its_fit():
+    for verb in (qda, "qda"):
+        found = cross_validate(verb, 5, seed=1, formula="cultivar ~ .", data=WINE, options={"prior": "equal"})
+        wanted = cross_validate(qda("cultivar ~ .", WINE, prior="equal"), 5, seed=1)
+        assert found.table().equals(wanted.table())
+
+
+def best_three(table: pd.DataFrame):
+    means = table.groupby("y").mean()
+    apart = (means.loc["a"] - means.loc["b"]).abs().nlargest(3).index
+    return lda(f"y ~ {' + '.join(apart)}", table)
+
+
+def test_a_function_is_called_without_each_fold():
+    data = noise(7, 60, 30)
+    found = cross_validate(best_three, 6, 2, seed=1, data=data)
+    for repeat in (1, 2):
+        folds = found.folds[repeat]
+        for fold in range(1, 7):
+            own = best_three(data[folds != fold])
+            at = folds == fold
+            assert found.labels[repeat][at].astype(object).equals(own.predict(data[at]).astype(object))
+            np.testing.assert_allclose(found.posteriors(repeat)[at], own.predict_proba(data[at]), atol=1e-12)
+    assert found.prior == "refitted"
+    assert "called with the rows outside each fold" in said(found.summary())
+    assert abs(found.table()["estimate"]["error"] - 0.5) < 0.2
+
+
+def test_a_function_may_leave_rows_out_and_judge_them_all_the_same():
+    data = WINE[["cultivar", "hue", "alcohol"]]
+
+    def trimmed(table):
+        return lda("cultivar ~ .", table[table["hue"] < table["hue"].quantile(0.9)])
+
+    found = cross_validate(trimmed, 5, seed=1, data=data)
+    assert found.labels[1].notna().all()
+    fold = found.folds[1] == 2
+    assert found.labels[1][fold].tolist() == trimmed(data[~fold]).predict(data[fold]).tolist()
+
+
+def test_a_function_may_lack_a_class_in_a_fold():
+    """A fit without a class never predicts it, and its other scores are in their places."""
+    data = WINE[["cultivar", "hue", "alcohol"]].copy()
+
+    def two_classes_now_and_then(table):
+        return lda("cultivar ~ .", table if len(table) == len(data) else table[table["cultivar"] != "barolo"])
+
+    found = cross_validate(two_classes_now_and_then, 5, seed=1, data=data)
+    assert "barolo" not in set(found.labels[1])
+    assert (found.posteriors()["barolo"] == 0).all()
+    assert set(best_class(found._scores[0]).tolist()) == {0, 2}
+
+
+def test_a_function_that_chooses_nothing_in_a_fold_gives_the_prior():
+    data = noise(5, 40, 3)
+
+    def strict_later(table):
+        level = 0.99 if len(table) == len(data) else 1e-9
+        return stepwise("y ~ .", table, enter=level, stay=level)
+
+    found = cross_validate(strict_later, 4, seed=1, data=data)
+    for fold in range(1, 5):
+        at = found.folds[1] == fold
+        share = (data["y"][~at] == "a").mean()
+        np.testing.assert_allclose(found.posteriors()["a"][at], share)
+
+
+def test_what_a_function_cannot_have_is_said():
+    data = WINE[["cultivar", "hue", "alcohol"]]
+
+    def fitted(table):
+        return lda("cultivar ~ .", table)
+
+    with pytest.raises(NotSupportedError, match="permutations= shuffles the labels"):
+        cross_validate(fitted, data=data, permutations=9)
+    with pytest.raises(DataError, match="leave out nested= and refit_prior="):
+        cross_validate(fitted, data=data, nested=False)
+    with pytest.raises(DataError, match="needs a table: pass data="):
+        cross_validate(fitted)
+    with pytest.raises(DataError, match="options= are those of a verb"):
+        cross_validate(fitted, data=data, options={"prior": "equal"})
+    with pytest.raises(DataError, match="is no fit"):
+        cross_validate(len, data=data)
+    with pytest.raises(DataError, match="leave them out of a fit"):
+        cross_validate(fitted(data), data=data)
