@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
@@ -64,6 +65,9 @@ ErrorMethod = Literal[
 
 MANY_CLASSES = 256
 """Classes beyond which errors are counted without a table of classes by classes."""
+
+BYTES = 4
+"""Of what is kept of each row for each bootstrap sample: the times it is drawn, and its label."""
 
 NEW_ROWS = "new rows"
 """What the error rate of the rows of `data=` is called."""
@@ -357,7 +361,7 @@ def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
     fit.rows('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
-        posteriors(scores), actual, fit.prior_values(), weights, plan.level, stratified=stratified
+        posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
 
 
@@ -368,40 +372,36 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
         raise NotSupportedError(
             'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
         )
-    k = len(fit.classes)
     decision = Decision(plan.costs)
-    unit = 1.0 - np.eye(k) if plan.costs is None else plan.costs
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
-    codes = samples.codes
-    losses, times, unlabelled = np.zeros((3, len(codes)))
+    used = samples.codes >= 0
+    kept = plan.replicates, int(used.sum())
+    refuse_beyond_memory(
+        2.0 * BYTES * kept[0] * kept[1],
+        f"{kept[0]:,} bootstrap samples of {kept[1]:,} rows",
+        'Lower replicates=, or use "cv" instead',
+    )
+    times, called = np.zeros(kept, dtype=np.int32), np.full(kept, -1, dtype=np.int32)
+    unlabelled = np.zeros(len(used))
     with late_bar(plan.replicates, ".632+ bootstrap") as tell:
-        for _ in range(plan.replicates):
+        for b in range(plan.replicates):
             rule, drawn = samples.rule(fit)
-            for rows, x, own, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
-                predicted = decision.codes(rule.scores(x))
-                known = predicted >= 0
-                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-                losses[positions[known]] += unit[own[known], predicted[known]]
-                times[positions] += known
-                unlabelled[positions] += ~known
+            labels = np.full(len(used), -1)
+            outside = np.where(drawn == 0, samples.codes, -1)
+            for rows, x, _, _ in used_rows(replace(blocks, held_codes=outside)):
+                labels[rows] = decision.codes(rule.scores(x))
+                unlabelled[rows] += labels[rows] < 0
+            times[b], called[b] = drawn[used], labels[used]
             tell(1)
     _warn_unlabelled(unlabelled, blocks)
-    used = codes >= 0
-    counts = np.bincount(codes[used], minlength=k)
     prior = fit.prior_values() if plan.prior is None else plan.prior
-    shares = (prior / counts)[codes[used]]
-    seen = judged_codes(fit, None, "apparent", plan)
-    table = counts_of(seen[0], seen[1], k).astype(np.float64)
-    apparent = rates_of.counted(table, prior, plan.costs, plan.level, sampled=False).estimate
+    seen = judged_codes(fit, None, "apparent", plan)[1]
     return rates_of.point_six_three_two(
-        apparent,
-        losses[used],
-        times[used],
-        shares,
-        (codes[used], k),
-        rates_of.no_information(table, prior, plan.costs),
+        rates_of.Resampled(samples.codes[used], seen[used], times, called),
+        prior,
+        plan.costs,
         plan.level,
-        costs=plan.costs is not None,
+        sampled=plan.prior is None and fit.numbers.estimated_prior,
     )
 
 

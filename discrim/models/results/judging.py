@@ -174,7 +174,12 @@ class Judging:
         -------
         DataFrame
             By method: estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; and prior,
-            which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given".
+            which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given". Intervals
+            are exact for counted errors, and normal on the logit scale for the others: for "632+" by the
+            delta method of Efron and Tibshirani. Standard error and limits are missing for "posterior" and
+            "posterior-stratified", whose rows have made the posteriors and do not show how far these are off;
+            and for "632+" where `replicates` are too few for them. The page on error rates says how often
+            each interval covers the error of the rule.
 
         Examples
         --------
