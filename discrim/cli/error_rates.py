@@ -62,8 +62,7 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
     note = ""
     if "cv" in asked.methods:
         note = f"cv: {asked.folds or 10} folds" + (f", seed {asked.seed}." if asked.seed is not None else ".")
-    if any(method.startswith("posterior") for method in asked.methods):
-        note += " posterior: no interval, because the rows have made the posteriors that are averaged."
+    note += f" {table.attrs.get('note', '')}"
     section = Section(
         "Error rates",
         table.rename_axis(None),

@@ -305,8 +305,29 @@ def error_rates(
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
-        return pd.concat([table, within], axis=1)
+        table = pd.concat([table, within], axis=1)
+    reasons = _without_interval(found)
+    if reasons:
+        table.attrs["note"] = " ".join(reasons)
     return table
+
+
+def _without_interval(found: Sequence[tuple[str, Rates]]) -> list[str]:
+    """Why estimates have no interval, as sentences."""
+    reasons = []
+    if any(method.startswith("posterior") for method, _ in found):
+        reasons.append(
+            "posterior: no interval, because the rows have made the posteriors that are averaged, and do not "
+            "show how far these are off."
+        )
+    if any(
+        method == "632+" and np.isnan(rates.se) and not np.isnan(rates.estimate) for method, rates in found
+    ):
+        reasons.append(
+            "632+: no interval, because samples are too few to tell its variance from their noise: raise "
+            "replicates=."
+        )
+    return reasons
 
 
 def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:

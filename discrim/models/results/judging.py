@@ -178,8 +178,8 @@ class Judging:
             are exact for counted errors, and normal on the logit scale for the others: for "632+" by the
             delta method of Efron and Tibshirani. Standard error and limits are missing for "posterior" and
             "posterior-stratified", whose rows have made the posteriors and do not show how far these are off;
-            and for "632+" where `replicates` are too few for them. The page on error rates says how often
-            each interval covers the error of the rule.
+            and for "632+" where `replicates` are too few for them; `attrs["note"]` of the table says so. The
+            page on error rates says how often each interval covers the error of the rule.
 
         Examples
         --------
