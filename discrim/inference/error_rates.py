@@ -8,7 +8,8 @@ k.
 errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). Where they are
 given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k and the exact interval
 of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology 24,
-193-201). Mean costs have a log-normal interval.
+193-201). Mean costs have a log-normal interval; where nothing was paid, the upper limit is the highest cost
+times that of the share of rows that may cost something.
 
 *Posteriors.* In place of counting, the posteriors themselves say how sure the rule is (Glick, 1978,
 Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, SAS's two estimates are
@@ -149,7 +150,8 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
         by_class = (share * unit).sum(axis=1)
         variance = ((share * unit**2).sum(axis=1) - by_class**2) / rows
     sums = rows, by_class, variance, wrong, total
-    return _of_classes(sums, shares, level, costs=costs is not None, sampled=sampled)
+    most = None if costs is None else float(unit.max())
+    return _of_classes(sums, shares, level, most, sampled=sampled)
 
 
 def wrong_of(counts: Floats) -> tuple[float, float]:
@@ -193,18 +195,21 @@ def counted_labels(
         variance = (by_class - by_class**2) / rows
     wrong = float(lost.sum())
     sums = rows, by_class, variance, wrong, wrong + float((rows - lost).sum())
-    return _of_classes(sums, shares, level, costs=False, sampled=sampled)
+    return _of_classes(sums, shares, level, None, sampled=sampled)
 
 
 def _of_classes(
     sums: tuple[Floats, Floats, Floats, float, float],
     shares: Floats,
     level: float,
+    most: float | None,
     *,
-    costs: bool,
     sampled: bool,
 ) -> Rates:
-    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all."""
+    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all.
+
+    `most` is the highest cost, None where errors are counted.
+    """
     rows, by_class, variance, wrong, total = sums
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
@@ -215,17 +220,22 @@ def _of_classes(
     pi = pi / pi.sum()
     there = pi > 0
     rate = float(pi[there] @ by_class[there])
-    if costs:
+    effective = 1 / float((pi[there] ** 2 / rows[there]).sum())
+    if most is not None:
         spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
         if sampled:
             spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total
-        return Rates(by_class, rate, float(np.sqrt(spread)), *log_interval(rate, spread, level), wrong, total)
+        limits = log_interval(rate, spread, level)
+        if rate == spread == 0:
+            # Nothing was paid: the highest cost, times the largest share of rows that may have one.
+            limits = 0.0, most * exact_interval(0.0, effective, level)[1]
+        return Rates(by_class, rate, float(np.sqrt(spread)), *limits, wrong, total)
     if sampled:
         rate = wrong / total
         error = float(np.sqrt(rate * (1 - rate) / total))
         return Rates(by_class, rate, error, *exact_interval(wrong, total, level), wrong, total)
     spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
-    effective = rate * (1 - rate) / spread if spread > 0 else 1 / float((pi[there] ** 2 / rows[there]).sum())
+    effective = rate * (1 - rate) / spread if spread > 0 else effective
     interval = exact_interval(rate * effective, effective, level)
     return Rates(by_class, rate, float(np.sqrt(spread)), *interval, wrong, total)
 
@@ -328,9 +338,8 @@ def point_six_three_two(
     rate, slopes = _weighed(apparent, outside, gamma)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_class = np.bincount(rows.own, weight * losses, k) / np.bincount(rows.own, weight, k)
-    called = np.divide(
-        table, table.sum(axis=1)[:, None], out=np.zeros((k, k)), where=table.any(axis=1)[:, None]
-    )
+    in_class = table.sum(axis=1, keepdims=True)
+    called = np.divide(table, in_class, out=np.zeros((k, k)), where=in_class > 0)
     blind = prior @ unit
     known = rows.seen >= 0
     own_loss, own_blind = np.zeros((2, len(weight)))

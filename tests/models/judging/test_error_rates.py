@@ -195,6 +195,13 @@ def test_few_samples_of_632_plus_leave_their_noise_and_say_so():
     assert "note" not in many.attrs
 
 
+def test_a_mean_cost_of_nothing_ends_at_the_highest_cost_of_the_largest_share():
+    rows = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
+    line = lda("species ~ .", rows).error_rates(data=rows[::4], costs=[[0, 7], [2, 0]]).iloc[0]
+    assert line[["estimate", "se", "low"]].tolist() == [0.0, 0.0, 0.0]
+    assert line["high"] == pytest.approx(7 * (1 - 0.025 ** (1 / 25)), rel=1e-10)
+
+
 def test_632_plus_of_classes_far_apart_ends_at_the_exact_limit():
     rows = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
     line = lda("species ~ .", rows).error_rates(["632+"], replicates=40, seed=1).loc["632+"]
