@@ -3,9 +3,8 @@
 Theory. With n_kj rows of class k that are called j, q_kj = n_kj / n_k, and pi_k the shares of the classes
 among the rows that are meant, the joint shares are p_kj = pi_k q_kj. Where pi are the shares of the rows
 themselves, rows are draws from the mixture: shares are binomial, with Clopper & Pearson's exact interval.
-Where they are given, each class is a sample of its own, and what mixes classes has the variance of a
-stratified sample, with the exact interval of the effective number of rows (Korn & Graubard, 1998, Survey
-Methodology 24, 193-201).
+Where they are given, each class is a sample of its own, and what mixes classes has the variance and the
+limits of a stratified sample, which `discrim.inference.error_rates` describes.
 
 *Kappa* is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c the row and column
 sums (Cohen, 1960, Educational and Psychological Measurement 20, 37-46). Its standard error is by the delta
@@ -29,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.inference.error_rates import check_level, counted, exact_interval, wrong_of
+from discrim.inference.error_rates import check_level, counted, exact_interval, mixed_interval, wrong_of
 
 __all__ = [
     "MEASURES",
@@ -229,14 +228,8 @@ def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, lev
     weights = pi / whole
     share, variance = float(weights @ shares), float(weights**2 @ variances)
     there = weights > 0
-    effective = (
-        share * (1 - share) / variance
-        if variance > 0
-        else 1 / float((weights[there] ** 2 / rows[there]).sum())
-    )
-    return Estimate(
-        share, float(np.sqrt(variance)), *exact_interval(min(share, 1.0) * effective, effective, level)
-    )
+    limits = mixed_interval(weights[there], shares[there], rows[there], level)
+    return Estimate(share, float(np.sqrt(variance)), *limits)
 
 
 def _predictive(

@@ -6,10 +6,12 @@ k.
 
 *Counting.* Where the shares are those of the rows, rows are draws from the mixture and the number of
 errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). Where they are
-given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k and the exact interval
-of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology 24,
-193-201). Mean costs have a log-normal interval; where nothing was paid, the upper limit is the highest cost
-times that of the share of rows that may cost something.
+given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k. Its limits are as far
+from it as those of the classes, (l_k, u_k), are from their rates in a sum of squares: sum pi_k^2 (r_k -
+l_k)^2 below and sum pi_k^2 (u_k - r_k)^2 above (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702),
+so that a class of few rows, none of them wrong, has its part in them too. Mean costs have a log-normal
+interval; where nothing was paid, the upper limit is the highest cost times that of the share of rows that
+may cost something.
 
 *Posteriors.* In place of counting, the posteriors themselves say how sure the rule is (Glick, 1978,
 Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, SAS's two estimates are
@@ -63,6 +65,7 @@ __all__ = [
     "exact_interval",
     "log_interval",
     "logit_interval",
+    "mixed_interval",
     "no_information",
     "point_six_three_two",
     "posterior_based",
@@ -235,8 +238,7 @@ def _of_classes(
         error = float(np.sqrt(rate * (1 - rate) / total))
         return Rates(by_class, rate, error, *exact_interval(wrong, total, level), wrong, total)
     spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
-    effective = rate * (1 - rate) / spread if spread > 0 else effective
-    interval = exact_interval(rate * effective, effective, level)
+    interval = mixed_interval(pi[there], by_class[there], rows[there], level)
     return Rates(by_class, rate, float(np.sqrt(spread)), *interval, wrong, total)
 
 
@@ -454,6 +456,25 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
     low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
     high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
+
+
+def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tuple[float, float]:
+    """Interval of a mixture of shares (K,) of independent samples, from the exact one of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shares, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
+    >>> [round(end, 4) for end in mixed_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
+    [0.0062, 0.1873]
+    """
+    mean, below, above = float(pi @ shares), 0.0, 0.0
+    for weight, share, n in zip(pi.tolist(), shares.tolist(), rows.tolist(), strict=True):
+        # Sums of weights leave a rounding error beyond one.
+        low, high = exact_interval(min(share, 1.0) * n, n, level)
+        below += (weight * (share - low)) ** 2
+        above += (weight * (high - share)) ** 2
+    return max(mean - float(np.sqrt(below)), 0.0), min(mean + float(np.sqrt(above)), 1.0)
 
 
 def check_level(level: float) -> float:

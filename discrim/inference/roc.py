@@ -96,7 +96,7 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     Examples
     --------
     >>> [round(limit, 4) for limit in extreme_limits(1.0, 25, 25, 0.95)]
-    [0.9243, 1.0]
+    [0.9193, 1.0]
     """
     if auc not in (0.0, 1.0) or min(m, n) < 1:
         return np.nan, np.nan

@@ -131,7 +131,7 @@ def measures(rng: np.random.Generator, samples: int, tally: Tally) -> None:
     for setting, (law, n, shares, prior) in settings.items():
         fit = discrim.lda("y ~ .", law.rows(rng, [40] * len(law.names)))
         true = figures(fit.assess(law.mixture(rng, 400_000, shares), prior=prior))["estimate"]
-        for _ in range(samples // 2):
+        for _ in range(samples):
             found = figures(fit.assess(law.mixture(rng, n, shares), prior=prior))
             for name, line in found.iterrows():
                 tally.add(name, "of the rule", setting, line[["low", "high"]], true[name])
@@ -184,10 +184,10 @@ def coefficients(rng: np.random.Generator, samples: int, tally: Tally) -> None:
     law = Law(1.5)
     slopes = np.array([-1.125, 1.5, 0.0, 0.0])
     terms = ["constant", "x1", "x2", "x3"]
-    for rows, share in ((25, 1.0), (100, 0.5)):
-        setting = f"{rows} rows a class"
+    for rows, share in ((50, 1.0), (200, 0.5)):
+        setting = f"{rows} rows"
         for number in range(round(share * samples)):
-            data = law.rows(rng, (rows, rows))
+            data = law.mixture(rng, rows)
             linear, curve = discrim.lda("y ~ .", data), discrim.logistic("y ~ .", data)
             firth = discrim.logistic("y ~ .", data, bias_reduction=True)
             tables = {
@@ -224,10 +224,10 @@ def posteriors(rng: np.random.Generator, samples: int, tally: Tally) -> None:
     law = Law(1.5)
     point = pd.DataFrame({"x1": [1.5], "x2": [0.5], "x3": [0.0]})
     true = expit(1.5 * 1.5 - 1.125)
-    for rows, share in ((25, 1.0), (100, 0.5)):
-        setting = f"{rows} rows a class"
+    for rows, share in ((50, 1.0), (200, 0.5)):
+        setting = f"{rows} rows"
         for number in range(round(share * samples / 2)):
-            data = law.rows(rng, (rows, rows))
+            data = law.mixture(rng, rows)
             fits = {verb: getattr(discrim, verb)("y ~ .", data) for verb in ("lda", "qda", "logistic")}
             for verb, fit in fits.items():
                 limits = fit.posterior_intervals(point)["b"][["low", "high"]].iloc[0]

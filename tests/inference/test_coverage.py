@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.benchmarks.coverage import LEVEL, STUDIES, simulated
+from tests.benchmarks.coverage import STUDIES, simulated
 
 PAGE = Path(__file__).parents[2] / "vignettes" / "errors.md"
 SHOWN = pd.read_csv(PAGE.parent / "data" / "coverage.csv", index_col=["study", "interval", "of", "setting"])
