@@ -256,7 +256,9 @@ class Judging:
         Assessment
             It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and a `.plot()`
             of ROC curves, calibration and confusion. Rows without a class or a prediction are left out and
-            counted.
+            counted. Intervals are for the rule as it is, on other rows of its law. Where a few rows have
+            nearly all of the log loss or of Brier's score, as of classes far apart, theirs hold less often
+            than they say; the page on error rates has the figures.
 
         Raises
         ------
