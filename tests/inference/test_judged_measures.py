@@ -445,3 +445,19 @@ def test_the_standard_error_of_632_plus_is_of_what_each_row_moves(costs, skill, 
     bumped = [weighed(apparent, outside + s * step, gamma) for s in (1, -1)]
     variance -= ((bumped[0] - bumped[1]) / (2 * step)) ** 2 * noise
     assert found.se == pytest.approx(np.sqrt(variance), rel=1e-5)
+
+
+def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interval():
+    """Ten rows of a rate of .95 show no error in three samples of five, and a hundred of the others all do."""
+    rng, hits, rates = np.random.default_rng(2), [], np.array([0.95, 0.8])
+    for right in np.column_stack([rng.binomial(n, p, 2000) for n, p in zip((10, 100), rates, strict=True)]):
+        wrong = np.array([10, 100]) - right
+        table = np.array([[right[0], wrong[0]], [wrong[1], right[1]]], dtype=float)
+        found = balanced_accuracy(table, 0.95)
+        hits.append(found.low <= rates.mean() <= found.high)
+    assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_an_interval_of_one_class_under_a_prior_is_that_of_the_class():
+    found = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
+    np.testing.assert_allclose(found[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)
