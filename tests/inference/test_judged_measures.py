@@ -448,7 +448,7 @@ def test_the_standard_error_of_632_plus_is_of_what_each_row_moves(costs, skill, 
 
 
 def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interval():
-    """Ten rows of a rate of .95 show no error in three samples of five, and a hundred of the others all do."""
+    """Ten rows of a rate of .95 show no error in three samples of five, and then no variance."""
     rng, hits, rates = np.random.default_rng(2), [], np.array([0.95, 0.8])
     for right in np.column_stack([rng.binomial(n, p, 2000) for n, p in zip((10, 100), rates, strict=True)]):
         wrong = np.array([10, 100]) - right
