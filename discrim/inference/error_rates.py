@@ -413,7 +413,7 @@ def _spread_of(
     rate: float, variance: float, weight: Floats, costs: Floats | None, level: float
 ) -> tuple[float, float, float]:
     """Standard error and limits of a bootstrapped rate."""
-    if rate == 0:
+    if rate == 0 and not variance > 0:
         # No row was ever lost on: so many rows without an error say how large the rate may be.
         most = 1.0 if costs is None else float(costs.max())
         return 0.0, 0.0, most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
