@@ -62,12 +62,13 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
     note = ""
     if "cv" in asked.methods:
         note = f"cv: {asked.folds or 10} folds" + (f", seed {asked.seed}." if asked.seed is not None else ".")
+    note += f" {table.attrs.get('note', '')}"
     section = Section(
         "Error rates",
         table.rename_axis(None),
         formats,
         headings=INTERVAL,
-        note=note,
+        note=note.strip(),
         source=f"fit.error_rates({asked.methods!r})",
     )
     return summary.extended("errors", section)

@@ -3,19 +3,22 @@
 Theory. With n_kj rows of class k that are called j, q_kj = n_kj / n_k, and pi_k the shares of the classes
 among the rows that are meant, the joint shares are p_kj = pi_k q_kj. Where pi are the shares of the rows
 themselves, rows are draws from the mixture: shares are binomial, with Clopper & Pearson's exact interval.
-Where they are given, each class is a sample of its own, and what mixes classes has the variance of a
-stratified sample, with the exact interval of the effective number of rows (Korn & Graubard, 1998, Survey
-Methodology 24, 193-201).
+Where they are given, each class is a sample of its own, and what mixes classes has the variance and the
+limits of a stratified sample, which `discrim.inference.error_rates` describes.
 
 *Kappa* is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c the row and column
 sums (Cohen, 1960, Educational and Psychological Measurement 20, 37-46). Its standard error is by the delta
 method, for draws from the mixture that of Fleiss, Cohen & Everitt (1969, Psychological Bulletin 72,
-323-327).
+323-327). The interval is normal on the scale of Fisher's z, artanh kappa, with the standard error se / (1 -
+kappa^2), and so stays between -1 and 1. Where no row is called wrongly, kappa is 1 with a standard error of
+zero: its lower limit is that of Clopper & Pearson for p_o, with p_e as it is.
 
 *Predictive values* under a given prior are Bayes' theorem with estimated q: the positive one of class k is
 a / (a + b) with a = pi_k q_kk and b = sum over j /= k of pi_j q_jk. Its logit is ln a - ln b with the
 variance var(a)/a^2 + var(b)/b^2, as classes are sampled apart (Mercaldo, Lau & Zhou, 2007, Statistics in
-Medicine 26, 2170-2183); the interval is normal on that scale.
+Medicine 26, 2170-2183); the interval is normal on that scale. Where a or b is zero, the limit on the other
+side is that of shares to which z^2 rows are added, half of them as called so, z the normal quantile, as they
+advise for shares near 0 and 1.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.inference.error_rates import check_level, counted, exact_interval, wrong_of
+from discrim.inference.error_rates import check_level, counted, exact_interval, mixed_interval, wrong_of
 
 __all__ = [
     "MEASURES",
@@ -121,8 +124,8 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     Returns
     -------
     Estimate
-        Its interval is normal; missing where the standard error is zero. All is missing where chance alone
-        agrees always.
+        Its interval is normal on the scale of Fisher's z; missing where the standard error is zero, unless
+        kappa is 1. All is missing where chance alone agrees always.
 
     Examples
     --------
@@ -151,8 +154,14 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     # Where calls say nothing of the class the differences above are rounding errors of zero.
     rounding = ROUNDING * float(np.abs(slope).max()) / float(np.sqrt(rows.sum()))
     error = float(np.sqrt(variance)) if variance > rounding**2 else 0.0
-    half = check_level(level) * error if error > 0 else np.nan
-    return Estimate(found, error, found - half, found + half)
+    if not error > 0:
+        if abs(1 - found) > ROUNDING:
+            return Estimate(found, error)
+        effective = 1 / float(np.divide(pi**2, rows, out=np.zeros(len(rows)), where=rows > 0).sum())
+        low = exact_interval(effective, effective, level)[0]
+        return Estimate(found, error, (low - chance) / (1 - chance), 1.0)
+    centre, half = np.arctanh(found), check_level(level) * error / (1 - found**2)
+    return Estimate(found, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 
 
 def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[tuple[Estimate, ...]]:
@@ -193,8 +202,8 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
             (
                 _binomial(float(right[k]), float(rows[k]), level),
                 _stratified(other, passed_k, spread, rows, level),
-                _predictive(own, other, called_k, spread, level),
-                _predictive(other, own, passed_k, spread, level),
+                _predictive(own, other, called_k, spread, rows, level),
+                _predictive(other, own, passed_k, spread, rows, level),
             )
         )
     return found
@@ -219,17 +228,13 @@ def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, lev
     weights = pi / whole
     share, variance = float(weights @ shares), float(weights**2 @ variances)
     there = weights > 0
-    effective = (
-        share * (1 - share) / variance
-        if variance > 0
-        else 1 / float((weights[there] ** 2 / rows[there]).sum())
-    )
-    return Estimate(
-        share, float(np.sqrt(variance)), *exact_interval(min(share, 1.0) * effective, effective, level)
-    )
+    limits = mixed_interval(weights[there], shares[there], rows[there], level)
+    return Estimate(share, float(np.sqrt(variance)), *limits)
 
 
-def _predictive(true: Floats, false: Floats, called: Floats, variances: Floats, level: float) -> Estimate:
+def _predictive(
+    true: Floats, false: Floats, called: Floats, variances: Floats, rows: Floats, level: float
+) -> Estimate:
     """Share of the rows called so that are rightly called so, by Bayes' theorem.
 
     `true` and `false` (K,) are the prior, where the call is right and where it is wrong.
@@ -238,8 +243,13 @@ def _predictive(true: Floats, false: Floats, called: Floats, variances: Floats, 
     if not a + b > 0:
         return NONE
     share = a / (a + b)
-    if not (a > 0 and b > 0):
+    if not (true.any() and false.any()):
         return Estimate(share)
+    if not (a > 0 and b > 0):
+        more = rows + check_level(level) ** 2
+        added = (called * rows + check_level(level) ** 2 / 2) / more
+        near = _predictive(true, false, added, added * (1 - added) / more, more, level)
+        return Estimate(share, np.nan, *((near.low, 1.0) if a > 0 else (0.0, near.high)))
     error = float(np.sqrt(true**2 @ variances / a**2 + false**2 @ variances / b**2))
     half, logit = check_level(level) * error, float(np.log(a) - np.log(b))
     low, high = (float(1 / (1 + np.exp(-end))) for end in (logit - half, logit + half))

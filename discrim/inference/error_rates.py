@@ -6,9 +6,12 @@ k.
 
 *Counting.* Where the shares are those of the rows, rows are draws from the mixture and the number of
 errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). Where they are
-given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k and the exact interval
-of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology 24,
-193-201). Mean costs have a log-normal interval.
+given, the rate is that of a stratified sample, with variance sum pi_k^2 var_k / n_k. Its limits are as far
+from it as those of the classes, (l_k, u_k), are from their rates in a sum of squares: sum pi_k^2 (r_k -
+l_k)^2 below and sum pi_k^2 (u_k - r_k)^2 above (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702),
+so that a class of few rows, none of them wrong, has its part in them too. Mean costs have a log-normal
+interval; where nothing was paid, the upper limit is the highest cost times that of the share of rows that
+may cost something.
 
 *Posteriors.* In place of counting, the posteriors themselves say how sure the rule is (Glick, 1978,
 Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prior, SAS's two estimates are
@@ -16,7 +19,26 @@ Pattern Recognition 10, 211-222): with R_t the rows assigned to t and q the prio
     unstratified  e_t = 1 - sum_{x in R_t} p(t|x) / (n q_t),
     stratified    e_t = 1 - (1/q_t) sum_u (q_u/n_u) sum_{x in R_t of class u} p(t|x).
 
-They are smoother than counts and trust the model.
+They are smoother than counts and trust the model. They have no standard error and no interval: the rows that
+are averaged have made the posteriors, which vary with them more than they vary among the rows, and are too
+sure by an amount of the order of that variation, which the rows do not show.
+
+*Bootstrap.* The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560) of the apparent error a, the
+error e of rows outside bootstrap samples and that g where class and label are independent is
+
+    (1 - w) a + w min(e, g),    w = .632 / (1 - .368 R),    R = (min(e, g) - a) / (g - a).
+
+Its standard error is theirs by the delta method after bootstrap (their section 5), here with samples drawn
+within classes, and of the whole. To first order a row i of weight w_i moves e by
+
+    D_i = w_i e_i + sum_j w_j cov(N_i, Q_j),
+
+e_i its mean loss where it is outside, N_i the times it is drawn, and the covariance over the samples without
+row j of N_i and the loss Q_j of row j; it moves a by its own loss, and g by that of its label. The slopes of
+the estimate weigh the three, and the variance is that of their sum: sums of squares within classes, and
+between them where the shares are those of the rows. What finitely many samples add to the squares of
+covariances is taken off (Wager, Hastie & Efron, 2014, JMLR 15, 1625-1651). The rule's own move leaves a
+where it is, to first order, as at a least error.
 """
 
 from __future__ import annotations
@@ -34,6 +56,7 @@ from discrim.errors import DataError
 
 __all__ = [
     "Rates",
+    "Resampled",
     "check_level",
     "confusion_table",
     "counted",
@@ -42,6 +65,7 @@ __all__ = [
     "exact_interval",
     "log_interval",
     "logit_interval",
+    "mixed_interval",
     "no_information",
     "point_six_three_two",
     "posterior_based",
@@ -129,7 +153,8 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
         by_class = (share * unit).sum(axis=1)
         variance = ((share * unit**2).sum(axis=1) - by_class**2) / rows
     sums = rows, by_class, variance, wrong, total
-    return _of_classes(sums, shares, level, costs=costs is not None, sampled=sampled)
+    most = None if costs is None else float(unit.max())
+    return _of_classes(sums, shares, level, most, sampled=sampled)
 
 
 def wrong_of(counts: Floats) -> tuple[float, float]:
@@ -173,18 +198,21 @@ def counted_labels(
         variance = (by_class - by_class**2) / rows
     wrong = float(lost.sum())
     sums = rows, by_class, variance, wrong, wrong + float((rows - lost).sum())
-    return _of_classes(sums, shares, level, costs=False, sampled=sampled)
+    return _of_classes(sums, shares, level, None, sampled=sampled)
 
 
 def _of_classes(
     sums: tuple[Floats, Floats, Floats, float, float],
     shares: Floats,
     level: float,
+    most: float | None,
     *,
-    costs: bool,
     sampled: bool,
 ) -> Rates:
-    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all."""
+    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all.
+
+    `most` is the highest cost, None where errors are counted.
+    """
     rows, by_class, variance, wrong, total = sums
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
@@ -195,31 +223,29 @@ def _of_classes(
     pi = pi / pi.sum()
     there = pi > 0
     rate = float(pi[there] @ by_class[there])
-    if costs:
+    effective = 1 / float((pi[there] ** 2 / rows[there]).sum())
+    if most is not None:
         spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
         if sampled:
             spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total
-        return Rates(by_class, rate, float(np.sqrt(spread)), *log_interval(rate, spread, level), wrong, total)
+        limits = log_interval(rate, spread, level)
+        if rate == spread == 0:
+            # Nothing was paid: the highest cost, times the largest share of rows that may have one.
+            limits = 0.0, most * exact_interval(0.0, effective, level)[1]
+        return Rates(by_class, rate, float(np.sqrt(spread)), *limits, wrong, total)
     if sampled:
         rate = wrong / total
         error = float(np.sqrt(rate * (1 - rate) / total))
         return Rates(by_class, rate, error, *exact_interval(wrong, total, level), wrong, total)
     spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
-    effective = rate * (1 - rate) / spread if spread > 0 else 1 / float((pi[there] ** 2 / rows[there]).sum())
-    interval = exact_interval(rate * effective, effective, level)
+    interval = mixed_interval(pi[there], by_class[there], rows[there], level)
     return Rates(by_class, rate, float(np.sqrt(spread)), *interval, wrong, total)
 
 
 def posterior_based(
-    posteriors: Floats,
-    actual: Codes,
-    shares: Floats,
-    weights: Floats | None,
-    level: float,
-    *,
-    stratified: bool,
+    posteriors: Floats, actual: Codes, shares: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
-    """Error rate estimated from the posteriors (n, K) of rows of known class.
+    """Error rate estimated from the posteriors (n, K) of rows of known class, without an interval.
 
     Parameters
     ----------
@@ -229,36 +255,21 @@ def posterior_based(
     shares : (K,) float
         The prior q.
     weights : (n,) float or None
-    level : float
-        Of the interval, normal on the logit scale.
     stratified : bool
     """
     known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p, codes = posteriors[known], actual[known]
     w = np.ones(len(p)) if weights is None else weights[known]
     k = len(shares)
-    rows = np.bincount(codes, w, k)
-    total = float(w.sum())
     if stratified:
-        share = np.zeros(len(p))
-        share[:] = w * np.divide(shares, rows, out=np.zeros(k), where=rows > 0)[codes]
+        rows = np.bincount(codes, w, k)
+        share = w * np.divide(shares, rows, out=np.zeros(k), where=rows > 0)[codes]
     else:
-        share = w / total
+        share = w / float(w.sum())
     best = p.max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_class = 1 - np.bincount(np.argmax(p, axis=1), share * best, k) / shares
-    rate = 1 - float(share @ best)
-    if stratified:
-        mean = np.bincount(codes, w * best, k) / np.where(rows > 0, rows, 1)
-        variance = np.bincount(codes, w * (best - mean[codes]) ** 2, k)
-        spread = float((shares**2 * variance / np.where(rows > 1, rows * (rows - 1), 1)).sum())
-    else:
-        free = total - 1
-        # Weights that sum to one leave no variance, whatever rounding makes of the difference.
-        few = free <= np.finfo(np.float64).eps * len(w)
-        spread = np.nan if few else float(w @ (best - w @ best / total) ** 2) / (total * free)
-    error = float(np.sqrt(spread))
-    return Rates(by_class, rate, error, *logit_interval(rate, error, level))
+    return Rates(by_class, 1 - float(share @ best), np.nan, np.nan, np.nan)
 
 
 def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> float:
@@ -269,60 +280,149 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
     return float(shares @ unit @ (shares @ share))
 
 
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """Rows, and what rules of bootstrap samples drawn within classes call those that they did not see.
+
+    Attributes
+    ----------
+    own, seen : (n,) int
+        Class of each row, and what the rule of all rows calls it; negative for none.
+    drawn : (B, n) int
+        Times that each row is in each sample.
+    called : (B, n) int
+        What the rule of each sample calls each row; negative where the row is in the sample, or without a
+        label.
+    """
+
+    own: Codes
+    seen: Codes
+    drawn: NDArray[np.integer]
+    called: NDArray[np.integer]
+
+
 def point_six_three_two(
-    apparent: float,
-    losses: Floats,
-    times: Floats,
-    shares: Floats,
-    by_class: tuple[Codes, int],
-    gamma: float,
-    level: float,
-    *,
-    costs: bool = False,
+    rows: Resampled, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
-    """The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560).
+    """The .632+ estimate, with the delta-method standard error of the whole of it.
 
     Parameters
     ----------
-    apparent : float
-        Error of the rule on its own rows.
-    losses, times : (n,) float
-        Sum of a row's losses under the bootstrap rules that did not see it, and the number of them.
-    shares : (n,) float
-        Weight of each row in the mean; they sum to one over all rows.
-    by_class : ((n,) int, K)
-        Class of each row.
-    gamma : float
-        The no-information rate.
+    rows : Resampled
+    prior : (K,) float
+        Shares that the classes are weighted by.
+    costs : (K, K) float or None
+        Actual by predicted; None counts errors.
     level : float
-    costs : bool
-        The losses are costs, which may be more than one: the interval is log-normal.
+        Of the interval, normal on the logit scale, of mean costs on the log scale.
+    sampled : bool
+        The shares are those of the rows, and vary with them.
 
     Returns
     -------
     Rates
-        The standard error is that of the mean of the rows' out-of-bag losses, in the proportion in which the
-        estimate depends on them.
+        Standard error and limits are missing where the samples are so few that their own noise is all that
+        is seen of the variance.
     """
-    codes, k = by_class
-    seen = times > 0
-    if not seen.any():
+    k = len(prior)
+    unit = 1.0 - np.eye(k) if costs is None else costs
+    table = counts_of(rows.own, rows.seen, k).astype(np.float64)
+    apparent = counted(table, prior, costs, level, sampled=False).estimate
+    gamma = no_information(table, prior, costs)
+    shares = (prior / np.bincount(rows.own, minlength=k))[rows.own]
+    times = (rows.called >= 0).sum(axis=0)
+    if not times.any():
         return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
-    mean = losses[seen] / times[seen]
-    weight = shares[seen] / shares[seen].sum()
-    outside = float(weight @ mean)
-    bounded = min(outside, gamma)
-    overfit = (bounded - apparent) / (gamma - apparent) if bounded > apparent and gamma > apparent else 0.0
-    w = 0.632 / (1 - 0.368 * overfit)
-    rate = (1 - w) * apparent + w * bounded
-    own = np.bincount(codes[seen], weight, k)
+    weight = np.where(times > 0, shares, 0.0)
+    weight /= weight.sum()
+    losses, pulls, noise = _left_outside(rows, weight, times, unit)
+    outside = float(weight @ losses)
+    rate, slopes = _weighed(apparent, outside, gamma)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates = np.bincount(codes[seen], weight * mean, k) / own
-    error = w * float(
-        np.sqrt((weight**2 * (mean - outside) ** 2).sum() * seen.sum() / max(seen.sum() - 1, 1))
-    )
-    interval = log_interval(rate, error**2, level) if costs else logit_interval(rate, error, level)
-    return Rates(rates, rate, error, *interval)
+        by_class = np.bincount(rows.own, weight * losses, k) / np.bincount(rows.own, weight, k)
+    in_class = table.sum(axis=1, keepdims=True)
+    called = np.divide(table, in_class, out=np.zeros((k, k)), where=in_class > 0)
+    blind = prior @ unit
+    known = rows.seen >= 0
+    own_loss, own_blind = np.zeros((2, len(weight)))
+    own_loss[known] = unit[rows.own[known], rows.seen[known]]
+    own_blind[known] = blind[rows.seen[known]]
+    direct = np.column_stack([own_loss, losses, own_blind]) @ slopes
+    moved = weight * direct + slopes[1] * pulls
+    variance = _within_classes(moved, rows.own, k) - slopes[1] ** 2 * noise
+    if sampled:
+        classes = [(called * unit).sum(axis=1), by_class, unit @ (prior @ called) + called @ blind]
+        each = np.nan_to_num(np.column_stack(classes)) @ slopes
+        variance += float(prior @ (each - prior @ each) ** 2) / len(weight)
+    return Rates(by_class, rate, *_spread_of(rate, variance, weight, costs, level))
+
+
+def _left_outside(
+    rows: Resampled, weight: Floats, times: NDArray[np.integer], unit: Floats
+) -> tuple[Floats, Floats, float]:
+    """Mean loss (n,) of each row outside samples, what each row's being drawn does to the whole, and noise.
+
+    The second is the covariance over samples of the times that a row is drawn and of the losses of the
+    others; the last is the variance, summed over rows, that it has because samples are finitely many.
+    """
+    n_samples, n = rows.called.shape
+    sums = np.zeros(n)
+    for called in rows.called:
+        out = called >= 0
+        sums[out] += unit[rows.own[out], called[out]]
+    losses = np.divide(sums, times, out=np.zeros(n), where=times > 0)
+    share = np.divide(weight * n_samples, times, out=np.zeros(n), where=times > 0)
+    pulls, squares = np.zeros((2, n))
+    for drawn, called in zip(rows.drawn, rows.called, strict=True):
+        out = called >= 0
+        excess = float(share[out] @ (unit[rows.own[out], called[out]] - losses[out]))
+        pull = (drawn - 1.0) * excess
+        pulls += pull
+        squares += pull**2
+    pulls /= n_samples
+    return losses, pulls, float((squares / n_samples - pulls**2).sum()) / max(n_samples - 1, 1)
+
+
+def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floats]:
+    """The .632+ estimate of its three parts, and its slopes (3,) in them."""
+    bounded = min(outside, gamma)
+    if not (bounded > apparent and gamma > apparent):
+        rate, slopes = 0.368 * apparent + 0.632 * bounded, np.array([0.368, 0.632, 0.0])
+    else:
+        room = gamma - apparent
+        overfit = (bounded - apparent) / room
+        w = 0.632 / (1 - 0.368 * overfit)
+        rate = (1 - w) * apparent + w * bounded
+        turn = overfit * 0.368 * w**2 / 0.632
+        slopes = np.array([1 - w + turn * (overfit - 1), w + turn, -turn * overfit])
+    if outside > gamma:
+        slopes[2] += slopes[1]
+        slopes[1] = 0.0
+    return rate, slopes
+
+
+def _within_classes(moved: Floats, codes: Codes, k: int) -> float:
+    """Variance of a sum over rows of what each moves it by (n,), of rows drawn within classes."""
+    rows = np.bincount(codes, minlength=k)
+    mean = np.bincount(codes, moved, k) / np.maximum(rows, 1)
+    squares = np.bincount(codes, (moved - mean[codes]) ** 2, k)
+    return float((squares * rows / np.maximum(rows - 1, 1)).sum())
+
+
+def _spread_of(
+    rate: float, variance: float, weight: Floats, costs: Floats | None, level: float
+) -> tuple[float, float, float]:
+    """Standard error and limits of a bootstrapped rate."""
+    if rate == 0 and not variance > 0:
+        # No row was ever lost on: so many rows without an error say how large the rate may be.
+        most = 1.0 if costs is None else float(costs.max())
+        return 0.0, 0.0, most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
+    if not variance > 0:
+        return np.nan, np.nan, np.nan
+    error = float(np.sqrt(variance))
+    if costs is not None:
+        return error, *log_interval(rate, variance, level)
+    return error, *logit_interval(rate, error, level)
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
@@ -356,6 +456,25 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
     low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
     high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
+
+
+def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tuple[float, float]:
+    """Interval of a mixture of shares (K,) of independent samples, from the exact one of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shares, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
+    >>> [round(end, 4) for end in mixed_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
+    [0.0062, 0.1873]
+    """
+    mean, below, above = float(pi @ shares), 0.0, 0.0
+    for weight, share, n in zip(pi.tolist(), shares.tolist(), rows.tolist(), strict=True):
+        # Sums of weights leave a rounding error beyond one.
+        low, high = exact_interval(min(share, 1.0) * n, n, level)
+        below += (weight * (share - low)) ** 2
+        above += (weight * (high - share)) ** 2
+    return max(mean - float(np.sqrt(below)), 0.0), min(mean + float(np.sqrt(above)), 1.0)
 
 
 def check_level(level: float) -> float:

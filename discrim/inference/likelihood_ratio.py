@@ -107,4 +107,5 @@ def box_m(covariances: Floats, counts: Floats) -> TestResult:
                 "Box's M, F": (float(f), float(df1), float(df2), p_f),
             }
         ),
+        (("", m), ("chi-square", float(chi2))),
     )

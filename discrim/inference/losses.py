@@ -1,10 +1,11 @@
 """Mean losses of rows that were judged, with standard errors that know of priors, weights and groups.
 
 Theory. As in `discrim.inference.error_rates`: rows drawn from the mixture have the variance of a mean,
-rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k. Rows of a group
-depend on one another: the variance is then that of the groups' sums of deviations, with the factor G/(G -
-1) of G groups, and the exact interval of an error that of the effective number of rows, r (1 - r) /
-variance (Korn & Graubard, 1998, Survey Methodology 24, 193-201).
+rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k, and an error the
+limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
+that of the groups' sums of deviations, with the factor G/(G - 1) of G groups, and the exact interval of an
+error that of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology
+24, 193-201).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.inference.error_rates import exact_interval, log_interval
+from discrim.inference.error_rates import exact_interval, log_interval, mixed_interval
 
 __all__ = ["Judged", "fold_means", "loss_rate"]
 
@@ -98,6 +99,12 @@ def loss_rate(
     error = float(np.sqrt(variance))
     if not counts:
         return mean, error, *log_interval(mean, variance, level)
+    if groups is None and judged.prior is not None:
+        rows = judged.rows
+        there = (rows > 0) & (judged.prior > 0)
+        each = np.bincount(judged.codes, judged.weights * losses, judged.n_classes)[there] / rows[there]
+        pi = judged.prior[there] / judged.prior[there].sum()
+        return mean, error, *mixed_interval(pi, each, rows[there], level)
     total = mean * (1 - mean) / variance if variance > 0 else total
     return mean, error, *exact_interval(mean * total, total, level)
 

@@ -70,6 +70,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
         pvalue,
         "Normal classes with one covariance; equal means under the hypothesis (Rao's F).",
         approximations({"F": (f, df1, df2, pvalue)}),
+        (("", float(np.exp(log_lambda))), ("F", f)),
     )
 
 

@@ -9,6 +9,10 @@ class that a row stands above, or below. A sum of areas has as its placement of 
 the areas that the row is in, and so the variance sum over classes of S_c / n_c, with S_c the variance of
 these sums within class c: DeLong, DeLong & Clarke-Pearson's (1988, Biometrics 44, 837-845), with the
 covariances of areas that share rows. A frequency weight is so many rows.
+
+An area of 0 or 1 has the limits that `discrim.inference.roc` gives it. Those of M, where all areas are 0 or
+1, are the means of theirs: the distances from an estimate to a limit add up where estimates err together,
+and to less where they do not (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702).
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.numerics.progress import late_bar
-from discrim.inference.roc import Area, area_of
+from discrim.inference.roc import Area, area_of, extreme_limits
 
 __all__ = ["PairAreas", "pair_areas"]
 
@@ -125,7 +129,12 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     if len(there) < 2:
         return PairAreas(pairs, areas, missing)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
-    return PairAreas(pairs, areas, _area([(summed[c], own[c]) for c in there], level, auc))
+    mean = _area([(summed[c], own[c]) for c in there], level, auc)
+    seen = [area for area in areas if not np.isnan(area.auc)]
+    if all(area.se == 0 for area in seen):
+        low, high = (factor * sum(ends) for ends in zip(*((a.low, a.high) for a in seen), strict=True))
+        mean = Area(auc, 0.0, low, high)
+    return PairAreas(pairs, areas, mean)
 
 
 def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None) -> Area:
@@ -133,8 +142,12 @@ def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None 
     variance = 0.0
     for placed, weights in classes:
         rows = float(weights.sum())
-        mean = float(weights @ placed) / rows
+        # Equal placements have no variance, whatever rounding makes of their mean.
+        mean = float(placed[0] if (placed == placed[0]).all() else weights @ placed / rows)
         auc = mean if auc is None else auc
         variance += float(weights @ (placed - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
     found, se = np.nan if auc is None else auc, float(np.sqrt(variance))
-    return area_of(found, se, level)
+    if len(classes) > 2:
+        return area_of(found, se, level)
+    m, n = (float(weights.sum()) for _, weights in classes)
+    return area_of(found, se, level, extreme_limits(found, m, n, level))

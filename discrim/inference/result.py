@@ -22,7 +22,8 @@ class TestResult:
     name : str
         Name of the test.
     statistic : float
-        Value of the test statistic.
+        Value of the test statistic: of the chi-square where the test has one, also where it is an
+        approximation to another number, as it is to Box's M; of Wilks' test lambda.
     df : tuple of float
         Degrees of freedom of the reference distribution: one number for a chi-square, two for an F, and none
         for permutations.
@@ -32,6 +33,10 @@ class TestResult:
         What the p-value assumes.
     table : DataFrame
         One row for each approximation: statistic, df, df2, p.
+    numbers : tuple of (str, float)
+        What the printed line says before the degrees of freedom, which are those of the last: each number
+        after its word, which is empty where the name of the test is its name. By default the statistic, as a
+        chi-square.
     """
 
     name: str
@@ -40,6 +45,7 @@ class TestResult:
     pvalue: float
     assumes: str
     table: pd.DataFrame
+    numbers: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         return f"{self._line()}\n{self.assumes}"
@@ -72,7 +78,9 @@ class TestResult:
 
     def _line(self) -> str:
         df = ", df " + ", ".join(f"{d:.6g}" for d in self.df) if self.df else ""
-        return f"{self.name}: {self.statistic:.6g}{df}, p {_p(self.pvalue) or 'nan'}"
+        numbers = self.numbers or (("chi-square", self.statistic),)
+        said = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
+        return f"{self.name}: {said}{df}, p {_p(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
         """The table as texts, its head first; what is missing is blank."""

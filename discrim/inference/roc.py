@@ -8,6 +8,15 @@ DeLong & Clarke-Pearson, 1988, Biometrics 44, 837-845); ranks give all of them i
 Xu, 2014, IEEE Signal Processing Letters 21, 1389-1393). The interval is normal on the logit scale, and so
 stays between 0 and 1. A frequency weight is so many rows.
 
+Where the area is 0 or 1 no placement varies and the rows show no variance. The limits are then the areas t
+that are no further off than the quantile z of the normal times their own standard error, which Hanley &
+McNeil (1982, Radiology 143, 29-36) have for scores of exponential distributions,
+
+    t (1 - t) [1 + s (1 - t)/(2 - t) + s t/(1 + t)] / (M N),    s = (M + N)/2 - 1,
+
+with the mean s in the place of M - 1 and N - 1 (Newcombe, 2006, Statistics in Medicine 25, 559-573, his
+method 5).
+
 The band about a curve is that of the rectangles of its points: at each threshold Clopper and Pearson's
 exact intervals of both shares, each at the square root of the level, so that the rectangle holds the true
 point with that level at least, as the two shares are of different rows (after Hilgers, 1991, Methods of
@@ -19,6 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.tails import beta_ppf
@@ -29,6 +39,7 @@ __all__ = [
     "Curve",
     "against_rest",
     "area_of",
+    "extreme_limits",
     "rectangle_limits",
     "roc_area",
     "roc_curve",
@@ -65,7 +76,7 @@ class Area:
     se : float
         Missing for a single row on one of the sides.
     low, high : float
-        Missing where the area is 0 or 1, or all scores are tied: rows say no variance then.
+        Missing where all scores are tied: rows show no variance then.
     """
 
     auc: float
@@ -74,9 +85,30 @@ class Area:
     high: float
 
 
-def area_of(auc: float, se: float, level: float) -> Area:
-    """An area with its interval."""
-    return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else (np.nan, np.nan)))
+def area_of(auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)) -> Area:
+    """An area with its interval, or with the limits given where its standard error is zero."""
+    return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else limits))
+
+
+def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float, float]:
+    """Newcombe's limits of an area of 0 or 1 of m and n rows; missing for another area, or less than a row.
+
+    Examples
+    --------
+    >>> [round(limit, 4) for limit in extreme_limits(1.0, 25, 25, 0.95)]
+    [0.9193, 1.0]
+    """
+    if auc not in (0.0, 1.0) or min(m, n) < 1:
+        return np.nan, np.nan
+    z, mean = check_level(level), (m + n) / 2 - 1
+
+    def beyond(area: float) -> float:
+        # (1 - t)^2 = z^2 var(t), divided by 1 - t.
+        inner = 1 + mean * (1 - area) / (2 - area) + mean * area / (1 + area)
+        return (1 - area) - z**2 * area * inner / (m * n)
+
+    limit = float(scipy.optimize.brentq(beyond, 0.0, 1.0, xtol=1e-14))
+    return (limit, 1.0) if auc == 1 else (0.0, 1 - limit)
 
 
 def against_rest(scores: Floats) -> Floats:
@@ -161,7 +193,7 @@ def roc_area(
         of_own = own @ (beaten / (2 * n) - auc) ** 2 / (np.float64(m) - 1)
         of_others = others @ (beating / (2 * m) - auc) ** 2 / (np.float64(n) - 1)
     se = float(np.sqrt(of_own / m + of_others / n)) if m > 1 and n > 1 else np.nan
-    return area_of(auc, se, level)
+    return area_of(auc, se, level, extreme_limits(auc, m, n, level))
 
 
 def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:

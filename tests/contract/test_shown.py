@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
@@ -74,13 +75,63 @@ def test_a_named_tuple_stays_one(results):
 
 def test_a_test_shows_its_approximations_and_no_p_value_of_zero(results):
     text = repr(results["box_m"])
-    assert text.splitlines()[0] == "Box's M: 140.943, df 20, p 3.35e-20"
+    assert text.splitlines()[0] == "Box's M: 146.663, chi-square 140.943, df 20, p 3.35e-20"
     assert "Box's M, F" in text
     assert text.splitlines()[-1] == results["box_m"].assumes
     tiny = lda("species ~ .", load_penguins().assign(body_mass_g=lambda d: d["body_mass_g"] * 1.0))
     assert tiny.wilks.pvalue < 1e-300
     for shown in (str(tiny.wilks), repr(tiny.wilks), html.unescape(tiny.wilks._repr_html_())):
         assert "p <1e-300" in shown
+
+
+def every_test():
+    """One of each test that the package returns as a `TestResult`, with the distribution of its number."""
+    rows = load_penguins().dropna()
+    small = logistic("sex ~ bill_depth_mm", rows)
+    large = logistic("sex ~ bill_depth_mm + bill_length_mm", rows)
+    linear = lda("species ~ bill_depth_mm + bill_length_mm", rows)
+    quadratic = qda("species ~ bill_depth_mm + bill_length_mm", rows)
+    between = lda("sex ~ bill_depth_mm + bill_length_mm", rows)
+    return {
+        "box_m": (linear.box_m(), "chi-square"),
+        "one covariance": (discrim.lr_test(linear, quadratic), "chi-square"),
+        "nested": (discrim.lr_test(small, large), "chi-square"),
+        "wilks": (linear.wilks, "F"),
+        "lr_test": (large.lr_test(), "chi-square"),
+        "wald_test": (large.wald_test("bill_depth_mm"), "chi-square"),
+        "hausman": (discrim.hausman(between, large), "chi-square"),
+        "estimate_prior": (linear.estimate_prior(rows[::3]).test, "chi-square"),
+        "permutation_test": (discrim.pls("species ~ bill_depth_mm", rows).permutation_test(9, seed=1), "Q2"),
+    }
+
+
+def test_the_word_on_a_line_names_the_number_that_has_the_p_value():
+    for name, (found, word) in every_test().items():
+        line = str(found).splitlines()[0]
+        number = float(re.search(rf"{word} (-?[\d.e+-]+),", line).group(1))
+        shown = re.search(r", df (.+), p", line)
+        df = tuple(map(float, shown.group(1).split(", "))) if shown else ()
+        p = float(re.search(r"p (\S+)$", line).group(1))
+        assert df == pytest.approx(found.df, rel=1e-5), name
+        if word == "Q2":
+            assert number == pytest.approx(found.table.loc["Q2", "statistic"], rel=1e-5)
+            continue
+        law = stats.chi2(*df) if word == "chi-square" else stats.f(*df)
+        assert law.sf(number) == pytest.approx(p, rel=0.01), name
+
+
+def test_numbers_that_have_names_of_their_own_stand_under_them():
+    tests = every_test()
+    rows = load_penguins().dropna()[["species", "bill_depth_mm", "bill_length_mm"]]
+    groups = [group.drop(columns="species") for _, group in rows.groupby("species", observed=True)]
+    free = np.array([len(group) - 1 for group in groups])
+    within = sum(group.cov() * n for group, n in zip(groups, free, strict=True))
+    dets = [np.linalg.slogdet(group.cov())[1] for group in groups]
+    m = free.sum() * np.linalg.slogdet(within / free.sum())[1] - free @ dets
+    assert str(tests["box_m"][0]).startswith(f"Box's M: {m:.6g}, chi-square ")
+    total = rows.drop(columns="species").cov() * (len(rows) - 1)
+    ratio = np.linalg.det(within) / np.linalg.det(total)
+    assert str(tests["wilks"][0]).startswith(f"Wilks' lambda: {ratio:.6g}, F ")
 
 
 def test_labels_are_escaped_wherever_they_are_shown():

@@ -15,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from discrim.inference.brier import brier_parts, residuals
 from discrim.inference.confusion_measures import accuracy, balanced_accuracy, class_measures, kappa
+from discrim.inference.error_rates import Resampled, point_six_three_two
 from discrim.inference.pair_areas import pair_areas
 from discrim.inference.recalibration import recalibrated
 from discrim.inference.roc import against_rest, rectangle_limits, roc_area
@@ -59,7 +60,9 @@ def test_kappa_has_the_error_and_the_limits_of_statsmodels():
     expected = cohens_kappa(COUNTS)
     found = kappa(COUNTS, None, 0.9)
     np.testing.assert_allclose([found.estimate, found.se], [expected.kappa, expected.std_kappa], rtol=1e-12)
-    assert found.high - found.low == pytest.approx(2 * 1.6448536269514722 * expected.std_kappa, rel=1e-12)
+    z = [np.arctanh(each) for each in (found.low, expected.kappa, found.high)]
+    half = 1.6448536269514722 * expected.std_kappa / (1 - expected.kappa**2)
+    np.testing.assert_allclose(np.diff(z), half, rtol=1e-12)
 
 
 @pytest.mark.parametrize("prior", [None, PRIOR])
@@ -337,3 +340,124 @@ def test_the_slope_of_very_many_rows_is_found(seed):
     few, many = recalibrated(pairs, true), recalibrated(pairs, true, np.full(300, 1e8))
     assert many.slope[0] == pytest.approx(few.slope[0], rel=1e-12)
     assert many.slope[1] * 1e4 == pytest.approx(few.slope[1], rel=1e-12)
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=9, max_size=9).map(lambda cells: np.reshape(cells, (3, 3)) * 1.0),
+    st.sampled_from([None, PRIOR[:3] / PRIOR[:3].sum()]),
+)
+@settings(max_examples=80, deadline=None)
+def test_no_limit_of_kappa_is_beyond_one(counts, prior):
+    found = kappa(counts, prior, 0.95)
+    if not np.isnan(found.low):
+        assert -1 <= found.low <= found.estimate <= found.high <= 1
+
+
+@pytest.mark.parametrize("prior", [None, [0.5, 0.5]])
+def test_kappa_of_one_has_the_exact_lower_limit_of_the_agreement(prior):
+    """Forty rows without an error: 1 - (alpha/2)^(1/40) of them may err, and half are right by chance."""
+    found = kappa(np.diag([20.0, 20.0]), None if prior is None else np.array(prior), 0.95)
+    assert found[:2] == (1.0, 0.0)
+    assert found.high == 1.0
+    assert found.low == pytest.approx((0.025 ** (1 / 40) - 0.5) / 0.5, rel=1e-10)
+
+
+def test_a_predictive_value_of_one_under_a_prior_has_a_limit_that_covers():
+    """The false positive rate is small enough for most samples to have none."""
+    rng, prior = np.random.default_rng(8), np.array([0.3, 0.7])
+    rates, rows, hits = np.array([[0.8, 0.2], [0.01, 0.99]]), (40, 60), []
+    a, b = prior[0] * rates[0, 0], prior[1] * rates[1, 0]
+    drawn = [rng.multinomial(n, own, 1500) for n, own in zip(rows, rates, strict=True)]
+    for table in np.stack(drawn, axis=1).astype(float):
+        found = class_measures(table, prior, 0.95)[0][2]
+        if found.estimate == 1:
+            assert found.high == 1.0
+        hits.append(found.low <= a / (a + b) <= found.high)
+    assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1500) <= np.mean(hits)
+
+
+def test_the_mean_of_areas_that_are_all_one_has_the_mean_of_their_limits():
+    codes = np.repeat(np.arange(4), [5, 9, 14, 20])
+    found = pair_areas(np.eye(4)[codes], codes)
+    assert (found.mean.auc, found.mean.se, found.mean.high) == (pytest.approx(1.0), 0.0, pytest.approx(1.0))
+    assert found.mean.low == pytest.approx(np.mean([area.low for area in found.areas]))
+    alone = pair_areas(np.eye(2)[codes[:14]], codes[:14])
+    assert found.areas[0].low == alone.areas[0].low == alone.mean.low
+
+
+def weighed(apparent, outside, gamma):
+    """The .632+ estimate of its parts."""
+    bounded = min(outside, gamma)
+    overfit = max(bounded - apparent, 0) / (gamma - apparent) if gamma > apparent else 0.0
+    w = 0.632 / (1 - 0.368 * overfit)
+    return (1 - w) * apparent + w * bounded
+
+
+RATE_COSTS = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [0.5, 4.0, 0.0]])
+
+
+@pytest.mark.parametrize("costs", [None, RATE_COSTS])
+@pytest.mark.parametrize(("skill", "fits"), [(0.6, 0.9), (0.6, 0.5), (0.1, 0.7)])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_standard_error_of_632_plus_is_of_what_each_row_moves(costs, skill, fits, sampled):
+    """Each row is weighted up by a little, in the shares, in the labels and in the chance of each sample."""
+    rng, rows = np.random.default_rng(5), (8, 11, 6)
+    own, n_samples, k = np.repeat(np.arange(3), rows), 400, 3
+    drawn = np.hstack([rng.multinomial(n, np.full(n, 1 / n), n_samples) for n in rows])
+    right = rng.random(drawn.shape) < skill
+    called = np.where(drawn > 0, -1, np.where(right, own, rng.integers(0, k, drawn.shape)))
+    seen = np.where(rng.random(len(own)) < fits, own, rng.integers(0, k, len(own)))
+    unit, prior = (1 - np.eye(k) if costs is None else costs), np.array([0.5, 0.2, 0.3])
+
+    def whole(p, prior):
+        """The estimate where row i of class k is drawn with probability p_i within it."""
+        times = (drawn * np.log(p * np.bincount(own)[own])).sum(axis=1)
+        chance, weight = np.exp(times)[:, None] * (drawn == 0), prior[own] * p
+        lost = unit[own, np.maximum(called, 0)]
+        outside = weight @ ((chance * lost).sum(axis=0) / chance.sum(axis=0))
+        apparent = weight @ unit[own, seen]
+        gamma = prior @ unit @ np.bincount(seen, weight, k)
+        return weighed(apparent, outside, gamma), outside, apparent, gamma
+
+    even, step = 1 / np.bincount(own)[own], 1e-6
+    variance = 0.0
+    for i in range(len(own)):
+        within = np.where(own == own[i], even, 0.0)
+        parts = [whole(even + s * step * (np.eye(len(own))[i] - within), prior) for s in (1, -1)]
+        n = rows[own[i]]
+        moved = (parts[0][0] - parts[1][0]) / (2 * step) / n
+        variance += moved**2 * n / (n - 1)
+    estimate, outside, apparent, gamma = whole(even, prior)
+    if sampled:
+        each = [
+            np.subtract(*(whole(even, prior + s * step * (np.eye(k)[c] - prior))[0] for s in (1, -1)))
+            for c in range(k)
+        ]
+        variance += prior @ np.square(np.array(each) / (2 * step)) / len(own)
+    found = point_six_three_two(Resampled(own, seen, drawn, called), prior, costs, 0.95, sampled=sampled)
+    assert found.estimate == pytest.approx(estimate, rel=1e-12)
+    # The noise of finitely many samples: the estimate moves with e by the slope, and e with each sample.
+    lost = np.where(called >= 0, unit[own, np.maximum(called, 0)], 0.0)
+    times = (called >= 0).sum(axis=0)
+    gaps = np.where(called >= 0, lost - lost.sum(axis=0) / times, 0.0)
+    excess = gaps @ (prior[own] * even * n_samples / times)
+    noise = ((drawn - 1) * excess[:, None]).var(axis=0, ddof=1).sum() / n_samples
+    bumped = [weighed(apparent, outside + s * step, gamma) for s in (1, -1)]
+    variance -= ((bumped[0] - bumped[1]) / (2 * step)) ** 2 * noise
+    assert found.se == pytest.approx(np.sqrt(variance), rel=1e-5)
+
+
+def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interval():
+    """Ten rows of a rate of .95 show no error in three samples of five, and then no variance."""
+    rng, hits, rates = np.random.default_rng(2), [], np.array([0.95, 0.8])
+    for right in np.column_stack([rng.binomial(n, p, 2000) for n, p in zip((10, 100), rates, strict=True)]):
+        wrong = np.array([10, 100]) - right
+        table = np.array([[right[0], wrong[0]], [wrong[1], right[1]]], dtype=float)
+        found = balanced_accuracy(table, 0.95)
+        hits.append(found.low <= rates.mean() <= found.high)
+    assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_an_interval_of_one_class_under_a_prior_is_that_of_the_class():
+    found = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
+    np.testing.assert_allclose(found[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)

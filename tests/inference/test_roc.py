@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
@@ -57,10 +58,23 @@ def vars_of(area):
     return area.auc, area.se, area.low, area.high
 
 
-def test_infinite_scores_are_ranked_and_an_area_of_one_has_no_interval():
+def test_infinite_scores_are_ranked():
     found = roc_area(np.array([-np.inf, -np.inf, 1.0, np.inf]), np.array([False, False, True, True]))
     assert found.auc == 1.0
-    assert np.isnan(found.low)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_an_area_of_one_or_zero_has_the_limits_that_its_error_under_them_gives(level):
+    """Newcombe's method 5: at the limit, the estimate is just z standard errors of Hanley & McNeil away."""
+    m, n, z = 7, 12, scipy.stats.norm.isf((1 - level) / 2)
+    scores, positive = np.arange(m + n, dtype=float), np.arange(m + n) >= n
+    found, turned = roc_area(scores, positive, None, level), roc_area(-scores, positive, None, level)
+    t, other = found.low, (m + n) / 2 - 1
+    variance = t * (1 - t) + other * (t / (2 - t) - t**2) + other * (2 * t**2 / (1 + t) - t**2)
+    assert 1 - t == pytest.approx(z * np.sqrt(variance / (m * n)), rel=1e-10)
+    assert (found.auc, found.high, turned.auc, turned.low) == (1.0, 1.0, 0.0, 0.0)
+    assert turned.high == pytest.approx(1 - found.low, abs=1e-12)
+    assert np.isnan(roc_area(np.zeros(8), np.arange(8) < 4, None, level).low)
 
 
 def test_a_thinned_curve_stays_on_the_curve():

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
@@ -67,6 +68,9 @@ ErrorMethod = Literal[
 
 MANY_CLASSES = 256
 """Classes beyond which errors are counted without a table of classes by classes."""
+
+BYTES = 4
+"""Of what is kept of each row for each bootstrap sample: the times it is drawn, and its label."""
 
 NEW_ROWS = "new rows"
 """What the error rate of the rows of `data=` is called."""
@@ -313,7 +317,10 @@ def error_rates(
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
-        return pd.concat([table, within], axis=1)
+        table = pd.concat([table, within], axis=1)
+    reasons = _without_interval(found)
+    if reasons:
+        table.attrs["note"] = " ".join(reasons)
     return table
 
 
@@ -330,6 +337,24 @@ def choice_of(fit: Fit[Any], method: str) -> str:
     # Without single rows fits hold it, but for those whose refits are all choices of columns.
     every = fit.selection is None and fit.refits.held is fit.refits.of_rows
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
+
+
+def _without_interval(found: Sequence[tuple[str, Rates]]) -> list[str]:
+    """Why estimates have no interval, as sentences."""
+    reasons = []
+    if any(method.startswith("posterior") for method, _ in found):
+        reasons.append(
+            "posterior: no interval, because the rows have made the posteriors that are averaged, and do not "
+            "show how far these are off."
+        )
+    if any(
+        method == "632+" and np.isnan(rates.se) and not np.isnan(rates.estimate) for method, rates in found
+    ):
+        reasons.append(
+            "632+: no interval, because samples are too few to tell its variance from their noise: raise "
+            "replicates=."
+        )
+    return reasons
 
 
 def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
@@ -384,7 +409,7 @@ def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
     fit.rows('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
-        posteriors(scores), actual, fit.prior_values(), weights, plan.level, stratified=stratified
+        posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
 
 
@@ -396,52 +421,50 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
         raise NotSupportedError(
             'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
         )
-    k = len(fit.classes)
     decision = Decision(plan.costs)
-    unit = 1.0 - np.eye(k) if plan.costs is None else plan.costs
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
-    codes = samples.codes
-    losses, times, unlabelled = np.zeros((3, len(codes)))
+    used = samples.codes >= 0
+    kept = plan.replicates, int(used.sum())
+    refuse_beyond_memory(
+        2.0 * BYTES * kept[0] * kept[1],
+        f"{kept[0]:,} bootstrap samples of {kept[1]:,} rows",
+        'Lower replicates=, or use "cv" instead',
+    )
+    times, called = np.zeros(kept, dtype=np.int32), np.full(kept, -1, dtype=np.int32)
+    unlabelled = np.zeros(len(used))
     with late_bar(plan.replicates, ".632+ bootstrap") as tell:
-        for _ in range(plan.replicates):
-            for positions, scores in _not_drawn(fit, samples):
-                predicted = decision.codes(scores)
-                known = predicted >= 0
-                losses[positions[known]] += unit[codes[positions[known]], predicted[known]]
-                times[positions] += known
-                unlabelled[positions] += ~known
+        for b in range(plan.replicates):
+            drawn, left = _sampled(fit, samples)
+            labels = np.full(len(used), -1)
+            for positions, scores in left:
+                labels[positions] = decision.codes(scores)
+                unlabelled[positions] += labels[positions] < 0
+            times[b], called[b] = drawn[used], labels[used]
             tell(1)
     _warn_unlabelled(unlabelled, blocks)
-    used = codes >= 0
-    counts = np.bincount(codes[used], minlength=k)
     prior = fit.prior_values() if plan.prior is None else plan.prior
-    shares = (prior / counts)[codes[used]]
-    seen = judged_codes(whole, None, "apparent", plan)
-    table = counts_of(seen[0], seen[1], k).astype(np.float64)
-    apparent = rates_of.counted(table, prior, plan.costs, plan.level, sampled=False).estimate
+    seen = judged_codes(whole, None, "apparent", plan)[1]
     return rates_of.point_six_three_two(
-        apparent,
-        losses[used],
-        times[used],
-        shares,
-        (codes[used], k),
-        rates_of.no_information(table, prior, plan.costs),
+        rates_of.Resampled(samples.codes[used], seen[used], times, called),
+        prior,
+        plan.costs,
         plan.level,
-        costs=plan.costs is not None,
+        sampled=plan.prior is None and fit.numbers.estimated_prior,
     )
 
 
-def _not_drawn(fit: Fit[Any], samples: BootstrapSamples) -> Iterator[tuple[Codes, Floats]]:
-    """Positions and scores of the rows that the next sample lacks, by the rule of the sample."""
+def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
+    """The next sample (n,), and positions and scores of the rows that it lacks, by the rule of the sample."""
     blocks, codes = fit.blocks, samples.codes
     if fit.refits.called is not None:
         drawn = samples.draw()
         left = np.flatnonzero((drawn == 0) & (codes >= 0))
-        yield left, fit.refits.called(fit, np.repeat(np.arange(len(drawn)), drawn.astype(np.intp)), left)
-        return
+        at = np.repeat(np.arange(len(drawn)), drawn.astype(np.intp))
+        return drawn, iter([(left, fit.refits.called(fit, at, left))])
     rule, drawn = samples.rule(fit)
-    for rows, x, _, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
-        yield np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows, rule.scores(x)
+    parts = used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1)))
+    places = np.arange(len(codes))
+    return drawn, ((places[rows], rule.scores(x)) for rows, x, _, _ in parts)
 
 
 def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:

@@ -65,6 +65,7 @@ def permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> 
         "large or larger. Folds are dealt without regard to the classes, so that all labellings "
         "share them; mean and largest are of those shuffled.",
         table,
+        (("Q2", float(q2[0])),),
     )
 
 

@@ -262,7 +262,9 @@ class CanonicalResults(Shown):
         replicates : int
             Number of samples of the bootstrap.
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. They are between percentiles.
+            Level of the intervals: 0.95 stands for 95 percent. They are between percentiles. As eigenvalues
+            of few rows are too large, and those of rows drawn again larger still, they begin above the true
+            one more often than they say: in one of four simulations with 50 rows of two classes.
         seed : int, optional
             Seed of the bootstrap.
 

@@ -178,7 +178,12 @@ class Judging:
             By method: estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; and prior,
             which says whether "loo" and "cv" used a prior that was "held", "refitted" or "given". Where the
             rows chose something of the fit, such as its columns or a penalty, `choice` says whether a method
-            held it, so that the rows that are judged have made it, or made it "anew".
+            held it, so that the rows that are judged have made it, or made it "anew". Intervals
+            are exact for counted errors, and normal on the logit scale for the others: for "632+" by the
+            delta method of Efron and Tibshirani. Standard error and limits are missing for "posterior" and
+            "posterior-stratified", whose rows have made the posteriors and do not show how far these are off;
+            and for "632+" where `replicates` are too few for them; `attrs["note"]` of the table says so. The
+            page on error rates says how often each interval covers the error of the rule.
 
         Examples
         --------
@@ -255,7 +260,9 @@ class Judging:
         Assessment
             It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and a `.plot()`
             of ROC curves, calibration and confusion. Rows without a class or a prediction are left out and
-            counted.
+            counted. Intervals are for the rule as it is, on other rows of its law. Where a few rows have
+            nearly all of the log loss or of Brier's score, as of classes far apart, theirs hold less often
+            than they say; the page on error rates has the figures.
 
         Raises
         ------

@@ -174,6 +174,41 @@ def test_posterior_based_rates_are_sas_s_formulas(verb, prior):
     np.testing.assert_allclose(got["estimate"], [plain @ q, stratified @ q], atol=1e-14)
 
 
+def test_rates_of_posteriors_have_no_interval_and_say_why():
+    table = lda("species ~ .", IRIS).error_rates(["loo", "posterior", "posterior-stratified"])
+    assert table.loc[["posterior", "posterior-stratified"], ["se", "low", "high"]].isna().all(axis=None)
+    assert table.loc["loo", ["se", "low", "high"]].notna().all()
+    assert table.attrs["note"].startswith("posterior: no interval")
+    assert "note" not in lda("species ~ .", IRIS).error_rates().attrs
+
+
+def test_few_samples_of_632_plus_leave_their_noise_and_say_so():
+    """The noise of two samples is of the size of what they show of the variance, and for some seed larger."""
+    fit = lda("species ~ .", IRIS)
+    few = [fit.error_rates(["632+"], replicates=2, seed=seed) for seed in range(12)]
+    none = [table for table in few if np.isnan(table.loc["632+", "se"])]
+    assert none
+    assert all(table["estimate"].notna().all() for table in few)
+    assert all("raise replicates=" in table.attrs["note"] for table in none)
+    many = fit.error_rates(["632+"], replicates=60, seed=1)
+    assert many.loc["632+", "se"] > 0
+    assert "note" not in many.attrs
+
+
+def test_a_mean_cost_of_nothing_ends_at_the_highest_cost_of_the_largest_share():
+    rows = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
+    line = lda("species ~ .", rows).error_rates(data=rows[::4], costs=[[0, 7], [2, 0]]).iloc[0]
+    assert line[["estimate", "se", "low"]].tolist() == [0.0, 0.0, 0.0]
+    assert line["high"] == pytest.approx(7 * (1 - 0.025 ** (1 / 25)), rel=1e-10)
+
+
+def test_632_plus_of_classes_far_apart_ends_at_the_exact_limit():
+    rows = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
+    line = lda("species ~ .", rows).error_rates(["632+"], replicates=40, seed=1).loc["632+"]
+    assert line[["estimate", "se", "low"]].tolist() == [0.0, 0.0, 0.0]
+    assert line["high"] == pytest.approx(1 - 0.025 ** (1 / 100), rel=1e-10)
+
+
 def test_632_plus_by_its_definition():
     data = load_wine().iloc[::3].reset_index(drop=True)
     fit = lda("cultivar ~ alcohol + ash + hue", data)
