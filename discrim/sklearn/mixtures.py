@@ -40,9 +40,10 @@ class MixtureClassifier(WeightedClassifier):
     most : int
         The largest number of components that "bic" tries.
     starts : int
-        Number of partitions from which EM takes some steps. The best of them is continued to the end.
+        Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
+        is continued from the best of them.
     seed : int
-        Seed of the partitions: the same seed and rows give the same fit.
+        Seed of the random partitions. The same seed and rows, in whatever order, give the same fit.
     tol : float
         EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int

@@ -18,7 +18,7 @@ iris <- read("iris.csv")
 x <- as.matrix(iris[, 1:4])
 edda <- lapply(names_of, function(name) {
   fit <- MclustDA(x, iris$species, modelType = "EDDA", modelNames = name, control = exact, verbose = FALSE)
-  list(llf = fit$loglik, df = fit$df, prob = unname(predict(fit)$z[c(71, 84, 134), ]))
+  list(llf = fit$loglik, df = fit$df, bic = fit$bic, prob = unname(predict(fit)$z[c(71, 84, 134), ]))
 })
 names(edda) <- names_of
 
@@ -45,6 +45,26 @@ body <- c("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
 penguins <- penguins[stats::complete.cases(penguins[, body]), ]
 chosen <- list(of_class("iris", x, iris$species), of_class("penguins", as.matrix(penguins[, body]), penguins$species))
 
+# Its EM from hierarchical clustering alone ends lower than from one of several partitions by k-means.
+chinstrap <- as.matrix(penguins[penguins$species == "Chinstrap", body])
+set.seed(1)
+from_kmeans <- max(sapply(1:30, function(i) {
+  points <- if (i %% 2) scale(chinstrap) else chinstrap %*% solve(chol(cov(chinstrap)))
+  me(chinstrap, modelName = "EEE", z = unmap(stats::kmeans(points, 2)$cluster), control = exact)$loglik
+}))
+
+# Two clusters, one of them bent along the third column, at which the likelihood has many maxima; from the one
+# start that mclust has.
+bent <- lapply(1:6, function(seed) {
+  set.seed(seed)
+  depth <- c(stats::rexp(50, 1 / 60), 400 + 100 * stats::rbeta(30, 5, 2) * stats::runif(30))
+  x <- round(cbind(0.01 * depth + stats::rnorm(80), stats::rgamma(80, 3), depth, stats::rexp(80) + 4), 1)
+  llf <- lapply(c(VVI = "VVI", VVV = "VVV", VEV = "VEV"), function(name) {
+    Mclust(x, G = 2, modelNames = name, control = exact, verbose = FALSE)$loglik
+  })
+  list(x = unname(x), llf = llf)
+})
+
 # mda stops after five steps by default, from a partition that k-means draws: its deviance is that of a run that
 # has not ended. Other seeds end elsewhere.
 set.seed(2)
@@ -57,6 +77,6 @@ started <- list(
 
 found <- list(
   versions = list(mclust = as.character(packageVersion("mclust")), mda = as.character(packageVersion("mda"))),
-  edda = edda, within = within, chosen = chosen, started = started
+  edda = edda, within = within, chosen = chosen, from_kmeans = from_kmeans, bent = bent, started = started
 )
 writeLines(toJSON(found, digits = NA, auto_unbox = TRUE, pretty = TRUE), file.path(here, "mixture.json"))

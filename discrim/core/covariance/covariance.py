@@ -74,14 +74,22 @@ class Covariance:
     @staticmethod
     def from_root(root: Floats) -> Covariance:
         """From R (p, p), upper triangular with no zero on its diagonal, or (p,) standard deviations."""
-        if root.ndim == 1:
-            return Covariance(root, None)
-        if len(root) >= WIDE:
-            return Covariance(np.asfortranarray(root), None)
+        return Covariance.from_roots(root[None])[0]
+
+    @staticmethod
+    def from_roots(roots: Floats) -> tuple[Covariance, ...]:
+        """From several of them, (T, p, p) or (T, p)."""
+        if roots.ndim == 2:
+            return tuple(Covariance(root, None) for root in roots)
+        if roots.shape[1] >= WIDE:
+            return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
         # Elimination leaves a triangle as it is; scipy.linalg would double what a small fit imports.
-        inverse = np.triu(np.linalg.inv(root))
-        condition = (np.abs(inverse) @ np.abs(root).sum(axis=1)).max(initial=0.0)
-        return Covariance(root, inverse if condition <= BENIGN else None)
+        inverses = np.triu(np.linalg.inv(roots))
+        conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
+        return tuple(
+            Covariance(root, inverse if condition <= BENIGN else None)
+            for root, inverse, condition in zip(roots, inverses, conditions, strict=True)
+        )
 
     @property
     def is_diagonal(self) -> bool:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.mixtures.em import Degenerate
+from discrim.core.mixtures.em import Degenerate, Plan
 from discrim.core.mixtures.forms import form_of
-from discrim.core.mixtures.mixture import MixtureFit, Plan, fit_mixture
+from discrim.core.mixtures.mixture import MixtureFit, class_hierarchies, fit_mixture
 from discrim.core.moments.moments import ClassMoments
 
 __all__ = ["Tried", "candidates", "tried_forms"]
@@ -80,11 +80,14 @@ def tried_forms(
         Called after each.
     """
     shares, found = moments.counts / moments.total, []
+    several = any(size > 1 for size, _ in asked)
+    hierarchies = class_hierarchies(moments, x, codes, weights) if several else None
     for size, form in asked:
         k = moments.n_classes
         fit = fit_mixture(
             moments, x, codes, weights, shares,
-            forms=[form] * k, sizes=[size] * k, together=True, plan=plan, rows_too=False,
+            forms=[form] * k, sizes=[size] * k, together=True, plan=plan, hierarchies=hierarchies,
+            rows_too=False,
         )  # fmt: skip
         tell(1)
         if isinstance(fit, Degenerate):

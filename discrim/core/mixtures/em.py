@@ -19,11 +19,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance, scaled_cholesky
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.mixtures.forms import TURNS, Axes, covariances, is_axial
-from discrim.core.moments.coordinates import column_squares
 
-__all__ = ["Components", "Degenerate", "Rows", "component_scores", "maximized", "of_weights"]
+__all__ = [
+    "FEW_TURNS",
+    "Components",
+    "Degenerate",
+    "Plan",
+    "Rows",
+    "component_scores",
+    "maximized",
+    "of_weights",
+]
 
 Floats = NDArray[np.float64]
 
@@ -43,8 +51,32 @@ bound on such ratios leaves them out (Hathaway, 1985, Annals of Statistics 13, 7
 FEWEST = 1e-3
 """Rows, of mean weight, below which a component is empty."""
 
+CACHED = 2**15
+"""Numbers that are worked on at a time."""
+
 FEW_TURNS = 3
 """Turns of the search for common axes within a step of EM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How EM is run.
+
+    Attributes
+    ----------
+    starts : int
+        Partitions that are drawn, beside those of hierarchical clustering.
+    seed : int
+        Draws them.
+    tol : float
+        Gain of log-likelihood a row below which the steps end.
+    maxiter : int
+    """
+
+    starts: int
+    seed: int
+    tol: float
+    maxiter: int
 
 
 class Rows(NamedTuple):
@@ -105,16 +137,38 @@ class Degenerate(NamedTuple):
     weight: float
 
 
+def _parts(n: int, width: int) -> list[slice]:
+    """So many of n rows at a time that `width` numbers of each stay in the cache."""
+    step = max(CACHED // width, 1)
+    return [slice(begin, begin + step) for begin in range(0, n, step)]
+
+
 def component_scores(held: Components, at: slice, z: Floats) -> Floats:
     """Log shares and densities (G, n) of the components of one class at deviations z (p, n)."""
-    scores = np.empty((at.stop - at.start, z.shape[1]))
-    constant = 0.5 * len(z) * np.log(2 * np.pi)
-    for i, g in enumerate(range(at.start, at.stop)):
-        covariance = held.covariances[g]
-        whitened = covariance.whiten(z - held.means[g][:, None])
-        np.multiply(column_squares(whitened), -0.5, out=scores[i])
-        scores[i] += np.log(held.shares[g]) - 0.5 * covariance.logdet - constant
+    means, own = held.means[at], held.covariances[at]
+    whiten, logdets = _whitening(own)
+    constants = np.log(held.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
+    scores = np.empty((len(own), z.shape[1]))
+    for part in _parts(z.shape[1], means.size):
+        whitened = whiten(z[:, part] - means[:, :, None])
+        np.einsum("gij,gij->gj", whitened, whitened, out=scores[:, part])
+    scores *= -0.5
+    scores += constants[:, None]
     return scores
+
+
+def _whitening(own: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
+    """What whitens deviations (G, p, m), all at once where that keeps digits, and log-determinants."""
+    roots = np.array([covariance.root for covariance in own])
+    factors = [covariance.factor for covariance in own if covariance.factor is not None]
+    diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
+    logdets = 2.0 * np.log(np.abs(diagonals)).sum(axis=1)
+    if roots.ndim == 2:
+        return lambda gaps: gaps / roots[:, :, None], logdets
+    if len(factors) == len(own):
+        transposed = np.array(factors).transpose(0, 2, 1)
+        return lambda gaps: transposed @ gaps, logdets
+    return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(own, gaps, strict=True)]), logdets
 
 
 def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], float]:
@@ -133,51 +187,64 @@ def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], flo
 
 
 def of_weights(
-    rows: Sequence[Rows], parts: Sequence[Floats], form: str, axes: Axes = None, turns: int = TURNS
+    rows: Sequence[Rows],
+    parts: Sequence[Floats],
+    form: str,
+    axes: Axes = None,
+    turns: int = TURNS,
+    least: Floats | None = None,
 ) -> Components | Degenerate:
     """The most likely components, given weights (G, n) of the rows of each class in its components.
 
-    Common axes are sought from some, for so many turns at most.
+    Common axes are sought from some, for so many turns at most. The least variances (K, p) are those of
+    `least_variances`, if they are known.
     """
     p, axial = len(rows[0].z), is_axial(form)
     counts = np.concatenate([part.sum(axis=1) for part in parts])
     sizes = tuple(len(part) for part in parts)
     means = np.empty((len(counts), p))
     scatters = np.empty((len(counts), p) if axial else (len(counts), p, p))
-    g = 0
-    for k, ((z, weights), part) in enumerate(zip(rows, parts, strict=True)):
-        unit = weights.sum() / len(weights)
-        for i, own in enumerate(part):
-            if not counts[g] > FEWEST * unit:
-                return Degenerate(k, i, "empty", float(counts[g]))
-            means[g] = z @ own / counts[g]
-            gaps = z - means[g][:, None]
-            if axial:
-                scatters[g] = np.einsum("ij,ij,j->i", gaps, gaps, own)
-            else:
-                gaps *= np.sqrt(own)
-                scatters[g] = gaps @ gaps.T
-            g += 1
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    units = np.array([weights.sum() / len(weights) for _, weights in rows])
+    if not (full := counts > FEWEST * units[owner]).all():
+        return _lost(int(np.argmin(full)), "empty", owner, counts)
+    begin = 0
+    for (z, _), part in zip(rows, parts, strict=True):
+        at = slice(begin, begin + len(part))
+        means[at] = part @ z.T / counts[at, None]
+        scatters[at] = _scatters(z, part, means[at], axial=axial)
+        begin = at.stop
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
     matrices, axes = _covariances(form, scatters, counts, axes, turns)
-    bare = Components(sizes, counts / totals, means, (), axes)
-    return _factored(bare, rows, matrices, counts)
+    least = least_variances(rows) if least is None else least
+    roots, whole = _rooted(matrices, least[owner])
+    if not whole.all():
+        return _lost(int(np.argmin(whole)), "singular", owner, counts)
+    return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
 
 
-def _factored(
-    held: Components, rows: Sequence[Rows], matrices: Floats, counts: Floats
-) -> Components | Degenerate:
-    """The components with their covariances, unless one of them is singular."""
-    factored = []
-    for k, at in enumerate(held.places()):
-        z, weights = rows[k]
-        least = LEAST * np.sqrt(np.einsum("ij,ij,j->i", z, z, weights) / weights.sum())
-        for g in range(at.start, at.stop):
-            covariance = _rooted(matrices[g], least)
-            if covariance is None:
-                return Degenerate(k, g - at.start, "singular", float(counts[g]))
-            factored.append(covariance)
-    return replace(held, covariances=tuple(factored))
+def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
+    """Scatters (G, p, p), or sums of squares (G, p), of rows with weights (G, n) about means (G, p)."""
+    found = np.zeros(means.shape if axial else (*means.shape, len(z)))
+    for some in _parts(z.shape[1], means.size):
+        gaps = z[:, some] - means[:, :, None]
+        if axial:
+            found += np.einsum("gij,gij,gj->gi", gaps, gaps, part[:, some])
+        else:
+            gaps *= np.sqrt(part[:, None, some])
+            found += gaps @ gaps.transpose(0, 2, 1)
+    return found
+
+
+def _lost(g: int, what: str, owner: NDArray[np.intp], counts: Floats) -> Degenerate:
+    """What is told of a component that is lost, by its place among all."""
+    return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), what, float(counts[g]))
+
+
+def least_variances(rows: Sequence[Rows]) -> Floats:
+    """Variances (K, p) at which a component of a class is singular."""
+    squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
+    return np.asarray(LEAST**2 * np.array(squares))
 
 
 def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes, turns: int) -> tuple[Floats, Axes]:
@@ -187,20 +254,30 @@ def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes, turns:
         return np.full(scatters.shape, np.nan), None
 
 
-def _rooted(matrix: Floats, least: Floats) -> Covariance | None:
-    """A covariance (p, p), or variances (p,), with its root; None where it is singular."""
-    variances = matrix if matrix.ndim == 1 else np.diagonal(matrix)
-    if not (variances > least**2).all() or not np.isfinite(matrix).all():
-        return None
-    if matrix.ndim == 1:
-        return Covariance.from_root(np.sqrt(matrix))
+def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Roots of covariances (T, p, p), or of variances (T, p), and whether each has one."""
+    axial = matrices.ndim == 2
+    variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
+    finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
+    whole = np.asarray((variances > least).all(axis=1) & finite)
+    if axial or not whole.all():
+        return np.sqrt(np.maximum(matrices, 0.0)), whole
+    sd = np.sqrt(variances)
+    correlations = matrices / sd[:, :, None] / sd[:, None, :]
     try:
-        root = scaled_cholesky(matrix)
-    except (np.linalg.LinAlgError, ValueError):
-        return None
-    if not (np.diagonal(root) > LEAST * np.sqrt(variances)).all():
-        return None
-    return Covariance.from_root(root)
+        roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
+    except np.linalg.LinAlgError:
+        return matrices, np.array([_is_definite(each) for each in correlations])
+    whole = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > LEAST).all(axis=1))
+    return np.asarray(roots * sd[:, None, :]), whole
+
+
+def _is_definite(matrix: Floats) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def maximized(
@@ -232,12 +309,12 @@ def maximized(
         if isinstance(found, Degenerate):
             return found
         return replace(found, path=(_expected(found, rows)[1],))
-    total = sum(float(row.weights.sum()) for row in rows)
+    total, least = sum(float(row.weights.sum()) for row in rows), least_variances(rows)
     parts, llf = _expected(held, rows)
     path, converged = [llf], False
     for _ in range(maxiter):
         # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
-        found = of_weights(rows, parts, form, held.axes, FEW_TURNS)
+        found = of_weights(rows, parts, form, held.axes, FEW_TURNS, least)
         if isinstance(found, Degenerate):
             return found
         held = found

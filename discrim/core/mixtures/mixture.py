@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.marginal import of_columns
-from discrim.core.mixtures.em import Components, Degenerate, Rows, maximized
+from discrim.core.mixtures.em import Components, Degenerate, Plan, Rows, maximized, of_weights
 from discrim.core.mixtures.forms import free_parameters, is_axial, keeps_units
-from discrim.core.mixtures.starts import started
+from discrim.core.mixtures.frames import Frames, frames_of, in_frames, out_of_frames, rows_in_frames
+from discrim.core.mixtures.hierarchy import Hierarchies, hierarchies_of
+from discrim.core.mixtures.starts import tried
 from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Distances, GaussianRule
@@ -21,8 +23,9 @@ from discrim.errors import NotSupportedError
 __all__ = [
     "MixtureFit",
     "MixtureRule",
-    "Plan",
+    "class_hierarchies",
     "fit_mixture",
+    "in_order",
     "mixture_from_file",
     "of_class",
     "rows_by_class",
@@ -31,27 +34,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Tell = Callable[[float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How EM is run.
-
-    Attributes
-    ----------
-    starts : int
-        Trials, of which the best is run to the end.
-    seed : int
-        Draws the partitions that the trials begin with.
-    tol : float
-        Gain of log-likelihood a row below which the steps end.
-    maxiter : int
-    """
-
-    starts: int
-    seed: int
-    tol: float
-    maxiter: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +86,9 @@ class MixtureFit:
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
         That of the rows whatever their classes, under the prior.
+    tried : (K, 2) float or None
+        For each class, from how many starts EM was run to the end, and how many of these runs reached the
+        maximum. None of a fit that began at components, or of an old file.
     """
 
     moments: ClassMoments
@@ -116,6 +101,7 @@ class MixtureFit:
     how: Plan
     llf_given: float
     llf_rows: float = np.nan
+    tried: Floats | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -139,12 +125,12 @@ class MixtureFit:
 
     @property
     def starts(self) -> int:
-        """Trials of EM."""
+        """Partitions that were drawn for EM to begin with."""
         return self.how.starts
 
     @property
     def seed(self) -> int:
-        """What they are drawn by."""
+        """What they were drawn by."""
         return self.how.seed
 
     @property
@@ -219,7 +205,7 @@ class MixtureFit:
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if any(not row.weights.sum() > 0 for row in rows):
             return None
-        found = _run(rows, self.forms, self.sizes, self.together, self.how, self.components)
+        found = _continued(rows, self)
         return None if isinstance(found, Degenerate) else self._with(found, rows)
 
     def _with(self, found: Components, rows: Sequence[Rows]) -> MixtureFit:
@@ -231,7 +217,7 @@ class MixtureFit:
         """What a file keeps of the fit beside its moments."""
         held = self.components
         roots = [np.diag(c.root) if c.is_diagonal else c.root for c in held.covariances]
-        return {
+        kept = {
             "sizes": np.array(self.sizes, dtype=np.float64),
             "unit": self.scale,
             "shares": held.shares,
@@ -239,6 +225,7 @@ class MixtureFit:
             "roots": np.stack(roots),
             "likelihoods": np.array([self.llf_given, self.llf_rows]),
         }
+        return kept if self.tried is None else kept | {"tried": self.tried}
 
 
 def rows_by_class(
@@ -267,6 +254,39 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
     return np.asarray(np.ldexp(1.0, exponents))
 
 
+def in_order(
+    x: Floats, codes: Codes, weights: Floats | None, n_classes: int
+) -> tuple[ClassMoments, Floats, Codes, Floats | None]:
+    """Rows class by class, in the order of their values, with their diagonal moments.
+
+    So sums, draws and ties are the same, to the last bit, whatever the order of the table.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float, optional
+    n_classes : int
+    """
+    first = np.lexsort((x[:, 0], codes))
+    tied = (np.diff(codes[first]) == 0) & (np.diff(x[first, 0]) == 0)
+    if tied.any():
+        later = [] if weights is None else [weights]
+        first = np.lexsort((*later, *x.T[::-1], codes))
+    x, codes = x[first], codes[first]
+    weights = None if weights is None else weights[first]
+    moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, spread="diagonal")
+    return moments, x, codes, weights
+
+
+def class_hierarchies(
+    moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
+) -> list[Hierarchies]:
+    """The hierarchical clusterings of the rows of each class."""
+    rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
+    return [hierarchies_of(*row) for row in rows]
+
+
 def fit_mixture(
     moments: ClassMoments,
     x: Floats,
@@ -278,6 +298,7 @@ def fit_mixture(
     sizes: Sequence[int],
     together: bool,
     plan: Plan,
+    hierarchies: Sequence[Hierarchies] | None = None,
     estimated_prior: bool = True,
     rows_too: bool = True,
     tell: Tell = lambda more: None,
@@ -289,6 +310,7 @@ def fit_mixture(
     moments : ClassMoments
         Of the rows, diagonal.
     x : (n, p) float
+        In the order of `in_order`.
     codes : (n,) int
     weights : (n,) float, optional
     prior : (K,) float
@@ -297,6 +319,8 @@ def fit_mixture(
     together : bool
         Whether the form, then the same for all, is that of the components of all classes.
     plan : Plan
+    hierarchies : sequence of K Hierarchies, optional
+        Those of `class_hierarchies`, if they are known.
     estimated_prior : bool
     rows_too : bool
         The log-likelihood of the rows whatever their classes, too.
@@ -305,11 +329,26 @@ def fit_mixture(
     """
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
-    found = _run(rows, forms, sizes, together, plan, None, tell)
-    if isinstance(found, Degenerate):
-        return found
-    bare = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, found, plan, np.nan)
-    fit = bare._with(found, rows)
+    if hierarchies is None and max(sizes) > 1:
+        hierarchies = [hierarchies_of(*row) for row in rows]
+    parts: list[Components] = []
+    tried_by_class = np.empty((len(rows), 2))
+    for group in _groups(len(rows), together):
+        found, tried_by_class[group] = _begun_anew(
+            [rows[k] for k in group],
+            [sizes[k] for k in group],
+            forms[group[0]],
+            plan,
+            moments.classes(np.array(group)).rescaled(scale),
+            [] if hierarchies is None else [hierarchies[k] for k in group],
+            tell,
+        )
+        if isinstance(found, Degenerate):
+            return found._replace(k=group[found.k])
+        parts.append(found)
+    held = parts[0] if together else _joined(parts)
+    bare = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, held, plan, np.nan)
+    fit = replace(bare._with(held, rows), tried=tried_by_class)
     if not rows_too:
         return fit
     with np.errstate(divide="ignore"):
@@ -319,35 +358,64 @@ def fit_mixture(
     return replace(fit, llf_rows=float(dense.sum() if weights is None else weights @ dense))
 
 
-def _run(
-    rows: Sequence[Rows],
-    forms: Sequence[str],
+def _groups(n_classes: int, together: bool) -> list[list[int]]:
+    """The classes that are fitted together."""
+    return [list(range(n_classes))] if together else [[k] for k in range(n_classes)]
+
+
+def _begun_anew(
+    plain: Sequence[Rows],
     sizes: Sequence[int],
-    together: bool,
+    form: str,
     plan: Plan,
-    held: Components | None,
-    tell: Tell = lambda more: None,
-) -> Components | Degenerate:
-    """EM for all classes at once, or for each; from components, or from the best of several starts."""
-    groups = [list(range(len(rows)))] if together else [[k] for k in range(len(rows))]
+    moments: ClassMoments,
+    hierarchies: Sequence[Hierarchies],
+    tell: Tell,
+) -> tuple[Components | Degenerate, tuple[int, int]]:
+    """The best that EM comes to for classes that are fitted together; runs, and those that came to it."""
+    try:
+        frames = frames_of(plain, form, moments)
+    except np.linalg.LinAlgError:
+        return Degenerate(0, 0, "singular", float(plain[0].weights.sum())), (0, 0)
+    rows = rows_in_frames(plain, frames)
+    if max(sizes) == 1:
+        found = of_weights(rows, [row.weights[None] for row in rows], form)
+        if not isinstance(found, Degenerate):
+            found = maximized(found, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        return _outside(found, rows, frames), (1, 1)
+    trials = tried(plain, rows, sizes, form, plan, hierarchies, tell)
+    if trials.ended:
+        return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
+    # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
+    for trial in trials.best_first:
+        found = trial
+        if not isinstance(trial, Degenerate):
+            found = maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        if not isinstance(found, Degenerate):
+            break
+    return _outside(found, rows, frames), (1, 1)
+
+
+def _outside(found: Components | Degenerate, rows: Sequence[Rows], frames: Frames) -> Components | Degenerate:
+    return found if isinstance(found, Degenerate) else out_of_frames(found, rows, frames)
+
+
+def _continued(plain: Sequence[Rows], fit: MixtureFit) -> Components | Degenerate:
+    """What EM comes to from the components of a fit."""
     parts = []
-    for group in groups:
-        own, counts, form = [rows[k] for k in group], [sizes[k] for k in group], forms[group[0]]
-        if held is None:
-            begun = started(own, counts, form, plan.starts, plan.seed)
-        else:
-            begun = [held if together else of_class(held, group[0])]
-        # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
-        for trial in begun:
-            found = trial
-            if not isinstance(trial, Degenerate):
-                found = maximized(trial, own, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
-            if not isinstance(found, Degenerate):
-                break
+    for group in _groups(len(plain), fit.together):
+        own, form = [plain[k] for k in group], fit.forms[group[0]]
+        held = fit.components if fit.together else of_class(fit.components, group[0])
+        try:
+            frames = frames_of(own, form)
+        except np.linalg.LinAlgError:
+            return Degenerate(group[0], 0, "singular", float(own[0].weights.sum()))
+        rows = rows_in_frames(own, frames)
+        found = maximized(in_frames(held, frames), rows, form, tol=fit.how.tol, maxiter=fit.how.maxiter)
         if isinstance(found, Degenerate):
             return found._replace(k=group[found.k])
-        parts.append(found)
-    return parts[0] if together else _joined(parts)
+        parts.append(out_of_frames(found, rows, frames))
+    return parts[0] if fit.together else _joined(parts)
 
 
 def of_class(held: Components, k: int) -> Components:
@@ -390,6 +458,7 @@ def mixture_from_file(
     means: Floats,
     roots: Floats,
     likelihoods: Floats,
+    tried: Floats | None = None,
 ) -> MixtureFit:
     """The fit that `MixtureFit.buffers` and its options are of."""
     counts = tuple(int(size) for size in sizes)
@@ -399,6 +468,7 @@ def mixture_from_file(
         for form, root in zip(of_each, roots, strict=True)
     )
     held = Components(counts, shares, means, covariances, converged=converged)
+    llf_given, llf_rows = likelihoods.tolist()
     return MixtureFit(
-        moments, prior, estimated_prior, tuple(forms), together, unit, held, plan, *likelihoods.tolist()
+        moments, prior, estimated_prior, tuple(forms), together, unit, held, plan, llf_given, llf_rows, tried
     )

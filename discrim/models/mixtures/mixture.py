@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from discrim.core.mixtures.em import Plan
 from discrim.core.mixtures.forms import FORMS
-from discrim.core.mixtures.mixture import Plan
 from discrim.errors import DataError
 from discrim.frame.asked_rows import read
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, prior_vector, told
@@ -79,9 +79,10 @@ def mixture(
     most : int
         The largest number of components that "bic" tries.
     starts : int
-        Number of partitions from which EM takes some steps. The best of them is continued to the end.
+        Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
+        is continued from the best of them.
     seed : int
-        Seed of the partitions: the same seed and rows give the same fit.
+        Seed of the random partitions. The same seed and rows, in whatever order, give the same fit.
     tol : float
         EM ends when a step raises the log-likelihood by less than this for each row.
     maxiter : int
@@ -139,6 +140,12 @@ def mixture(
     whatever their class: ln sum_k prior_k f_k(x). The BIC that mclust prints is the negative of the BIC of
     this number. components="bic" and covariance="bic" take BIC = df ln n - 2 llf of the rows within a class,
     or within all classes where the form is over them.
+
+    EM begins at `starts` partitions by k-means and at two by hierarchical clustering: that of Ward, and a
+    model-based one (Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281), which mclust begins at.
+    After ten steps it is run to the end from those of hierarchies and from the three best of the others, and
+    `runs` says how many of these agree. The hierarchies are of 300 rows of each class at most. Where a class
+    has over 2,000 rows the ten steps are taken on 2,000 of them, and only the best is run to the end.
 
     `leave_one_out` runs EM once for each row, from the components of the fit. Folds and bootstrap samples
     begin anew, and choose anew what BIC chose. A likelihood of normals with their own covariances has no

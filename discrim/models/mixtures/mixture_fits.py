@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.mixtures.choice import candidates, tried_forms
-from discrim.core.mixtures.em import Degenerate
+from discrim.core.mixtures.em import Degenerate, Plan
 from discrim.core.mixtures.forms import FORMS, form_of
 from discrim.core.mixtures.left_out import left_out
-from discrim.core.mixtures.mixture import MixtureFit, MixtureRule, Plan, fit_mixture, mixture_from_file
+from discrim.core.mixtures.mixture import MixtureFit, MixtureRule, fit_mixture, in_order, mixture_from_file
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import LeftOut
@@ -86,7 +86,7 @@ def fitted_as_asked(
     CollinearError
         A component becomes singular, or is left without rows, from each start.
     """
-    x, codes, weights = weighted_rows(blocks)
+    moments, x, codes, weights = in_order(*weighted_rows(blocks), moments.n_classes)
     path = None
     if asked.chooses:
         asked, path = _chosen(asked, blocks, moments, x, codes, weights)
@@ -288,6 +288,7 @@ SAVED = Saved(
         "roots": (-1, p, p),
         "likelihoods": (2,),
     },
+    lambda k, p: {"tried": (k, 2)},
     constant=True,
 )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.mixtures.forms import form_of
 from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.rules.rules import log_posteriors, logs_of_prior
+from discrim.errors import NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
@@ -57,6 +58,8 @@ class MixtureResults(ClassifierResults):
         What BIC chose from: class, components, covariance, df, llf, BIC, chosen.
     converged : bool
         Whether EM converged.
+    runs : DataFrame by class
+        From how many starts EM was run to the end, and how many of these runs reached the maximum.
     """
 
     _fit: Fit[MixtureFit]
@@ -135,6 +138,24 @@ class MixtureResults(ClassifierResults):
     def converged(self) -> bool:
         """Whether EM converged."""
         return self._fit.numbers.converged
+
+    @property
+    @displayed()
+    def runs(self) -> pd.DataFrame:
+        """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
+
+        A run has reached it where its log-likelihood is within a thousand times `tol=` a row of the largest.
+        Of classes of more than 2,000 rows there is one run to the end, from the best of short ones.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit is from a file of an earlier release, which does not hold these numbers.
+        """
+        tried = self._fit.numbers.tried
+        if tried is None:
+            raise NotSupportedError("This file does not hold the runs of EM: fit again for them.")
+        return pd.DataFrame(tried.astype(np.int64), index=self.classes, columns=["runs", "reached"])
 
     @property
     @displayed()

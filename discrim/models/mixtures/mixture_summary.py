@@ -20,6 +20,7 @@ from discrim.models.results.headers import (
     size_items,
     title,
 )
+from discrim.report.numbers import Format
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -95,11 +96,29 @@ def _classes(fit: MixtureResults) -> Section:
     table = pd.DataFrame(
         {"prior": fit.prior, "rows": fit.counts, "components": fit.components, "covariance": fit.covariance}
     )
-    return Section(
-        "Classes",
-        table,
-        {"prior": "share", "rows": "count", "components": "count", "covariance": "text"},
-        source="fit.prior, fit.components, fit.covariance",
+    formats: dict[str, Format] = {
+        "prior": "share",
+        "rows": "count",
+        "components": "count",
+        "covariance": "text",
+    }
+    source, note = "fit.prior, fit.components, fit.covariance", ""
+    if fit._fit.numbers.tried is not None and (fit.components > 1).any():
+        table = table.join(fit.runs)
+        formats |= {"runs": "count", "reached": "count"}
+        source, note = f"{source}, fit.runs", _disagreement(fit)
+    return Section("Classes", table, formats, note=note, source=source)
+
+
+def _disagreement(fit: MixtureResults) -> str:
+    """What to say where runs of EM from the best starts ended at different maxima."""
+    runs = fit.runs
+    apart = runs[runs["reached"] < runs["runs"]]
+    if apart.empty:
+        return ""
+    return (
+        "Runs of EM from the best starts disagree: `reached` counts those that ended at the maximum that is "
+        "shown. Where they are few, a larger starts= or fewer components may change the fit."
     )
 
 
