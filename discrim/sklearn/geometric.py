@@ -102,8 +102,8 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
     start : sequence, Series or dict, optional
         Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
         then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
-        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict of
-        them by class, or a DataFrame with a column for each class.
+        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
+        of them by class, or a DataFrame with a column for each class.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.

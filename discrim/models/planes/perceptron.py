@@ -86,8 +86,8 @@ def perceptron(
     start : sequence, Series or dict, optional
         Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
         then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
-        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict of
-        them by class, or a DataFrame with a column for each class.
+        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
+        of them by class, or a DataFrame with a column for each class.
     levels : sequence, optional
         The classes in order. By default they have the order of the categories, and are sorted where the
         response has none.
@@ -140,8 +140,8 @@ def perceptron(
     """
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
-            f"step={step!r}: give a positive number, from 1e-300 to 1e200; from a start of zero it scales the "
-            "coefficients alone."
+            f"step={step!r}: give a positive number, from 1e-300 to 1e200; from a start of zero it scales "
+            "the coefficients alone."
         )
     if maxiter is not None and not (is_whole(maxiter) and 1 <= maxiter <= MOST_PASSES):
         raise DataError(
