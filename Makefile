@@ -33,7 +33,7 @@ doctest: ## Run the examples in the docstrings
 bench: ## Time this package beside its peers, on the same arrays
 	$(BIN)/python -m tests.benchmarks
 
-book: ## Execute the pages of vignettes/ and write the site into build/book
+book: ## Execute the pages of vignettes/ and write the site into build/book; failing pages are named
 	$(BIN)/sphinx-build -q -E -W --keep-going -j auto -b html -d build/doctrees vignettes build/book
 
 ci: ## All of it, in a fresh virtual environment, as before a change is taken

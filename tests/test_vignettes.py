@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,29 @@ def test_an_error_in_a_cell_fails(tmp_path, source):
     page.write_text(f"# A page\n\n```{{code-cell}} ipython3\n{source}\n```\n", encoding="utf-8")
     with pytest.raises(CellExecutionError, match=r"ZeroDivisionError|AttributeError"):
         execute(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["1 / 0", "import time; time.sleep(60)"], ids=["error", "time"])
+def test_a_page_that_fails_is_named_and_the_others_are_written(tmp_path, cell):
+    book, built = tmp_path / "pages", tmp_path / "site"
+    book.mkdir()
+    pages = {"sound": "print('the sound page')", "failing": cell, "zealous": "print('the last page')"}
+    head = "---\nkernelspec:\n  name: python3\n---\n\n# A page\n\n"
+    for name, source in pages.items():
+        (book / f"{name}.md").write_text(
+            f"{head}```{{code-cell}} ipython3\n{source}\n```\n", encoding="utf-8"
+        )
+    contents = "\n".join(pages)
+    (book / "index.md").write_text(f"# A book\n\n```{{toctree}}\n{contents}\n```\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", str(FOLDER)]
+    command += ["-D", "nb_execution_timeout=5", str(book), str(built)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 1, made.stderr
+    assert "failing.md" in made.stderr
+    assert "sound.md" not in made.stderr
+    assert "the sound page" in (built / "sound.html").read_text(encoding="utf-8")
+    assert "the last page" in (built / "zealous.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

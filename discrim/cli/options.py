@@ -15,6 +15,7 @@ from discrim.cli.values import (
     number_or_word,
     numbers,
     offset,
+    planes,
     whole_numbers,
 )
 
@@ -233,6 +234,12 @@ def perceptron_arguments(perceptron: Any) -> None:
     perceptron.add_argument("--step", type=float, help="scale of the coefficients")
     perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
     perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
+    perceptron.add_argument(
+        "--start",
+        type=planes,
+        metavar="C,B,...",
+        help="first constant and coefficients, as --start=5,-2,1; of more classes with ';' between them",
+    )
 
 
 def flexible_arguments(flexible: Any) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "numbers",
     "offset",
     "parse_prior",
+    "planes",
     "separator",
     "text_width",
     "whole_numbers",
@@ -139,6 +140,12 @@ def numbers(text: str) -> list[float]:
         return [float(number) for number in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 0,0.1,0.5") from None
+
+
+def planes(text: str) -> list[float] | list[list[float]]:
+    """Coefficients of a plane, set apart by commas, or of several, set apart by semicolons."""
+    found = [numbers(plane) for plane in text.split(";")]
+    return found[0] if len(found) == 1 else found
 
 
 def whole_numbers(text: str) -> list[int]:

@@ -143,7 +143,11 @@ def of_perceptron(fit: Any) -> dict[str, Any]:
     passes = fit._fit.numbers.passes
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
-    return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+    options = {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+    begin = fit._fit.numbers.start
+    if begin is not None:
+        options["start"] = begin[:, 0].tolist() if len(fit.classes) == 2 else begin.T.tolist()
+    return options
 
 
 def of_kernels(fit: Any) -> dict[str, Any]:

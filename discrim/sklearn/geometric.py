@@ -92,12 +92,18 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     step : float
-        Factor of the coefficients. It changes nothing else, because they start from zero.
+        Factor of what a row adds to the coefficients. Where they start from zero it scales them and changes
+        nothing else; with `start` a small step makes many moves.
     maxiter : int, optional
         The largest number of passes over the rows; by default 1,000 where the classes can be separated and
         100 where they cannot.
     seed : int, optional
         Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+    start : sequence, Series or dict, optional
+        Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
+        then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
+        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
+        of them by class, or a DataFrame with a column for each class.
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
@@ -111,11 +117,13 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
         step: float = 1.0,
         maxiter: int | None = None,
         seed: int | None = None,
+        start: Any = None,
         constant: str = "drop",
     ) -> None:
         self.step = step
         self.maxiter = maxiter
         self.seed = seed
+        self.start = start
         self.constant = constant
 
 

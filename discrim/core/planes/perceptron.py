@@ -1,13 +1,17 @@
 """Rosenblatt's perceptron, its bound, and the pocket.
 
 Theory (Rosenblatt, 1958, Psychological Review 65, 386-408). Rows z = (1, x) of the two classes carry y = 1
-and -1. From b = 0, rows are visited in turn, and one on the wrong side, y z'b <= 0, moves b by step * y z.
+and -1. From b = b0, rows are visited in turn, and one on the wrong side, y z'b <= 0, moves b by step * y z.
 Where some b of length one has y z'b >= m > 0 for all rows, and R is the length of the longest, there are at
-most (R/m)^2 moves (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of Automata 12, 615-622), for
-every step and every order; the step only scales b. Where there is no such b the rule runs for ever; the
-*pocket* then keeps the b of fewest errors among those that were right for more rows in a row than any
-before (Gallant, 1990, IEEE Transactions on Neural Networks 1, 179-191, with the ratchet), and those at the
-ends of passes, where errors are counted anyway.
+most (R/m)^2 + 2 |b0| / (step m) moves, for every order: t moves make u'b at least t m step - |b0|, and |b|^2
+at most |b0|^2 + t R^2 step^2 (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of Automata 12,
+615-622, with b0 = 0, where the step only scales b). Where there is no such b the rule runs for ever.
+
+The *pocket* then keeps the b of fewest errors (Gallant, 1990, IEEE Transactions on Neural Networks 1,
+179-191). Up to `COUNTED` rows the errors of each b on the way are counted. Of more rows that would cost far
+more than the rule itself, and the pocket works with Gallant's ratchet: a b whose run of right rows is longer
+than the run of the one kept is counted, and takes its place if it has fewer errors. So are those at the ends
+of passes.
 """
 
 from __future__ import annotations
@@ -42,6 +46,9 @@ Floats = NDArray[np.float64]
 PASSES = {True: 1000, False: 100}
 """Passes, unless it is told otherwise, where the classes can be separated, and where they cannot."""
 
+COUNTED = 500
+"""Rows up to which the errors of every plane on the way are counted."""
+
 PIECES = (32, 8192)
 """Rows looked at at once: after a move few, for the next may be near; then ever more."""
 
@@ -58,6 +65,8 @@ class Perceptron:
         A pass over all rows moved nothing.
     history : (passes, 2) int
         Moves in each pass, and rows that the plane at its end calls wrong; one on it is of the first class.
+    losses : (passes,) float
+        Sums of -y z'b over the rows on the wrong side at the end of each pass.
     errors : int
         Rows that the plane kept calls wrong.
     margin : float
@@ -70,6 +79,7 @@ class Perceptron:
     coef: Floats
     converged: bool
     history: NDArray[np.int64]
+    losses: Floats
     errors: int
     margin: float
     kept: int
@@ -82,6 +92,7 @@ def perceptron(
     step: float,
     passes: int,
     seed: int | None,
+    start: Floats | None = None,
     seen: Callable[[], object] = lambda: None,
 ) -> Perceptron:
     """Rosenblatt's rule, pass after pass until one moves nothing.
@@ -96,6 +107,8 @@ def perceptron(
         After which the rule is stopped.
     seed : int or None
         Of the order of the rows, new in each pass; None for the order they have.
+    start : (p + 1,) float, optional
+        Coefficients to begin with, the intercept first; by default zeros.
     seen : callable, optional
         Called after each pass.
 
@@ -109,12 +122,13 @@ def perceptron(
     """
     signed, unit = _signed(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    run = _Run(signed)
-    history = []
+    run = _Run(signed, _begin(start, step, unit, signed.shape[1]))
+    history, losses = [], []
     for number in range(1, passes + 1):
         run.number = number
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
         history.append((moves, run.keep()))
+        losses.append(run.loss())
         seen()
         if not moves:
             break
@@ -124,19 +138,27 @@ def perceptron(
     margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
     # The last pass of a rule that has converged moves nothing: it finds the plane of the pass before.
     kept = max(len(history) - 1, 1) if converged else run.kept
+    with np.errstate(over="ignore"):
+        loss = step * unit * (unit * np.array(losses))
     return Perceptron(
-        step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin, kept
+        step * (unit * coef), converged, np.array(history, dtype=np.int64), loss, errors, margin, kept
     )
 
 
 def first_moves(
-    x: Floats, positive: NDArray[np.bool_], *, step: float, seed: int | None, most: int
+    x: Floats,
+    positive: NDArray[np.bool_],
+    *,
+    step: float,
+    seed: int | None,
+    most: int,
+    start: Floats | None = None,
 ) -> tuple[NDArray[np.intp], Floats]:
     """The first moves of the rule, in the order of `perceptron`: rows (u,) and coefficients (u, p + 1) after.
 
     Parameters
     ----------
-    x, positive, step, seed
+    x, positive, step, seed, start
         As for `perceptron`.
     most : int
         Moves; there are fewer where the rule comes to rest.
@@ -151,7 +173,7 @@ def first_moves(
     """
     signed, unit = _signed(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    coef = np.zeros(signed.shape[1])
+    coef = _begin(start, step, unit, signed.shape[1])
     moved: list[int] = []
     after: list[Floats] = []
     at, order, quiet = 0, np.arange(0), False
@@ -176,8 +198,8 @@ def first_moves(
 def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
     """Rows y (1, x) over a unit, and this unit.
 
-    The step, and a power of two as the unit of rows, scale coefficients that start from zero: without them
-    moves are the same, whatever a step's rounding, and squares of rows do not overflow.
+    Coefficients are counted in steps and in a power of two as the unit of rows: moves do not depend on how a
+    step rounds, and squares of rows do not overflow.
     """
     signed = np.column_stack([np.ones(len(x)), x])
     signed[~positive] *= -1
@@ -186,12 +208,17 @@ def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
     return signed, unit
 
 
+def _begin(start: Floats | None, step: float, unit: float, size: int) -> Floats:
+    """The first coefficients (size,), in steps and in the unit of rows."""
+    return np.zeros(size) if start is None else start / step / unit
+
+
 class _Run:
     """Coefficients under way, and the best of them."""
 
-    def __init__(self, signed: Floats) -> None:
+    def __init__(self, signed: Floats, begin: Floats) -> None:
         self.signed = signed
-        self.coef = np.zeros(signed.shape[1])
+        self.coef = begin
         self.pocket, self.fewest = self.coef, len(signed)
         self.right, self.longest = 0, 0
         self.number = self.kept = 1
@@ -209,8 +236,7 @@ class _Run:
                 continue
             self.right += first
             # Runs of no row have no record to beat, and yet any coefficients are better than none.
-            if self.right > self.longest or self.fewest == len(self.signed):
-                self.longest = self.right
+            if n <= COUNTED or self.right > self.longest or self.fewest == n:
                 self.keep()
             self.coef = coef = coef + rows[at + first]
             at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
@@ -223,7 +249,12 @@ class _Run:
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
         if errors < self.fewest and self.coef.any():
             self.pocket, self.fewest, self.kept = self.coef, errors, self.number
+            self.longest = self.right
         return errors
+
+    def loss(self) -> float:
+        """Rosenblatt's criterion: what the values of rows on the wrong side lack to zero, summed."""
+        return float(np.maximum(-(self.signed @ self.coef), 0.0).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +275,14 @@ class PerceptronFit:
         By plane, the intercepts first.
     planes : (P, 7) float
         By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
-        margin, and the largest margin of all relative to the longest row, (m/R), zero where there is none.
+        margin, and the bound on the moves to the power of -1/2 (from zero the largest margin of all relative
+        to the longest row, m/R), zero where there is none.
     history : (., 4) float
         Plane, pass, moves, errors.
+    losses : (.,) float or None
+        Rosenblatt's criterion at the end of each pass; None of a fit from a file that does not say.
+    start : (p + 1, P) float or None
+        Coefficients at the beginning; None for zeros.
     kept : tuple of int, by plane
         The pass that found the plane kept; empty of a fit from a file, which does not say.
     """
@@ -259,6 +295,8 @@ class PerceptronFit:
     coef: Floats
     planes: Floats
     history: Floats
+    losses: Floats | None = None
+    start: Floats | None = None
     kept: tuple[int, ...] = ()
 
     has_distances = False
@@ -269,13 +307,15 @@ class PerceptronFit:
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
     def ended(self) -> dict[str, Floats]:
-        """What a file keeps: coef, planes, history, and the most passes by plane."""
+        """What a file keeps: coef, planes, history, the most passes by plane, losses and start."""
         most = np.array(self.passes, dtype=np.float64)
-        return {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
+        kept = {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
+        some = {"losses": self.losses, "start": self.start}
+        return kept | {name: held for name, held in some.items() if held is not None}
 
     def refit(self, x: Floats, codes: NDArray[np.intp]) -> PerceptronFit:
         """The same rule run over other rows, without a certificate."""
-        runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed)
+        runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
     def left_out(
@@ -291,10 +331,13 @@ class PerceptronFit:
             Called after each pass of each plane.
         """
         scores = np.zeros((len(x), self.moments.n_classes))
-        together = zip(sides(codes, self.moments.n_classes), self.passes, strict=True)
-        for column, (positive, most) in enumerate(together, self.moments.n_classes - len(self.passes)):
+        starts = _starts(self.start, len(self.passes))
+        together = zip(sides(codes, self.moments.n_classes), self.passes, starts, strict=True)
+        for column, (positive, most, start) in enumerate(together, self.moments.n_classes - len(self.passes)):
             signed, unit = _signed(x, positive)
-            coef = left_out_planes(signed, passes=most, seed=self.seed, seen=seen)
+            begin = _begin(start, self.step, unit, signed.shape[1])
+            every = len(x) - 1 <= COUNTED
+            coef = left_out_planes(signed, begin, passes=most, seed=self.seed, every=every, seen=seen)
             coef *= self.step * unit
             scores[:, column] = coef[:, 0] + np.einsum("ij,ij->i", coef[:, 1:], x)
         return scores
@@ -309,6 +352,7 @@ def fit_perceptron(
     step: float,
     passes: int | None,
     seed: int | None,
+    start: Floats | None = None,
 ) -> PerceptronFit:
     """Rosenblatt's rule for two classes, or for each of more against the rest.
 
@@ -320,6 +364,8 @@ def fit_perceptron(
         Of the same rows.
     step, passes, seed
         As for `perceptron`; passes None takes `PASSES`.
+    start : (p + 1, P) float, optional
+        Coefficients of each plane at the beginning.
     """
     columns, k = standard(x).columns, moments.n_classes
     planes = sides(codes, k)
@@ -329,18 +375,20 @@ def fit_perceptron(
             able.append(separation(columns, side.astype(np.intp), 2, tick=tick).kind == "complete")
             tell(1)
     stop = tuple(passes or PASSES[yes] for yes in able)
-    runs = _runs(x, codes, k, step, stop, seed)
+    runs = _runs(x, codes, k, step, stop, seed, start)
     table, history = [], []
-    for number, (run, yes, side) in enumerate(zip(runs, able, planes, strict=True)):
+    together = zip(runs, able, planes, _starts(start, len(planes)), strict=True)
+    for number, (run, yes, side, begin) in enumerate(together):
         moves = run.history[:, 0]
-        ease = _ease(x, side) if yes else 0.0
+        ease = _ease(x, side, None if begin is None else begin / step) if yes else 0.0
         table.append([yes, run.converged, len(moves), moves.sum(), run.errors, run.margin, ease])
         counted = np.arange(1, len(moves) + 1)
         history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
     coef = np.column_stack([run.coef for run in runs])
     shown = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
     kept = tuple(run.kept for run in runs)
-    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown, kept)
+    losses = np.concatenate([run.losses for run in runs])
+    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown, losses, start, kept)
 
 
 def perceptron_from_file(
@@ -353,6 +401,8 @@ def perceptron_from_file(
     planes: Floats,
     history: Floats,
     most: Floats,
+    losses: Floats | None = None,
+    start: Floats | None = None,
 ) -> PerceptronFit:
     """A fit from what `PerceptronFit.ended` gives.
 
@@ -367,24 +417,46 @@ def perceptron_from_file(
     passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
     if passes != planes[:, 2].tolist() or len(history) != sum(passes):
         raise DataError("its history is not that of its passes")
-    return PerceptronFit(moments, prior, step, tuple(most.astype(int)), seed, coef, planes, history)
+    if losses is not None and (len(losses) != len(history) or not (losses >= 0).all()):
+        raise DataError("its losses are not those of its passes")
+    if start is not None and not np.isfinite(start / step).all():
+        raise DataError("its start is out of reach of its steps")
+    passed = tuple(most.astype(int))
+    return PerceptronFit(moments, prior, step, passed, seed, coef, planes, history, losses, start)
 
 
 def _runs(
-    x: Floats, codes: NDArray[np.intp], n_classes: int, step: float, passes: tuple[int, ...], seed: int | None
+    x: Floats,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    step: float,
+    passes: tuple[int, ...],
+    seed: int | None,
+    start: Floats | None,
 ) -> list[Perceptron]:
     runs = []
+    together = zip(sides(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
     with late_bar(sum(passes), "passes over the rows, at most") as tell:
-        for side, most in zip(sides(codes, n_classes), passes, strict=True):
-            runs.append(perceptron(x, side, step=step, passes=most, seed=seed, seen=lambda: tell(1)))
-            tell(most - len(runs[-1].history))
+        for side, most, begin in together:
+            run = perceptron(x, side, step=step, passes=most, seed=seed, start=begin, seen=lambda: tell(1))
+            runs.append(run)
+            tell(most - len(run.history))
     return runs
 
 
-def _ease(x: Floats, positive: NDArray[np.bool_]) -> float:
-    """Largest margin of a plane through the origin of z = (1, x), relative to the longest row."""
+def _starts(start: Floats | None, planes: int) -> list[Floats | None]:
+    """By plane."""
+    return [None] * planes if start is None else list(start.T)
+
+
+def _ease(x: Floats, positive: NDArray[np.bool_], begin: Floats | None) -> float:
+    """The bound on the moves from coefficients (p + 1,) in steps, by default zeros, to the power of -1/2."""
     signed = np.column_stack([np.ones(len(x)), x])
-    signed /= np.abs(signed).max()
+    unit = float(np.abs(signed).max())
+    signed /= unit
     longest = float(np.sqrt((signed**2).sum(axis=1).max()))
     signed[~positive] *= -1
-    return largest_margin(signed) / longest
+    ease = largest_margin(signed) / longest
+    far = 0.0 if begin is None else float(np.linalg.norm(begin / unit)) / longest
+    # (e^-2 + 2 far / e)^(-1/2), which is e where the start is zero.
+    return ease / float(np.sqrt(1.0 + 2.0 * far * ease))

@@ -20,7 +20,13 @@ Codes = NDArray[np.intp]
 
 
 def left_out_planes(
-    signed: Floats, *, passes: int, seed: int | None, seen: Callable[[], object] | None = None
+    signed: Floats,
+    begin: Floats,
+    *,
+    passes: int,
+    seed: int | None,
+    every: bool,
+    seen: Callable[[], object] | None = None,
 ) -> Floats:
     """Coefficients (n, p + 1) of the plane without each row: of the last pass, or of the pocket.
 
@@ -28,10 +34,14 @@ def left_out_planes(
     ----------
     signed : (n, p + 1) float
         Rows y (1, x), of a size whose products are doubles.
+    begin : (p + 1,) float
+        Coefficients of every run at its beginning.
     passes : int
         After which a run is stopped.
     seed : int or None
         Of the order of the rows, new in each pass; None for the order they have.
+    every : bool
+        Whether the pocket counts the errors of every plane on the way; else those that the ratchet lets by.
     seen : callable, optional
         Called after each pass.
 
@@ -39,11 +49,11 @@ def left_out_planes(
     --------
     >>> import numpy as np
     >>> signed = np.array([[-1.0, 0.0], [-1.0, -1.0], [1.0, 3.0], [1.0, 4.0]])
-    >>> left_out_planes(signed, passes=100, seed=None).tolist()
+    >>> left_out_planes(signed, np.zeros(2), passes=100, seed=None, every=True).tolist()
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
-    runs, found = _Runs(signed), np.zeros(signed.shape)
+    runs, found = _Runs(signed, begin, every), np.zeros(signed.shape)
     for _ in range(passes):
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
         at_rest = runs.visit(order)
@@ -60,11 +70,15 @@ def left_out_planes(
 class _Runs:
     """Coefficients under way of m runs, the rows (m,) that they are without, and the best of each."""
 
-    def __init__(self, signed: Floats) -> None:
+    def __init__(self, signed: Floats, begin: Floats, every: bool) -> None:
         n = len(signed)
-        self.signed, self.step = signed, 0
+        self.signed, self.step, self.every = signed, 0, every
         self.without = np.arange(n)
-        self.coef, self.pocket = np.zeros(signed.shape), np.zeros(signed.shape)
+        # A row on the plane is called by the name of the first class: right only if it is of this one.
+        order = np.argsort(signed[:, 0] < 0, kind="stable")
+        self.sorted, self.second = signed[order], int((signed[:, 0] > 0).sum())
+        self.place = np.argsort(order)
+        self.coef, self.pocket = np.tile(begin, (n, 1)), np.zeros(signed.shape)
         self.fewest, self.longest = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
         self.since = np.zeros(n, dtype=np.intp)
         """The step after the last move."""
@@ -93,9 +107,8 @@ class _Runs:
         """Move runs that row q + 1, or from a split on row q, is on the wrong side of."""
         right = self.step - self.since[wrong]
         # Runs of no row have no record to beat, and yet any coefficients are better than none.
-        record = (right > self.longest[wrong]) | (self.fewest[wrong] == len(self.signed) - 1)
+        record = (right > self.longest[wrong]) | (self.fewest[wrong] == len(self.signed) - 1) | self.every
         if record.any():
-            self.longest[wrong[record]] = right[record]
             self._keep(wrong[record])
         self.coef[wrong[:split]] += self.signed[q + 1]
         self.coef[wrong[split:]] += self.signed[q]
@@ -104,9 +117,11 @@ class _Runs:
     def _keep(self, at: Codes) -> None:
         """Put coefficients of runs into their pockets where none have had so few errors."""
         coef = self.coef[at]
-        values = coef @ self.signed.T
-        wrong = (values < 0) | ((values == 0) & (self.signed[:, 0] > 0))
-        wrong[np.arange(len(at)), self.without[at]] = False
-        errors = wrong.sum(axis=1)
+        values = coef @ self.sorted.T
+        rows, own = np.arange(len(at)), self.place[self.without[at]]
+        errors = np.count_nonzero(values[:, : self.second] <= 0, axis=1)
+        errors += np.count_nonzero(values[:, self.second :] < 0, axis=1)
+        errors -= np.where(own < self.second, values[rows, own] <= 0, values[rows, own] < 0)
         better = (errors < self.fewest[at]) & coef.any(axis=1)
         self.pocket[at[better]], self.fewest[at[better]] = coef[better], errors[better]
+        self.longest[at[better]] = self.step - self.since[at[better]]

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.progress import late_bar
-from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron, perceptron_from_file
+from discrim.core.planes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
@@ -51,15 +51,17 @@ def perceptron(
     step: float = 1.0,
     maxiter: int | None = None,
     seed: int | None = None,
+    start: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> PerceptronResults:
     """Rosenblatt's perceptron: rows are visited in turn, and each one on the wrong side moves the plane.
 
-    The coefficients start from zero. A row x on the wrong side adds step * (1, x) to them if it is of the
-    second class, and subtracts it if it is of the first. With more than two classes there is a plane for each
-    class against the rest, and a row gets the class whose plane has the largest value.
+    The coefficients start from zero, unless `start` gives others. A row x on the wrong side adds
+    step * (1, x) to them if it is of the second class, and subtracts it if it is of the first. With more than
+    two classes there is a plane for each class against the rest, and a row gets the class whose plane has the
+    largest value.
 
     Parameters
     ----------
@@ -73,12 +75,18 @@ def perceptron(
         The origin and the units of the columns matter: with columns far from zero the search takes very long,
         and `standardize()` in the formula helps.
     step : float
-        Factor of the coefficients. It changes nothing else, because they start from zero.
+        Factor of what a row adds to the coefficients. Where they start from zero it scales them and changes
+        nothing else; with `start` a small step makes many moves.
     maxiter : int, optional
         The largest number of passes over the rows; by default 1,000 where the classes can be separated and
         100 where they cannot.
     seed : int, optional
         Seed that shuffles the rows anew for each pass. Without it the rows keep the order of the table.
+    start : sequence, Series or dict, optional
+        Coefficients to begin with, by default zeros: of two classes a sequence with the constant first and
+        then a number for each column, in the order of `terms`, or a Series or dict of them by name, with
+        "constant" for the first. Of more classes a sequence of such ones in the order of the classes, a dict
+        of them by class, or a DataFrame with a column for each class.
     levels : sequence, optional
         The classes in order. By default they have the order of the categories, and are sorted where the
         response has none.
@@ -102,20 +110,22 @@ def perceptron(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, no row is left, or only one class is. Also a step that is
-        not from 1e-300 to 1e200, a number of passes that is not positive, and a negative seed.
+        not from 1e-300 to 1e200, a number of passes that is not positive, a negative seed, and a start that
+        has not one finite number for the constant and each column.
 
     Warns
     -----
     DiscrimWarning
         The classes cannot be separated, which a linear program finds beforehand, or there were too few
         passes. The answer is then that of the pocket algorithm (Gallant, 1990): the plane with the fewest
-        errors on the way.
+        errors on the way. Of more than 500 rows not every plane on the way is counted, but those at the
+        ends of passes and those that are right for more rows in a row than the plane kept so far.
 
     Notes
     -----
     The algorithm is that of Rosenblatt (1958), Psychological Review 65, 386-408. Novikoff (1962) bounds the
     number of moves by (R/m)^2, where R is the length of the longest row (1, x) and m is the largest margin of
-    a plane through the origin for these.
+    a plane through the origin for these. A start of length b adds 2 b / (step m) to the bound.
 
     Examples
     --------
@@ -129,7 +139,8 @@ def perceptron(
     """
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
-            f"step={step!r}: give a positive number, from 1e-300 to 1e200; it scales the coefficients alone."
+            f"step={step!r}: give a positive number, from 1e-300 to 1e200; from a start of zero it scales "
+            "the coefficients alone."
         )
     if maxiter is not None and not (is_whole(maxiter) and 1 <= maxiter <= MOST_PASSES):
         raise DataError(
@@ -148,7 +159,10 @@ def perceptron(
         )
     prior = moments.counts / moments.total
     seed = None if seed is None else int(seed)
-    fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)
+    begin = _start_of(start, blocks, float(step))
+    fit = fit_perceptron(
+        rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed, start=begin
+    )
     results = PerceptronResults(perceptron_fit(fit, blocks))
     _warn(results)
     return results
@@ -165,8 +179,9 @@ def _warn(fit: PerceptronResults) -> None:
         )
         warn_user(
             f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
-            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the way, "
-            f"{listed(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda()."
+            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors "
+            f"{_counted(fit.nobs)}, {listed(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See "
+            "logistic() and lda()."
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
@@ -176,6 +191,57 @@ def _warn(fit: PerceptronResults) -> None:
             f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
             f"{bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
         )
+
+
+def _counted(nobs: float) -> str:
+    """The planes whose errors the pocket knows."""
+    return "on the way" if nobs <= COUNTED else "of those on the way that the pocket counted"
+
+
+def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
+    """Coefficients (p + 1, P) of the planes at the beginning; None where none are given."""
+    if start is None:
+        return None
+    classes = list(blocks.design.levels)
+    names = ["constant", *blocks.terms]
+    if len(classes) == 2:
+        found: dict[Any, Any] = {classes[1]: start}
+    elif isinstance(start, (Mapping, pd.DataFrame)):
+        found = dict(start.items())
+        if sorted(map(str, found)) != sorted(map(str, classes)) or not all(k in found for k in classes):
+            raise DataError(
+                f"start= gives planes of {listed(list(found))}; the classes are {listed(classes)}."
+            )
+        found = {name: found[name] for name in classes}
+    else:
+        if not isinstance(start, (Sequence, np.ndarray)) or len(start) != len(classes):
+            raise DataError(f"start={told(start)}: give coefficients for each of {listed(classes)}.")
+        found = dict(zip(classes, start, strict=True))
+    begin = np.column_stack([_plane_of(plane, names) for plane in found.values()])
+    if np.abs(begin).max() / step > LARGEST:
+        raise DataError(
+            f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted. "
+            "Give a smaller start or a larger step."
+        )
+    return begin
+
+
+def _plane_of(plane: Any, names: list[str]) -> Floats:
+    """Coefficients (p + 1,) of one plane, by the names of the constant and the columns or in this order."""
+    if isinstance(plane, (Mapping, pd.Series)):
+        held = dict(plane.items())
+        if len(held) != len(plane) or sorted(map(str, held)) != sorted(names):
+            raise DataError(f"start= has numbers for {listed(list(plane.keys()))}; name {listed(names)}.")
+        plane = [held[name] for name in names]
+    try:
+        numbers = np.asarray(plane, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (len(names),) or not np.isfinite(numbers).all():
+        raise DataError(
+            f"start={told(plane)}: give {len(names)} finite numbers for a plane, for {listed(names)}."
+        )
+    return numbers
 
 
 def _sole(x: Floats) -> NDArray[np.bool_]:
@@ -229,6 +295,7 @@ SAVED = Saved(
         {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
         | {"most": (k - (k == 2),)}
     ),
+    lambda k, p: {"losses": (-1,), "start": (p + 1, k - (k == 2))},
 )
 
 
@@ -253,7 +320,11 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         number of rows on the wrong side), and margin (the smallest distance of a row, negative for a row on
         the wrong side).
     history : DataFrame by (plane, pass)
-        The updates in each pass, and the errors at its end.
+        The updates in each pass, and at its end the errors and the loss: Rosenblatt's criterion, the sum of
+        the sizes of the values of the rows on the wrong side. A file written before there were losses has
+        none, and they are missing.
+    start : DataFrame, terms by planes, or None
+        Coefficients at the beginning, the constant first; None where they were zeros.
     """
 
     _fit: Fit[PerceptronFit]
@@ -302,12 +373,22 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Moves and errors, pass by pass."""
+        """Moves, errors and loss, pass by pass."""
         numbers = self._fit.numbers.history.astype(np.int64)
         index = pd.MultiIndex.from_arrays(
             [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
         )
-        return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+        table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+        losses = self._fit.numbers.losses
+        return table.assign(loss=np.nan if losses is None else losses)
+
+    @property
+    def start(self) -> pd.DataFrame | None:
+        """Coefficients at the beginning, the constant first; None where they were zeros."""
+        begin = self._fit.numbers.start
+        if begin is None:
+            return None
+        return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._planes)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

@@ -89,8 +89,10 @@ def updates(results: Any, asked: Asked) -> Axes:
             f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
         )
     rows = gathered_rows(fit.drawn_rows())
+    numbers = fit.numbers
+    begin = None if numbers.start is None else numbers.start[:, 0]
     moved, after = first_moves(
-        rows.x, rows.codes == 1, step=fit.numbers.step, seed=fit.numbers.seed, most=MOST_MOVES
+        rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends = fit.numbers.coef[:, 0], results.updates

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.planes.perceptron import COUNTED
 from discrim.models.results.headers import (
     Sections,
     error_item,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from discrim.models.planes.perceptron import PerceptronResults
 
 __all__ = ["hyperplane_brief", "hyperplane_sections", "perceptron_brief", "perceptron_sections"]
+
+MOST_STARTED = 6
+"""Numbers of a start that a summary prints."""
 
 MOST_SUPPORT = 30
 """Support points that a summary prints."""
@@ -77,12 +81,23 @@ def _perceptron_header(fit: PerceptronResults) -> Pairs:
         *size_items(fit),
         ("Order of rows", order, order),
         ("Step", fit._fit.numbers.step, f"{fit._fit.numbers.step:g}"),
+        *_start_items(fit),
         ("Separable", fit.separable, "yes" if fit.separable else "no"),
         ("Converged", fit.converged, "yes" if fit.converged else "no"),
         ("Updates", fit.updates, str(fit.updates)),
         error_item(fit, "apparent", "Error, apparent"),
     ]
     return Pairs(fit.formula, items, _perceptron_note(fit))
+
+
+def _start_items(fit: PerceptronResults) -> list[tuple[str, Any, str]]:
+    """The coefficients at the beginning, where they were given."""
+    begin = fit._fit.numbers.start
+    if begin is None:
+        return []
+    planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in begin.T]
+    few = begin.size <= MOST_STARTED
+    return [("Start", begin.tolist(), "; ".join(planes) if few else "given: see fit.start")]
 
 
 def _perceptron_note(fit: PerceptronResults) -> str:
@@ -92,7 +107,10 @@ def _perceptron_note(fit: PerceptronResults) -> str:
             "There is a plane for each class against the rest; a row gets the class with the largest value."
         )
     if not fit.converged:
-        said.append("Planes that did not come to rest are the pocket's: those with the fewest errors.")
+        counted = "" if fit.nobs <= COUNTED else " of those that it counted on the way"
+        said.append(
+            f"Planes that did not come to rest are the pocket's: those with the fewest errors{counted}."
+        )
     return " ".join(said)
 
 
