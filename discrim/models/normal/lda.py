@@ -26,6 +26,7 @@ from discrim.models.fits.reading import (
     refuse_light,
     refuse_no_freedom,
     usable_rows,
+    warn_of_near,
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
@@ -235,6 +236,8 @@ def lda(
     if method == "moment":
         refuse_light(held.total, held.n_classes)
     blocks, held = _independent(asked, blocks, held, collinear)
+    if asked.structure == "full":
+        warn_of_near(held, blocks.terms)
     warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)
