@@ -106,10 +106,9 @@ def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
     estimates = numbers.params().T.ravel()
     tests, found = _tests(fit.blocks, kind), {}
     for label, test in tests.items():
-        contrasts = np.kron(classes, test.own)
-        found[label] = wald_statistic(
-            root, estimates, contrasts, np.zeros(len(contrasts)), np.kron(classes, test.given)
-        )
+        contrasts = np.asarray(np.kron(classes, test.own), dtype=np.float64)
+        given = np.asarray(np.kron(classes, test.given), dtype=np.float64)
+        found[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
         if np.isnan(found[label]):
             raise NotSupportedError(
                 f"The covariance of the coefficients of {label!r} is singular, or out of the range of double "
