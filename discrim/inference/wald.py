@@ -44,7 +44,9 @@ def dependent_row(rows: Floats) -> int | None:
     return int(np.argmax(left <= ALIKE)) if (left <= ALIKE).any() else None
 
 
-def wald_statistic(root: Floats, estimates: Floats, contrasts: Floats, values: Floats) -> float:
+def wald_statistic(
+    root: Floats, estimates: Floats, contrasts: Floats, values: Floats, given: Floats | None = None
+) -> float:
     """The statistic of contrasts (r, k) of estimates (k,) against values (r,).
 
     It is missing where the covariance of the contrasts is singular.
@@ -53,16 +55,27 @@ def wald_statistic(root: Floats, estimates: Floats, contrasts: Floats, values: F
     ----------
     root : (m, k) float
         root'root is the covariance of the estimates.
+    given : (s, k) float, optional
+        Contrasts that are zero whether or not the hypothesis holds: the statistic is that of both together
+        less that of these alone.
     """
+    before = 0 if given is None else len(given)
+    if given is not None:
+        contrasts, values = np.vstack([given, contrasts]), np.concatenate([np.zeros(before), values])
     turned = root @ contrasts.T
     size = lengths(turned)
     with np.errstate(invalid="ignore", divide="ignore"):
         turned, gaps = turned / size, (contrasts @ estimates - values) / size
     if not (np.isfinite(turned).all() and np.isfinite(gaps).all()):
         return np.nan
-    factor, order = qr(turned, mode="r", pivoting=True)
+    # What is given comes first, so that no square is a difference of others.
+    order = np.arange(len(values))
+    if before:
+        factor = qr(turned, mode="r")[0]
+    else:
+        factor, order = qr(turned, mode="r", pivoting=True)
     factor = factor[: len(order)]
     if len(factor) < len(order) or np.abs(np.diagonal(factor)).min() <= ALIKE:
         return np.nan
-    along = solve_triangular(factor, gaps[order], trans="T")
+    along = solve_triangular(factor, gaps[order], trans="T")[before:]
     return float(along @ along)

@@ -87,6 +87,10 @@ OF_METHODS = {
 """Of the methods of results."""
 
 OTHER = {
+    "LogisticMethods.wald_test.type": "of tests of log odds, which have no sums of squares",
+    "LogisticResults.lr_test.type": "of tests of log odds, which have no sums of squares",
+    "PenalizedLogisticResults.lr_test.type": "of tests of log odds, which have no sums of squares",
+    "PenalizedLogisticResults.wald_test.type": "of tests of log odds, which have no sums of squares",
     "bayes.prior": "a law has no rows to take proportions of",
     "bayes.seed": "of random points",
     "fda.data": "in memory alone",

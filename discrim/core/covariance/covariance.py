@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -29,10 +30,12 @@ from discrim.core.moments.moments import ClassMoments
 __all__ = [
     "Covariance",
     "Dependency",
+    "NearDependency",
     "constant_columns",
     "dependencies",
     "divisors_by_class",
     "is_singular",
+    "near_dependencies",
     "pooled",
     "scaled_cholesky",
     "separate",
@@ -45,6 +48,12 @@ Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 
+
+NEXT_TO_NOTHING = 1e-6
+"""Share of a column's standard deviation, left by others, below which coefficients are its huge multiples."""
+
+PART = 1e-3
+"""Share of the largest slope, of columns of length one, from which on a column has a part in another."""
 
 WIDE = 64
 """Columns from which solving a triangular system is no slower than a product with its inverse."""
@@ -240,6 +249,50 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
     # A column of the inverse is that of the slopes over the residual.
     inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
     return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / turning(moments))
+
+
+class NearDependency(NamedTuple):
+    """A column that those before it all but determine.
+
+    Attributes
+    ----------
+    column : int
+    on : tuple of int
+        Those that have a part in it.
+    left : float
+        What they leave of it, as a share of its standard deviation.
+    """
+
+    column: int
+    on: tuple[int, ...]
+    left: float
+
+
+def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
+    """Columns of the scatter of class k, or of the pooled one, of which others leave next to nothing.
+
+    Less than `NEXT_TO_NOTHING` of its standard deviation is the residual of such a column on those before it:
+    its variance inflation factor is beyond 1e12, as is then the condition number of the correlations.
+    Moments without roots were found well-conditioned, so that none is looked for.
+    """
+    held = moments.pooled() if k is None else moments.classes(np.array([k]))
+    if held.roots is None:
+        return []
+    lengths = np.sqrt(held.squares.sum(axis=0))
+    root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
+    if len(root) < held.n_columns:
+        return []
+    if len(root) > held.n_columns or np.tril(root, -1).any():
+        root = np.linalg.qr(root, mode="r")
+    left = np.abs(np.diagonal(root))
+    if not left.all():
+        return []
+    found = []
+    for j in np.flatnonzero(left < NEXT_TO_NOTHING).tolist():
+        slopes = np.abs(_substituted(root[:j, :j], root[:j, j]))
+        on = np.flatnonzero(slopes > PART * slopes.max(initial=0.0))
+        found.append(NearDependency(j, tuple(on.tolist()), float(left[j])))
+    return found
 
 
 def turning(moments: ClassMoments) -> float:

@@ -292,7 +292,9 @@ def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
     """The directions without a penalty, all of one eigenproblem."""
     free = np.zeros((len(problem.roots), 0))
     found = _least_squares(problem, free)[: min(problem.most, ncomp)]
-    return [each for each in found if 0.5 - each.value > ROUNDING]
+    # By the covariances with the columns: what is minimized hardly falls below a half by a large ridge, and
+    # of columns that are nearly collinear it is a difference of huge numbers.
+    return [each for each in found if np.abs(each.scores @ problem.means).max(initial=0.0) > ROUNDING]
 
 
 def _least_squares(problem: Problem, before: Floats) -> list[Direction]:

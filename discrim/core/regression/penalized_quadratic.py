@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.regression.penalized_likelihood import Likelihood
 
 __all__ = ["Curvature", "Quadratic"]
@@ -21,8 +22,14 @@ __all__ = ["Curvature", "Quadratic"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
+MATRICES = 4
+"""Times that the curvature is held: before and after it grows, a copy of some of it, and its root."""
+
 NEXT_TO_NOTHING = 1e-10
 """Share of the mean curvature that is added to each: steps of constants alone would have no length."""
+
+AT_ONCE = 16
+"""Fewest coefficients that may enter the active set at once."""
 
 ROUNDS = 500
 """Most changes of the active set in one step."""
@@ -79,6 +86,11 @@ class Curvature:
         new = places[self.place[places] < 0]
         if len(new):
             before, after = len(self.known), len(self.known) + len(new)
+            refuse_beyond_memory(
+                MATRICES * float(after) ** 2,
+                f"The curvature of the {after:,} coefficients that the search has come to",
+                "Give a larger strength=, or a grid= of larger ones",
+            )
             grown = np.empty((after, after))
             grown[:before, :before] = self.held
             grown[before:, before:] = self.model.curvature(self.shares, new, new)
@@ -146,9 +158,20 @@ class Quadratic:
             best = value
             if one:
                 over = np.arange(len(over)) == np.argmax(excess)
+            elif not self.second:
+                over = self._first(over, excess, int(free.sum()))
             sign[over] = -np.sign(self.slope[over])
             free |= over
         return self.v.reshape(self.shape)
+
+    def _first(self, over: NDArray[np.bool_], excess: Floats, held: int) -> NDArray[np.bool_]:
+        """Those that violate their condition most, where all would be more than the rows determine."""
+        most = max(self.model.functions * len(self.model.codes) - held, AT_ONCE)
+        if int(over.sum()) <= most:
+            return over
+        first = np.zeros_like(over)
+        first[np.argpartition(-excess, most)[:most]] = True
+        return first
 
     def _settle(self, free: NDArray[np.bool_], sign: Floats) -> float:
         """Go to the minimum over free coefficients of given signs; what the value changes by."""

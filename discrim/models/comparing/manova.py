@@ -10,8 +10,7 @@ import pandas as pd
 from discrim.errors import DataError
 from discrim.frame.linear_model import one_class, responses_right
 from discrim.models.comparing.mlm import mlm
-from discrim.models.comparing.term_model import asked_type
-from discrim.models.fits.arguments import told
+from discrim.models.fits.arguments import asked_type, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction
 from discrim.models.normal.lda import lda

@@ -18,8 +18,8 @@ from discrim.inference.least_squares import t_table
 from discrim.inference.linear_terms import Hypothesis
 from discrim.inference.manova import manova_table
 from discrim.models.comparing.canonical_term import TermCanonicalResults
-from discrim.models.comparing.term_model import TermModel, asked_type
-from discrim.models.fits.arguments import check_word
+from discrim.models.comparing.term_model import TermModel
+from discrim.models.fits.arguments import asked_type, check_word
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.shown import Shown
 from discrim.models.registry import summary_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.comparing.term_model import asked_type
+from discrim.models.fits.arguments import asked_type
 from discrim.report.tables import Pairs, Section, Summary, summarize
 
 if TYPE_CHECKING:

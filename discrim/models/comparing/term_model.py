@@ -15,31 +15,12 @@ from discrim.frame.linear_model import Cells, ModelTerm, cells_of
 from discrim.inference.linear_terms import Hypothesis, LeastSquares, TestType, rank_of
 from discrim.models.fits.arguments import listed, told
 
-__all__ = ["TermModel", "asked_type"]
+__all__ = ["TermModel"]
 
 Floats = NDArray[np.float64]
 
-TYPES: dict[Any, TestType] = {
-    **{1: 1, 2: 2, 3: 3},
-    **{"1": 1, "2": 2, "3": 3},
-    **{"I": 1, "II": 2, "III": 3},
-}
-
 EMPTY = 1e-9
 """Share of all rows up to which the weight of a cell is rounding."""
-
-
-def asked_type(given: Any) -> TestType:
-    """The type of sums of squares: 1, 2 or 3, or I, II or III.
-
-    Raises
-    ------
-    DataError
-        It is another.
-    """
-    if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
-        raise DataError(f"type={told(given)} is not known: use 1, 2 or 3 (or I, II or III).")
-    return TYPES[given]
 
 
 @dataclass(frozen=True, slots=True)

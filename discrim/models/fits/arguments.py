@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, PriorError, warn_user
 from discrim.frame.categories import shown
+from discrim.inference.linear_terms import TestType
 
 __all__ = [
+    "asked_type",
     "check_flag",
     "check_word",
     "cost_matrix",
@@ -34,6 +36,27 @@ MOST = 10**308
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
+
+
+TYPES: dict[Any, TestType] = {
+    **{1: 1, 2: 2, 3: 3},
+    **{"1": 1, "2": 2, "3": 3},
+    **{"I": 1, "II": 2, "III": 3},
+}
+"""What a person writes for the type of a test."""
+
+
+def asked_type(given: Any) -> TestType:
+    """The type of the tests of terms: 1, 2 or 3, or I, II or III.
+
+    Raises
+    ------
+    DataError
+        It is another.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
+        raise DataError(f"type={told(given)} is not known: use 1, 2 or 3 (or I, II or III).")
+    return TYPES[given]
 
 
 def listed(labels: Any, most: int = 6) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Dependency, constant_columns
+from discrim.core.covariance.covariance import Dependency, constant_columns, near_dependencies
 from discrim.core.moments.apart import gather_apart
 from discrim.core.moments.moments import ClassMoments, Spread, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock
@@ -44,6 +44,7 @@ __all__ = [
     "refuse_no_freedom",
     "usable_rows",
     "varying",
+    "warn_of_near",
     "warn_of_total",
     "warn_of_weights",
 ]
@@ -339,6 +340,39 @@ def _separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
     return (
         f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs "
         "between classes, so that it tells these apart without error."
+    )
+
+
+def warn_of_near(
+    moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
+) -> None:
+    """Say which columns are all but combinations of others, so that their coefficients are huge.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of columns that are independent, as far as rounding says.
+    terms : tuple of str
+    where : str
+        The rows it is so in.
+    k : int, optional
+        A class; else all together.
+    """
+    found = near_dependencies(moments, k)
+    if not found:
+        return
+    said = [
+        f"{terms[each.column]!r} is a linear combination of {listed(terms[j] for j in each.on)} but for "
+        f"{each.left:.1e} of its standard deviation"
+        for each in found[:4]
+    ]
+    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    one = len(found) == 1
+    warn_user(
+        f"Columns are nearly collinear {where}: {'; '.join(said)}{more}. Their coefficients may be "
+        f"{1 / min(each.left for each in found):.0e} times those of a column alone, and nearly cancel. Leave "
+        f"{'it' if one else 'them'} out of the formula, or put in {'its' if one else 'their'} place what "
+        "is left, such as the difference of two columns."
     )
 
 

@@ -27,6 +27,9 @@ from discrim.models.moments.given import table_given
 
 __all__ = ["MODEL", "SAVED", "MixtureResults", "mixture"]
 
+MOST_TRIED = 1000
+"""Components that a choice may try: each number takes all starts, and each component at least a row."""
+
 WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Words of the other verbs, and the forms that they are."""
 
@@ -77,7 +80,7 @@ def mixture(
         those of all classes. By default it is equal over the classes where each has one component, and within
         each class otherwise.
     most : int
-        The largest number of components that "bic" tries.
+        The largest number of components that "bic" tries, up to 1,000.
     starts : int
         Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
         is continued from the best of them.
@@ -165,8 +168,8 @@ def mixture(
     [0.677, 0.323]
     """
     plan = _plan(starts, seed, tol, maxiter)
-    if not (is_whole(most) and most >= 1):
-        raise DataError(f"most={told(most)}: give a number of components from 1 on.")
+    if not (is_whole(most) and 1 <= most <= MOST_TRIED):
+        raise DataError(f"most={told(most)}: give a number of components from 1 to {MOST_TRIED:,}.")
     check_word("over", over, ("class", "classes"), optional=True)
     asked_of = table_given("mixture", formula, data)
     blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)

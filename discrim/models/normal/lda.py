@@ -26,6 +26,7 @@ from discrim.models.fits.reading import (
     refuse_light,
     refuse_no_freedom,
     usable_rows,
+    warn_of_near,
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
@@ -184,6 +185,11 @@ def lda(
     applies the rule of Ledoit and Wolf class by class, to columns that were first divided by their standard
     deviations.
 
+    *Columns that are nearly collinear.* A warning names a column of which the columns before it leave less
+    than a millionth of its standard deviation within classes, and those columns: its variance inflation
+    factor is beyond 1e12. Predictions keep the digits that the columns have; the coefficients are huge and
+    nearly cancel.
+
     *How often a source is read.* The fit reads the rows once. A first pass reads the response alone to find
     the classes, unless `levels=` or the type of a category names them; it reads all columns where the formula
     has categories or transforms that learn. Few rows, and columns that are nearly collinear, take one more
@@ -235,6 +241,8 @@ def lda(
     if method == "moment":
         refuse_light(held.total, held.n_classes)
     blocks, held = _independent(asked, blocks, held, collinear)
+    if asked.structure == "full":
+        warn_of_near(held, blocks.terms)
     warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)

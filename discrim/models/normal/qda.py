@@ -37,6 +37,7 @@ from discrim.models.fits.reading import (
     refuse_light,
     refuse_little_weight,
     usable_rows,
+    warn_of_near,
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
@@ -231,6 +232,9 @@ def qda(
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)
+    if asked.structure == "full":
+        for k, label in enumerate(blocks.design.levels):
+            warn_of_near(held, blocks.terms, f"in class {label!r}", k)
     if method == "moment":
         for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
             refuse_light(weight, 1, f"The rows of class {label!r}")

@@ -38,6 +38,9 @@ LARGEST = 1e150
 MOST_PASSES = 10**9
 """More passes over the rows of any table take longer than anybody waits for."""
 
+MOST_CLASSES = 1000
+"""Planes that are sought: each takes passes over all rows, so that the time grows by the square."""
+
 SOLE = 1e-6
 """Share of a column's sum of squares up to which the other rows may be one value."""
 
@@ -149,6 +152,12 @@ def perceptron(
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    if moments.n_classes > MOST_CLASSES:
+        raise DataError(
+            f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a linear "
+            f"program and passes over all rows: it takes up to {MOST_CLASSES:,}. Merge rare classes, or use "
+            "lda(), nearest_centroid() or knn()."
+        )
     sizes = np.abs(rows.x).max(axis=0)
     if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
         name = blocks.terms[int(np.argmax(sizes))]

@@ -18,7 +18,7 @@ from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import class_moments, collinear_error
+from discrim.models.fits.reading import class_moments, collinear_error, warn_of_near
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.projections.sparse_choice import Choice, Search, choose_penalty, penalties_of
 from discrim.models.projections.sparse_options import Asked
@@ -74,6 +74,7 @@ def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: Asked, ridge: f
     found = dependencies(held)
     if found:
         raise collinear_error(found, blocks.terms, instead="pass penalty= or ridge= above 0")
+    warn_of_near(held, blocks.terms)
 
 
 def fitted(held: ClassMoments, blocks: Blocks, shares: Floats, asked: Asked, **options: Any) -> SparseFit:

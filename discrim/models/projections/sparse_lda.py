@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, warn_user
@@ -23,6 +22,9 @@ from discrim.models.projections.sparse_options import Asked, asked_of, direction
 from discrim.models.projections.sparse_results import SparseLDAResults
 
 __all__ = ["sparse_lda"]
+
+MOST_RIDGE = 1e100
+"""Beyond, coefficients are so small that their squares are no doubles."""
 
 CHOSEN_FROM_ROWS = "A penalty is chosen by the rows and not by their moments: give penalty= or nonzero="
 
@@ -73,7 +75,7 @@ def sparse_lda(
         From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
         neither penalty nor nonzero is given.
     ridge : float
-        Factor of half the sum of the squares of these coefficients; R's sparseLDA has 1e-6.
+        Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional
         The largest number of directions.
     folds : int, or iterable of (train, test)
@@ -163,8 +165,8 @@ def sparse_lda(
     folds = folds_or_cv("sparse_lda", folds, cv)
     check_word("select", select, ("min", "1se"))
     tried = checked_grid(grid, n_penalties)
-    if not (is_number(ridge) and 0 <= ridge < np.inf):
-        raise DataError(f"ridge={told(ridge)}: give a number from 0 on.")
+    if not (is_number(ridge) and 0 <= ridge <= MOST_RIDGE):
+        raise DataError(f"ridge={told(ridge)}: give a number from 0 to {MOST_RIDGE:g}.")
     by_folds = to_be_chosen(nonzero, penalty)
     if moments is None:
         given = table_given("sparse_lda", formula, data)
@@ -194,9 +196,16 @@ def sparse_lda(
         asked = Asked("penalty", (choice.penalty,) * most)
     fit = fitted(held, blocks, shares, asked, **options)
     if not fit.coef.shape[1]:
+        no_penalty = asked.by == "penalty" and not any(fit.asked)
+        why = (
+            "The classes have equal means in all columns, so that there is no direction"
+            if no_penalty
+            else f"At penalty {fit.asked[0]:g} no column is left"
+        )
+        way_out = "Name other columns" if no_penalty else "Give a smaller penalty=, or nonzero="
         warn_user(
-            f"At penalty {fit.asked[0]:g} no column is left: every row gets the prior probabilities, "
-            "and the class with the largest of them. Give a smaller penalty=, or nonzero=."
+            f"{why}: every row gets the prior probabilities, and the class with the largest of them. "
+            f"{way_out}."
         )
     has_rows = moments is None
     return SparseLDAResults(sparse_lda_fit(fit, blocks, has_rows=has_rows, search=search, choice=choice))

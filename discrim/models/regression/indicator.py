@@ -22,7 +22,14 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.labels import by_class_and_term, in_brooms_names
-from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
+from discrim.models.fits.reading import (
+    NaAction,
+    collinear_error,
+    drop_columns,
+    lean,
+    usable_rows,
+    warn_of_near,
+)
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
@@ -147,6 +154,7 @@ def indicator(
         raise collinear_error(found, blocks.terms, OVER_ALL)
     if found:
         blocks, held = drop_columns(blocks, held, found, OVER_ALL)
+    warn_of_near(held.as_one(), blocks.terms, OVER_ALL)
     fit = indicator_fit(fit_indicator(held), blocks, has_rows=moments is None, drops=collinear == "drop")
     return IndicatorResults(fit)
 

@@ -12,10 +12,11 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_flag, check_word, prior_vector
 from discrim.models.fits.labels import class_code
-from discrim.models.fits.reading import NaAction, lean, usable_rows
+from discrim.models.fits.reading import NaAction, lean, usable_rows, warn_of_near
 from discrim.models.judging.splits import Splits
 from discrim.models.regression import infinite_estimates
 from discrim.models.regression.logistic_design import (
+    OVER_ALL,
     check_search,
     refuse_many_levels,
     refuse_wide,
@@ -198,6 +199,7 @@ def logistic(
     if collinear == "raise":
         refuse_wide(int(moments.rows.sum()), blocks.terms)
     blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
+    warn_of_near(moments.as_one(), blocks.terms, OVER_ALL)
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)

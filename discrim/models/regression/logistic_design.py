@@ -22,6 +22,7 @@ __all__ = [
     "OVER_ALL",
     "check_search",
     "held",
+    "refuse_many_coefficients",
     "refuse_many_levels",
     "refuse_wide",
     "without_collinear",
@@ -34,6 +35,9 @@ WRITTEN = 2**23
 
 COPIES = 3
 """Times that the information is held: as it is, factorised, and inverted."""
+
+MOST_COEFFICIENTS = 10_000
+"""Coefficients whose information is formed: each step over it takes their cube, some minutes here."""
 
 MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
@@ -76,15 +80,23 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
         )
 
 
+def refuse_many_coefficients(count: int, columns: int, n_classes: int, instead: str) -> None:
+    """Raise, before any is formed, where the matrix of second derivatives would be too large."""
+    what = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
+    way_out = f"Merge rare classes or name fewer columns, or {instead}"
+    refuse_beyond_memory(COPIES * float(count) ** 2, what, way_out)
+    if count > MOST_COEFFICIENTS:
+        raise DataError(
+            f"{what} has {count:,} times {count:,} numbers, and logistic() forms that of "
+            f"{MOST_COEFFICIENTS:,} coefficients at the most: beyond, a step takes many minutes. {way_out}."
+        )
+
+
 def refuse_many_levels(blocks: Blocks) -> None:
     """Raise, before a product of columns is formed, where there are too many coefficients."""
     spec, n_classes = blocks.design.spec, len(blocks.design.levels)
     found = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
-    refuse_beyond_memory(
-        COPIES * float(found) ** 2,
-        f"The information of {found:,} coefficients ({len(blocks.terms):,} columns, {n_classes:,} classes)",
-        "Merge rare classes or name fewer columns, or use lda(), naive_bayes() or knn()",
-    )
+    refuse_many_coefficients(found, len(blocks.terms), n_classes, "use lda(), naive_bayes() or knn()")
     if spec is None:
         return
     coded = {

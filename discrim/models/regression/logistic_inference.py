@@ -1,4 +1,4 @@
-"""What a logistic regression says beyond its estimates: tests by term, profile intervals, statsmodels."""
+"""What a logistic regression says beyond its estimates: profile intervals, statsmodels."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor
 
-from discrim.core.numerics.progress import watched
-from discrim.core.numerics.tails import chi2_isf, chi2_sf
+from discrim.core.numerics.tails import chi2_isf
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.profile_likelihood import deviance_without, profile_bounds
+from discrim.core.regression.profile_likelihood import profile_bounds
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import gathered_rows
@@ -24,7 +22,6 @@ from discrim.models.regression.logistic_design import held
 __all__ = [
     "parts_of",
     "profile_intervals",
-    "ratios_by_term",
     "refuse_no_maximum",
     "rows_with_maximum",
     "to_statsmodels",
@@ -45,29 +42,6 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
         for part in blocks.design.parts()
     }
     return {label: columns for label, columns in parts.items() if columns}
-
-
-def ratios_by_term(fit: Fit[LogisticFit]) -> pd.DataFrame:
-    """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
-    blocks = rows_with_maximum(fit, "lr_test(by=)")
-    if "ratios by term" in fit.cache:
-        kept: pd.DataFrame = fit.cache["ratios by term"]
-        return kept.copy()
-    rows, found, parts = held(blocks, HELD), {}, parts_of(blocks)
-    factor = cho_factor(fit.numbers.newton.information)
-    for label, columns in parts.items():
-        with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
-            statistic = deviance_without(fit.numbers, passed, columns, factor)
-        if np.isnan(statistic):
-            raise DataError(
-                f"The fit without {label!r} has not converged, so that the term cannot be tested: test it "
-                "by its coefficients (pvalues), or fit without it."
-            )
-        df = float(len(columns) * (len(fit.classes) - 1))
-        found[label] = (statistic, df, float(chi2_sf(statistic, df)))
-    table = pd.DataFrame.from_dict(found, orient="index", columns=["statistic", "df", "p"])
-    fit.cache["ratios by term"] = table.rename_axis(index="term")
-    return table.rename_axis(index="term")
 
 
 def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import pandas as pd
 
+from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
+from discrim.models.fits.arguments import asked_type, check_word
 from discrim.models.fits.displayed import displayed
 
 if TYPE_CHECKING:
@@ -190,8 +192,24 @@ class LogisticMethods:
 
         return drop1(self._fit)
 
-    def wald_test(self: Any, hypothesis: Any, value: Any = None) -> TestResult:
-        """Wald's test of linear hypotheses on the coefficients, all together.
+    @overload
+    def wald_test(
+        self: Any, hypothesis: Any, value: Any = None, *, by: None = None, type: int | str = 2
+    ) -> TestResult: ...
+
+    @overload
+    def wald_test(self: Any, *, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
+
+    @displayed()
+    def wald_test(
+        self: Any,
+        hypothesis: Any = None,
+        value: Any = None,
+        *,
+        by: Literal["term"] | None = None,
+        type: int | str = 2,
+    ) -> TestResult | pd.DataFrame:
+        """Wald's test of linear hypotheses on the coefficients, all together, or of each term.
 
         Parameters
         ----------
@@ -203,16 +221,23 @@ class LogisticMethods:
             DataFrame may name some, by (class, term).
         value : float or sequence, optional
             Right side of the equations, in place of their own; by default zero.
+        by : None or "term"
+            "term" tests each term of the formula, and then there is no hypothesis. A hypothesis that names a
+            term is on the coefficients of the whole model; where another term contains it, as `a:b` contains
+            `a`, these are its effects where the other factor is at its reference or at zero.
+        type : {1, 2, 3}
+            With by="term", what else may differ from zero where a term is tested: see `lr_test`.
 
         Returns
         -------
-        TestResult
-            Chi-square by the covariance that the fit has; see `robust`.
+        TestResult, or with by="term" a DataFrame by term
+            Chi-square, df and p, by the covariance that the fit has; see `robust`.
 
         Raises
         ------
         DataError
-            A hypothesis has the wrong shape, or follows from the others.
+            A hypothesis has the wrong shape, or follows from the others; there is none, or one with by=; or
+            `type` is another number.
         FormulaError
             The equations cannot be read.
         NotSupportedError
@@ -226,8 +251,15 @@ class LogisticMethods:
         >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
         ((2.0,), 0.918)
         """
+        from discrim.models.regression.term_tests import wald_by_term
         from discrim.models.regression.wald import wald_test
 
+        kind = asked_type(type)
+        if by is not None:
+            check_word("by", by, ("term",))
+            if hypothesis is not None or value is not None:
+                raise DataError('by="term" tests each term by itself: leave the hypothesis out, or by=.')
+            return wald_by_term(self._fit, kind)
         return wald_test(self._fit, hypothesis, value)
 
     @property

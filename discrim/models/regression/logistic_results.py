@@ -13,15 +13,16 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.errors import NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
-from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.arguments import asked_type, check_word, listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.planes.separation_certificate import Certificate
 from discrim.models.regression import infinite_estimates
 from discrim.models.regression.logistic_fits import MODEL, SAVED
-from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.regression.logistic_inference import profile_intervals, to_statsmodels
 from discrim.models.regression.logistic_methods import LogisticMethods
+from discrim.models.regression.term_tests import likelihood_ratios_by_term
 from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
@@ -219,22 +220,28 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         return 1 - self.llf / self.llnull
 
     @overload
-    def lr_test(self, by: None = None) -> TestResult: ...
+    def lr_test(self, by: None = None, type: int | str = 2) -> TestResult: ...
 
     @overload
-    def lr_test(self, by: Literal["term"]) -> pd.DataFrame: ...
+    def lr_test(self, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
 
     @displayed()
-    def lr_test(self, by: Literal["term"] | None = None) -> TestResult | pd.DataFrame:
+    def lr_test(self, by: Literal["term"] | None = None, type: int | str = 2) -> TestResult | pd.DataFrame:
         """Likelihood ratio tests, by Wilks' chi-square.
 
         Parameters
         ----------
         by : None or "term"
             None tests the whole model against the constants alone. "term" tests each term of the formula,
-            with all its columns, by leaving it out of the model. For a penalized fit these are penalized
+            with all its columns, by leaving it out of a model. For a penalized fit these are penalized
             likelihood ratios: the coefficients are held at zero in the penalized likelihood of the whole
             model.
+        type : {1, 2, 3}
+            Which model a term is left out of. 1 tests each term after those before it, terms of fewer factors
+            first, and 2 after all terms that do not contain it, as `a:b` contains `a`. 3 tests it after all
+            others: the effects of a factor are averaged with equal weight over the levels of the other
+            factors, and covariates that it is multiplied by are zero, so that the test of such a term changes
+            where a covariate is measured from another origin. Without interactions 2 and 3 are the same.
 
         Returns
         -------
@@ -244,9 +251,15 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         Raises
         ------
         DataError
-            `by` is another word, or the search without a term does not converge.
+            `by` is another word, `type` another number, or the search without a term does not converge.
         NotSupportedError
-            by="term" is asked of a fit that was loaded and has no rows.
+            by="term" is asked of a fit that was loaded and has no rows; or type III where columns of the
+            formula were left out.
+
+        Notes
+        -----
+        Types II and III are those of R's `car::Anova`, III with contrasts that sum to zero (Fox, 2016,
+        Applied Regression Analysis and Generalized Linear Models, ch. 15).
 
         Examples
         --------
@@ -258,9 +271,10 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         bill_length_mm      59.06  2.0  0.00
         sex                  5.62  2.0  0.06
         """
+        kind = asked_type(type)
         if by is not None:
             check_word("by", by, ("term",))
-            return ratios_by_term(self._fit)
+            return likelihood_ratios_by_term(self._fit, kind)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         pvalue = float(chi2_sf(statistic, df))

@@ -10,6 +10,7 @@ import pandas as pd
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
 from discrim.models.regression.robust_covariance import covariance_note
+from discrim.models.regression.term_tests import type_note
 from discrim.models.results.headers import (
     Sections,
     classes_section,
@@ -112,9 +113,9 @@ def _log_odds(fit: LogisticResults) -> Section:
 
 def _lr_terms(fit: LogisticResults) -> Section:
     penalized = "Penalized likelihood ratios. " if fit._fit.numbers.bias_reduction else ""
-    note = f"{penalized}Each against the model without the term."
+    note = f"{penalized}{type_note(fit._fit.blocks)}"
     if fit.cov_type != "nonrobust":
-        note += f" They do not use {fit.cov_type} standard errors: see wald_test()."
+        note += f' They do not use {fit.cov_type} standard errors: see wald_test(by="term").'
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
     try:
         table = fit.lr_test(by="term")

@@ -21,6 +21,7 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.regression.logistic_design import refuse_many_coefficients
 from discrim.models.regression.logistic_fits import against_reference
 from discrim.models.regression.penalized_choice import Path, choose_strength, coefficient_path
 from discrim.models.regression.penalized_options import Search
@@ -32,6 +33,9 @@ Floats = NDArray[np.float64]
 
 COPIES = 3
 """Times that the rows are held: as they are, those of a fold, and those of the columns that are searched."""
+
+FUNCTIONS = 8
+"""Times that a number of each row, and of each column, by class is held in a search."""
 
 PASSES = "penalized logistic regression, passes over the rows"
 
@@ -59,6 +63,12 @@ def gathered(blocks: Blocks, moments: ClassMoments) -> Likelihood:
         f"A penalized logistic regression of {rows:,} rows by {p:,} columns, which are held in memory,",
         "Fit a part of the rows, or without penalty=, which reads them part by part",
     )
+    functions = 1 if moments.n_classes == 2 else moments.n_classes
+    refuse_beyond_memory(
+        FUNCTIONS * float(functions) * (rows + p + 1),
+        f"The probabilities of {rows:,} rows in {moments.n_classes:,} classes, and slopes of {p:,} columns,",
+        "Merge rare classes, or use lda(), naive_bayes() or knn()",
+    )
     with watched(blocks, PASSES) as passed:
         return rows_of(passed, moments)
 
@@ -83,6 +93,12 @@ def penalized(
         moments, prior, estimated_prior, reference, search.penalty, 1.0, search.l1_ratio, np.zeros((1, 1)),
         0.0, 0.0, 0,
     )  # fmt: skip
+    if not search.l1_ratio:
+        # A ridge has all coefficients at once, in the space of the rows where these are fewer.
+        spanned = min(moments.n_columns, int(moments.rows.sum()))
+        found = (1 if moments.n_classes == 2 else moments.n_classes) * (spanned + 1)
+        instead = "use penalty='lasso', lda(), naive_bayes() or knn()"
+        refuse_many_coefficients(found, spanned, moments.n_classes, instead)
     numbers, path = _searched(begun, blocks, gathered(blocks, moments), search, prior)
     return penalized_fit(numbers, blocks, search=search, path=path)
 

@@ -1,0 +1,79 @@
+"""Columns that are all but combinations of others: a warning names them, and there is none elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import indicator, lda, logistic, qda
+from discrim.core.covariance.covariance import near_dependencies
+from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
+from discrim.errors import DiscrimWarning
+from discrim.models.fits.reading import class_moments
+
+
+def twins(gap: float) -> pd.DataFrame:
+    rng = np.random.default_rng(21)
+    y = np.repeat(["a", "b", "c"], 60)
+    x = rng.normal(size=180) + np.repeat([0, 0.5, 1], 60)
+    return pd.DataFrame({"y": y, "x": x, "w": rng.normal(size=180), "z": x + gap * rng.normal(size=180)})
+
+
+@pytest.mark.parametrize("verb", [lda, qda, logistic, indicator])
+def test_the_pair_is_named(verb):
+    with pytest.warns(DiscrimWarning, match="nearly collinear") as said:
+        verb("y ~ .", twins(1e-9))
+    text = str(said[0].message)
+    assert "'z' is a linear combination of x but" in text or "'z' is a linear combination of 'x' but" in text
+    assert "e-10 of its" in text or "e-09 of its" in text
+
+
+@pytest.mark.parametrize("verb", [lda, qda, logistic, indicator])
+def test_what_is_well_told_apart_is_not(verb):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        verb("y ~ .", twins(1e-4))
+
+
+def test_what_is_left_is_the_share_of_a_regression():
+    """By least squares of the deviations from the class means, in 80 bits."""
+    data = twins(1e-8)
+    with pytest.warns(DiscrimWarning, match="nearly collinear"):
+        fit = lda("y ~ .", data)
+    (found,) = near_dependencies(class_moments(fit._fit.blocks, "pooled"))
+    centred = data[["x", "w", "z"]] - data.groupby("y")[["x", "w", "z"]].transform("mean")
+    x, w, z = centred.to_numpy().T.astype(np.longdouble)
+    gap = z - x
+    gap -= x * (x @ gap) / (x @ x)
+    across = w - x * (x @ w) / (x @ x)
+    gap -= across * (across @ gap) / (across @ across)
+    assert (found.column, found.on) == (2, (0,))
+    assert found.left == pytest.approx(float(np.sqrt((gap @ gap) / (z @ z))), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("formula", "load"),
+    [
+        ("species ~ .", load_iris),
+        ("cultivar ~ .", load_wine),
+        ("species ~ poly(petal_length, 5)", load_iris),
+        ("species ~ bs(petal_length, df=8)", load_iris),
+        ("species ~ (.)**2", load_iris),
+        ("species ~ body_mass_g + I(body_mass_g**2) + island * sex", load_penguins),
+    ],
+)
+def test_usual_formulas_say_nothing(formula, load):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        lda(formula, load().dropna())
+    assert not [each for each in said if "collinear" in str(each.message)]
+
+
+def test_the_bundled_table_of_most_correlated_columns_says_nothing():
+    data = load_breast_cancer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lda("diagnosis ~ .", data)
