@@ -98,10 +98,17 @@ class KernelDensityFit:
             return fit
         return fit.with_radii(self.radii, self.rule_of_radii)
 
-    def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
-        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed."""
+    def left_out(self, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None) -> Floats:
+        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed.
+
+        Rows of the same number among groups (n,) leave their kernels together.
+        """
         anew = self.rule_of_radii == "normal"
-        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew)
+        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew, groups)
+
+    def resolution(self) -> Floats:
+        """Least bandwidths (K,) that can be told from the rounding of distances."""
+        return np.array([place.resolution for place in self.places])
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
