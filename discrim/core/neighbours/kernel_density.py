@@ -83,6 +83,15 @@ class KernelDensityFit:
         """Bandwidths (K,) that are best for normal classes of as many rows."""
         return normal_radius(self.kernel, self.moments.n_columns, self.moments.counts)
 
+    def typical_deviation(self) -> float:
+        """Root mean square of the columns' standard deviations within classes, in the metric."""
+        if self.metric != "euclidean":
+            return 1.0
+        free = max(self.moments.total - self.moments.n_classes, 1.0)
+        sd = np.sqrt(self.moments.squares.sum(axis=0) / free) / self.moments.scale
+        largest = float(sd.max())
+        return largest * float(np.sqrt(np.mean((sd / largest) ** 2))) if largest > 0 else 1.0
+
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> KernelDensityFit | None:
         """The same of other rows, bandwidths by the normal rule anew; None where the metric is singular."""
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}

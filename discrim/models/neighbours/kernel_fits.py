@@ -41,7 +41,7 @@ class Search:
     Attributes
     ----------
     grid : tuple of float or None
-        Those to try; None for 30 about the normal one.
+        Those to try; None for 30 about the normal one, in typical deviations.
     select : {"likelihood", "error"}
     """
 
@@ -115,7 +115,7 @@ def chosen(
         No bandwidth has a likelihood above zero.
     """
     x, codes, weights = rows
-    typical = float(np.exp(np.log(fit.normal_radii()).mean()))
+    typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
     grid = list(TRIED * typical) if search.grid is None else list(search.grid)
     k, w = len(fit.prior), np.ones(len(x)) if weights is None else weights
     wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))

@@ -42,7 +42,7 @@ __all__ = ["KNNResults", "knn"]
 
 Floats = NDArray[np.float64]
 
-COPIED, SHARED = 0.25, 0.05
+COPIED, SHARED = 0.75, 0.05
 """Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
 
 
@@ -147,7 +147,7 @@ def knn(
 
     Leave-one-out leaves out one row, and not the rows that are equal to it. Where observations were entered
     more than once, every row thus has its copy for a neighbour, and the chosen k is too small. A warning says
-    so if a quarter of the rows have a copy and the rows that differ would choose another k.
+    so if three quarters of the rows have a copy and the rows that differ would choose another k.
 
     A saved fit holds its rows, in the coordinates in which distances are taken, with their classes.
 

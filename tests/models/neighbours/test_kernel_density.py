@@ -337,3 +337,12 @@ def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_
     numbers = replace(fit._fit.numbers, radii=np.array([1e-200, 1.0]))
     with pytest.raises(NotSupportedError, match=r"could not be loaded: .* below the rounding of distances"):
         KernelDensityResults(replace(fit._fit, numbers=numbers)).save(tmp_path / "tiny")
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**10, 2.0**400])
+def test_a_choice_in_the_units_of_the_columns_follows_them(unit):
+    table = rounded_table()
+    moved = table.assign(a=table.a * unit, b=table.b * unit)
+    once, again = (kernel_density("y ~ .", each, metric="euclidean") for each in (table, moved))
+    np.testing.assert_allclose(again.bandwidth, once.bandwidth * unit, rtol=1e-9)
+    assert (again.predict() == once.predict()).all()
