@@ -34,9 +34,11 @@ class KernelDensityClassifier(WeightedClassifier):
         POOL=YES and NO in SAS.
     select : {"likelihood", "error"}
         What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
-        where of equal errors the larger bandwidth is taken. Both are of rows left out.
+        where of equal errors the larger bandwidth is taken. Both are of rows left out, and rows that are
+        equal in all columns are left out together.
     grid : sequence of float, optional
-        Bandwidths to choose from; by default 30 about the one of "normal".
+        Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
+        multiplies by the root mean square of the columns' standard deviations within classes.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"euclidean", "raise"}

@@ -83,6 +83,15 @@ class KernelDensityFit:
         """Bandwidths (K,) that are best for normal classes of as many rows."""
         return normal_radius(self.kernel, self.moments.n_columns, self.moments.counts)
 
+    def typical_deviation(self) -> float:
+        """Root mean square of the columns' standard deviations within classes, in the metric."""
+        if self.metric != "euclidean":
+            return 1.0
+        free = max(self.moments.total - self.moments.n_classes, 1.0)
+        sd = np.sqrt(self.moments.squares.sum(axis=0) / free) / self.moments.scale
+        largest = float(sd.max())
+        return largest * float(np.sqrt(np.mean((sd / largest) ** 2))) if largest > 0 else 1.0
+
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> KernelDensityFit | None:
         """The same of other rows, bandwidths by the normal rule anew; None where the metric is singular."""
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
@@ -98,10 +107,17 @@ class KernelDensityFit:
             return fit
         return fit.with_radii(self.radii, self.rule_of_radii)
 
-    def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
-        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed."""
+    def left_out(self, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None) -> Floats:
+        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed.
+
+        Rows of the same number among groups (n,) leave their kernels together.
+        """
         anew = self.rule_of_radii == "normal"
-        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew)
+        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew, groups)
+
+    def resolution(self) -> Floats:
+        """Least bandwidths (K,) that can be told from the rounding of distances."""
+        return np.array([place.resolution for place in self.places])
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""

@@ -6,6 +6,10 @@ formula the squared distance between the row and another, D2 under V, is then (f
 e q)) with e = c / f, t the product of their difference with d and q that of d with itself, both under V^-1.
 In coordinates that V makes Euclidean these are products of columns. Where 1 - e q is next to nothing the row
 is left to a refit.
+
+Where a bandwidth is to be chosen, all rows that are equal to a row leave their kernels with it. Kernels of no
+radius about its copies would give it any density, however large, and rounded or repeated values have many
+copies: the choice would say how the values were written down (Silverman, 1986, Density Estimation, sec. 3.4).
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from discrim.core.moments.coordinates import column_squares
 from discrim.core.neighbours.kernel_rules import (
     KernelRule,
     Places,
+    in_radii,
     log_constant,
     log_mean,
     normal_radius,
@@ -29,6 +34,7 @@ __all__ = ["left_out_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 LEAST = 1e-6
 """Of a metric without a row, over that of all rows, what is too little to be told from rounding."""
@@ -53,7 +59,13 @@ class _Gone(NamedTuple):
 
 
 def left_out_scores(
-    rule: KernelRule, x: Floats, codes: Codes, metric: str, common: bool, anew: bool
+    rule: KernelRule,
+    x: Floats,
+    codes: Codes,
+    metric: str,
+    common: bool,
+    anew: bool,
+    groups: Codes | None = None,
 ) -> Floats:
     """Scores (n, K) of the rows x (n, p) of the fit, each without itself; missing where a refit is needed.
 
@@ -66,6 +78,8 @@ def left_out_scores(
         As of `KernelDensityFit`.
     anew : bool
         Whether bandwidths are those that are best for normal classes of the rows that are left.
+    groups : (n,) int, optional
+        Rows of the same number leave their kernels together, of whatever class they are.
     """
     n_classes = len(rule.places)
     totals = np.array([float(place.weights.sum()) for place in rule.places])
@@ -84,11 +98,12 @@ def left_out_scores(
                     radius = normal_radius(rule.kernel, len(z), totals[g] - unit)
             for part in pieces(place, len(at)):
                 positions = np.arange(part.start, part.stop) if k == g else None
+                equal = None if groups is None else groups[codes == k, None] == groups[at[part]]
                 taken = (
                     _Gone(gone.deviations[:, part], gone.share[part], gone.left[part]) if changed else None
                 )
                 scores[at[part], k] = rule.log_prior[k] + _density(
-                    rule, place, z[:, part], radius[part], taken, metric, positions
+                    rule, place, z[:, part], radius[part], taken, metric, positions, equal
                 )
     return scores
 
@@ -108,6 +123,7 @@ def _density(
     gone: _Gone | None,
     metric: str,
     positions: Codes | None,
+    equal: Mask | None,
 ) -> Floats:
     """Log densities (m,) of a class at coordinates z (p, m), in the metric without each of the rows."""
     p, d2, logdet = len(z), None, np.full(z.shape[1], place.logdet)
@@ -128,7 +144,7 @@ def _density(
             d2 *= gone.left
             logdet += np.log(rest) - p * np.log(gone.left)
             edge = edge * gone.left * (1 + gone.share / rest * column_squares(gone.deviations))
-        values = log_mean(rule.kernel, place, d2 / radius**2, edge / radius**2, positions)
+        values = log_mean(rule.kernel, place, *in_radii(d2, edge, radius), positions, equal)
         found = values + log_constant(rule.kernel, p) - p * np.log(radius) - 0.5 * logdet
     found[np.isnan(logdet)] = np.nan
     return np.asarray(found)

@@ -25,6 +25,7 @@ __all__ = [
     "Kernel",
     "KernelRule",
     "Places",
+    "in_radii",
     "log_constant",
     "log_mean",
     "normal_radius",
@@ -33,12 +34,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
 KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u, of the kernels that end at the radius."""
 
-EPS = float(np.finfo(np.float64).eps)
+EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 HELD = 2**22
 """Distances that are held at once."""
@@ -109,6 +111,11 @@ class Places:
         return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
 
     @property
+    def resolution(self) -> float:
+        """Distance between rows of the class below which rounding may have made it."""
+        return 4 * float(np.sqrt(EPS * column_squares(self.points).max(initial=0.0)))
+
+    @property
     def logdet(self) -> float:
         """Log-determinant of the metric in the units of the data."""
         return self.covariance.logdet - 2 * float(np.log(self.scale).sum())
@@ -148,9 +155,8 @@ class KernelRule:
         """Log densities (m,) of class k at coordinates z (p, m)."""
         own, out = self.places[k], np.empty(z.shape[1])
         for part in pieces(own, z.shape[1]):
-            d2, edge = own.squared(z[:, part])
-            radius = float(self.radii[k])
-            out[part] = log_mean(self.kernel, own, d2 / radius**2, edge / radius**2)
+            u, edge = in_radii(*own.squared(z[:, part]), float(self.radii[k]))
+            out[part] = log_mean(self.kernel, own, u, edge)
         out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
         return out
 
@@ -161,7 +167,26 @@ def pieces(own: Places, m: int) -> list[slice]:
     return [slice(start, min(start + step, m)) for start in range(0, m, step)]
 
 
-def log_mean(kernel: Kernel, own: Places, u: Floats, edge: Floats, positions: Codes | None = None) -> Floats:
+def in_radii(d2: Floats, edge: Floats, radius: float | Floats) -> tuple[Floats, Floats]:
+    """Squared distances (n, m) and their rounding (m,) over the square of a radius, or of one for each (m,).
+
+    The square itself may be out of the range of doubles.
+    """
+    with np.errstate(over="ignore"):
+        square = np.square(radius)
+    if np.all((square >= TINY) & (square < np.inf)):
+        return d2 / square, edge / square
+    return d2 / radius / radius, edge / radius / radius
+
+
+def log_mean(
+    kernel: Kernel,
+    own: Places,
+    u: Floats,
+    edge: Floats,
+    positions: Codes | None = None,
+    equal: Mask | None = None,
+) -> Floats:
     """Logarithms (m,) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
 
     Parameters
@@ -174,12 +199,17 @@ def log_mean(kernel: Kernel, own: Places, u: Floats, edge: Floats, positions: Co
         To what they are known.
     positions : (m,) int, optional
         Where the rows are among those of the class; one unit of the weight of each is left out.
+    equal : (n, m) bool, optional
+        Rows of the class that are left out altogether, in place of that unit.
     """
     values = _log_kernel(kernel, u, edge)
     rest = np.full(u.shape[1], float(own.weights.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
         values += np.log(own.weights)[:, None]
-        if positions is not None:
+        if equal is not None:
+            rest -= own.weights @ equal
+            values[equal] = -np.inf
+        elif positions is not None:
             unit = np.minimum(1.0, own.weights[positions])
             rest -= unit
             # The distance of a row from itself is none, whatever rounding made of it.

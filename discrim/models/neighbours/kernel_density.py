@@ -22,6 +22,7 @@ from discrim.models.neighbours.kernel_fits import (
     Search,
     chosen,
     kernel_density_fit,
+    refuse_fine,
     refuse_lone_rows,
     refuse_singular,
 )
@@ -76,9 +77,11 @@ def kernel_density(
         POOL=YES and NO in SAS.
     select : {"likelihood", "error"}
         What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
-        where of equal errors the larger bandwidth is taken. Both are of rows left out.
+        where of equal errors the larger bandwidth is taken. Both are of rows left out, and rows that are
+        equal in all columns are left out together.
     grid : sequence of float, optional
-        Bandwidths to choose from; by default 30 about the one of "normal".
+        Bandwidths to choose from; by default 30 about the one of "normal", which the metric "euclidean"
+        multiplies by the root mean square of the columns' standard deviations within classes.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     weights : column name or (n,) array, optional
@@ -107,8 +110,9 @@ def kernel_density(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, no row is left, or only one class is. Also a bandwidth that
-        is not above zero; both a bandwidth and a grid; a grid without a bandwidth at which each row has
-        another one of its class within reach; and a class of one row where the likelihood chooses.
+        is not above zero, or that is below the rounding of distances; both a bandwidth and a grid; a grid
+        without a bandwidth at which each row has another one of its class within reach that differs from it;
+        and a class of one row, or of equal ones, where the likelihood chooses.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
@@ -130,6 +134,11 @@ def kernel_density(
     "normal" is the bandwidth of least asymptotic mean integrated squared error for normal classes, computed
     for each class from its rows. For one column it is that of SAS's documentation; for several columns SAS
     has another constant.
+
+    Values that are rounded or repeated give rows that are equal. If a row were judged with its copies still
+    there, a kernel of no radius about them would have the largest likelihood of all, and the bandwidth would
+    be the smallest that is tried. So a choice of the bandwidth leaves out the kernels of all rows at the
+    row's place, of any class, and a frequency weight as a whole. `error_rates(["loo"])` leaves out one row.
 
     Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
     metric; it holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted
@@ -172,10 +181,13 @@ def kernel_density(
     if bandwidth is None:
         search = Search(tried, select)
         refuse_lone_rows(moments, blocks, search)
+        if tried is not None:
+            refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
         fit, path = chosen(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         fit = fit.with_radii(_radii(bandwidth, labels), "given")
+        refuse_fine(fit, blocks, fit.radii[:, None])
     return KernelDensityResults(kernel_density_fit(fit, blocks))
 
 

@@ -41,7 +41,7 @@ class Search:
     Attributes
     ----------
     grid : tuple of float or None
-        Those to try; None for 30 about the normal one.
+        Those to try; None for 30 about the normal one, in typical deviations.
     select : {"likelihood", "error"}
     """
 
@@ -70,14 +70,36 @@ def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: 
 
 
 def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: Search) -> None:
-    """Refuse classes of one row where the likelihood of rows left out is to choose."""
-    lone = np.flatnonzero(moments.counts <= 1)
+    """Refuse classes of one row, or of equal ones, where the likelihood of rows left out is to choose."""
+    lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
     if search.select == "likelihood" and len(lone):
+        k = int(lone[0])
+        which = "one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows that are all equal"
         raise DataError(
-            f"Class {shown(blocks.design.levels[lone[0]])} has one row, and without it the class has "
-            "no other, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
+            f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they are "
+            "left out, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
             'select="error".'
         )
+
+
+def refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
+    """Raise a DataError for bandwidths (K, t) by class that rounding does not tell from zero."""
+    least = fit.resolution()
+    fine = np.argwhere(radii < least[:, None])
+    if len(fine):
+        k, i = fine[0].tolist()
+        raise DataError(
+            f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
+            f"{shown(blocks.design.levels[k])} are known to {least[k]:.2g} only. Give a larger one."
+        )
+
+
+def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
+    """A number (n,) of each row that rows equal to it share; None where all differ and none counts twice."""
+    _, groups = np.unique(x, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    alone = groups.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
+    return None if alone else groups
 
 
 def chosen(
@@ -85,21 +107,24 @@ def chosen(
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
     """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
 
+    Rows that are equal are left out together.
+
     Raises
     ------
     DataError
         No bandwidth has a likelihood above zero.
     """
     x, codes, weights = rows
-    typical = float(np.exp(np.log(fit.normal_radii()).mean()))
+    typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
     grid = list(TRIED * typical) if search.grid is None else list(search.grid)
     k, w = len(fit.prior), np.ones(len(x)) if weights is None else weights
     wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
+    groups = equal_rows(x, weights)
     with late_bar(len(grid), "choice of a bandwidth") as tell:
         for i, radius in enumerate(grid):
-            scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes)
+            scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes, groups)
             # A row that no kernel reaches has no class, and is wrong.
             wrong[i] = (best_class(scores) != codes) @ member
             own = scores[np.arange(len(x)), codes] - log_prior[codes]
@@ -107,15 +132,17 @@ def chosen(
             tell(1)
     path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     path["llf"] = llf
+    path.attrs["equal_rows"] = 0.0 if groups is None else float(w[np.bincount(groups, w)[groups] > 1].sum())
     if search.select == "error":
         best = largest_as_good(path)
     else:
         if not np.isfinite(llf).any():
             raise DataError(
-                "At each bandwidth of the grid some row has no other of its class within reach, so that no "
-                'likelihood is above zero: give larger ones in grid=, or pass select="error".'
+                "At each bandwidth of the grid some row has no other of its class within reach, but for rows "
+                "that are equal to it, so that no likelihood is above zero: give larger ones in grid=, or "
+                'pass select="error".'
             )
-        best = grid[int(np.argmax(llf))]
+        best = grid[int(np.nanargmax(llf))]
     return fit.with_radii(np.full(k, float(best)), "chosen"), path
 
 
@@ -194,7 +221,10 @@ def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensi
     positive = all((held[name] > 0).all() for name in ("radii", "weights", "unit"))
     if not positive or not (np.abs(diagonal) > 0).all():
         raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
-    return kernel_from_file(moments, prior, **held)
+    fit = kernel_from_file(moments, prior, **held)
+    if (fit.radii < fit.resolution()).any():
+        raise DataError("A bandwidth of the file is below the rounding of distances: save the fit again.")
+    return fit
 
 
 SAVED = Saved(

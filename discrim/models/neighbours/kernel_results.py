@@ -64,6 +64,10 @@ class KernelDensityResults(ClassifierResults):
     def path(self) -> pd.DataFrame:
         """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
 
+        Rows that are equal in all columns are left out together, as the choice does it, so that the error is
+        that of `error_rates(["loo"])` only where all rows differ. The number of rows, or their weight, that
+        equal another one is in `attrs["equal_rows"]`.
+
         Raises
         ------
         NotSupportedError

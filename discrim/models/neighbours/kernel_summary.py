@@ -82,9 +82,17 @@ def _path(fit: KernelDensityResults) -> Section:
         table,
         {"error": "share", "se": "share", "chosen": "text"},
         headings=INTERVAL,
-        note=f"llf is of the rows given their classes.{_at_an_end(fit)}",
+        note=f"llf is of the rows given their classes.{_of_equal_rows(fit)}{_at_an_end(fit)}",
         source="fit.path",
     )
+
+
+def _of_equal_rows(fit: KernelDensityResults) -> str:
+    """How many rows are equal to others, and what becomes of them."""
+    many = fit._fit.cache["path"].attrs["equal_rows"]
+    if not many:
+        return ""
+    return f" {many:g} of {fit.counts.sum():g} rows equal others, and equal rows are left out together."
 
 
 def _at_an_end(fit: KernelDensityResults) -> str:

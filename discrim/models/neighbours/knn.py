@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
+from discrim.errors import warn_user
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
@@ -40,6 +41,9 @@ from discrim.models.saving.saved import Saved
 __all__ = ["KNNResults", "knn"]
 
 Floats = NDArray[np.float64]
+
+COPIED, SHARED = 0.75, 0.05
+"""Least share of rows with a copy that is told of, and largest of places that two classes have in common."""
 
 
 def knn(
@@ -133,6 +137,17 @@ def knn(
     order of the levels; here the row gets the class with the nearest neighbour, then the one with the larger
     prior, then the first of the levels.
 
+    The nearest neighbour is the best witness where rows are a sample. A table with one row for each cell and
+    class, such as a table of frequencies, is none: the row that is left out was the only one of its class in
+    its cell, so that its nearest neighbours are all of other classes, and leave-one-out has more errors than
+    guessing has under any rule for ties, and most under this one. Repeat each row as often as its frequency
+    says. Of the many rows that are then equally near all vote, as in class::knn, where scikit-learn takes the
+    first k of them in the order of the table.
+
+    Leave-one-out leaves out one row, and not the rows that are equal to it. Where observations were entered
+    more than once, every row thus has its copy for a neighbour, and the chosen k is too small. A warning says
+    so if three quarters of the rows have a copy and the rows that differ would choose another k.
+
     A saved fit holds its rows, in the coordinates in which distances are taken, with their classes.
 
     Leave-one-out takes one search for all k. The row that is left out also leaves the covariance of
@@ -186,7 +201,34 @@ def knn(
     if k is not None:
         return KNNResults(knn_fit(fit, blocks))
     path = _path(fit, tried)
-    return KNNResults(knn_fit(fit.with_k(largest_as_good(path)), blocks, path=path))
+    fit = fit.with_k(largest_as_good(path))
+    _warn_of_copies(fit, rows.x, tried)
+    return KNNResults(knn_fit(fit, blocks, path=path))
+
+
+def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
+    """Say so where k was chosen by rows whose copies are there to vote for them, and would be another one."""
+    codes, n = fit.search.codes, len(x)
+    places = len(np.unique(x, axis=0))
+    if places == n:
+        return
+    _, first, times = np.unique(np.column_stack([x, codes]), axis=0, return_index=True, return_counts=True)
+    copied = int(times[times > 1].sum())
+    # Where classes share places, the columns have few values, and equal rows are observations of their own.
+    if copied < COPIED * n or len(first) - places > SHARED * len(first):
+        return
+    apart = fit.with_k(1).refit(x[np.sort(first)], codes[np.sort(first)])
+    tried = [k for k in grid if k < len(first)]
+    if apart is None or not tried:
+        return
+    other = largest_as_good(_path(apart, tried))
+    if other != fit.k:
+        warn_user(
+            f"Leave-one-out chose k={fit.k} where {copied} of {n} rows equal another row of their class, "
+            f"which is left to vote for them. Among the {len(first)} rows that differ it chooses k={other}. "
+            "If such rows are one observation that stands in the table more than once, keep it once; "
+            "otherwise give k=."
+        )
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from discrim import knn
 from discrim.core.neighbours import neighbour_cells
+from discrim.errors import DiscrimWarning
 
 
 def brute_votes(x, codes, k, n_classes, metric):
@@ -75,3 +78,70 @@ def test_rows_that_coincide_are_searched_for_as_one_point():
             np.sort(cells.order[start : start + size]), np.flatnonzero((x == point).all(axis=1))
         )
     assert neighbour_cells.Cells.of(rng.standard_normal((100, 3))) is None
+
+
+def cells_of(counts: np.ndarray) -> pd.DataFrame:
+    """One row for each cell of a table of frequencies (a, b, classes), with its frequency."""
+    a, b, y = (each.ravel() for each in np.indices(counts.shape))
+    return pd.DataFrame({"a": a * 1.0, "b": b * 1.0, "y": y, "freq": counts.ravel()})
+
+
+# R's HairEyeColor: hair by eye by sex, the classes.
+HAIR_EYE_SEX = np.array(
+    [
+        [[32, 36], [11, 9], [10, 5], [3, 2]],
+        [[53, 66], [50, 34], [25, 29], [15, 14]],
+        [[10, 16], [10, 7], [7, 7], [7, 7]],
+        [[3, 4], [30, 64], [5, 5], [8, 8]],
+    ]
+)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_the_rows_of_a_cell_of_a_table_of_frequencies_all_vote(k):
+    table = cells_of(HAIR_EYE_SEX)
+    rows = table.loc[table.index.repeat(table.freq)]
+    fit = knn("y ~ a + b", rows, k=k)
+    # No cell has fewer than five rows: the nearest k, and all as near, are those of the cell.
+    votes = HAIR_EYE_SEX.reshape(16, 2)
+    found = fit.votes(table.iloc[::2])
+    np.testing.assert_array_equal(found, votes)
+    larger = int(HAIR_EYE_SEX.sum(axis=(0, 1)).argmax())
+    label = np.where(votes[:, 0] == votes[:, 1], larger, votes.argmax(axis=1))
+    np.testing.assert_array_equal(fit.predict(table.iloc[::2]), label)
+    # Left out, a row takes its own vote away, and that of its class in a tie.
+    wrong = 0
+    for cell in votes:
+        for own in (0, 1):
+            left = cell - np.eye(2, dtype=int)[own]
+            if left.sum() < k:
+                continue
+            first = larger if left[0] == left[1] else int(left.argmax())
+            wrong += cell[own] * (first != own)
+    assert fit.error_rates(["loo"])["wrong"].tolist() == [wrong]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_row_of_a_cell_is_left_to_the_other_classes_of_its_cell(k):
+    rng = np.random.default_rng(k)
+    table = cells_of(rng.poisson(20, (3, 4, 4)))
+    left = knn("y ~ a + b", table, k=k, scale=False).leave_one_out()
+    assert (left["label"] != table.y).all()
+
+
+def test_a_choice_of_k_by_copies_is_told_of():
+    rng = np.random.default_rng(5)
+    codes = np.repeat([0, 1], 60)
+    once = pd.DataFrame(rng.normal(size=(120, 3)) + 1.0 * codes[:, None], columns=list("abc")).assign(y=codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chosen = knn("y ~ .", once).k
+        # Equal rows of columns of few values are observations of their own.
+        knn("y ~ .", once.round())
+    twice = pd.concat([once, once], ignore_index=True)
+    with pytest.warns(DiscrimWarning, match=rf"240 of 240 rows .* the 120 rows .* chooses k={chosen}\."):
+        assert knn("y ~ .", twice).k < chosen
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert knn("y ~ .", twice.drop_duplicates()).k == chosen
+        knn("y ~ .", twice, k=5)

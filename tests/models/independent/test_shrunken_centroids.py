@@ -10,8 +10,9 @@ import json
 import time
 import warnings
 from contextlib import nullcontext
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -509,46 +510,66 @@ def test_a_column_beside_which_the_offset_is_beyond_doubles_has_no_part(sizes):
         pd.testing.assert_frame_equal(both.leave_one_out(), alone.leave_one_out())
 
 
-@pytest.mark.parametrize("offset", [1e-3, 1e-9, 1e-14])
-def test_columns_that_are_constant_within_classes_are_measured_by_the_offset(offset):
-    """Shrunken centroids lie far from the class means in such units; log odds are those of the formula."""
-    sizes, levels = [4, 9, 9, 6, 9], [3.1, 3.1, 3.1, 7.7, -20.3]
-    codes = np.repeat(np.arange(5), sizes)
-    data = pd.DataFrame(
-        {"y": np.array(list("abcde"))[codes], "u": np.array(levels)[codes], "v": codes % 2 * 0.1}
-    )
-    threshold = 4.0 / offset
-    fit = discrim.shrunken_centroids("y ~ .", data=data, offset=offset, threshold=threshold)
-    with mpmath.workdps(60):
-        counts, total = [mpmath.mpf(n) for n in sizes], sum(sizes)
-        scores = [[mpmath.log(n / total) for n in counts] for _ in range(5)]
-        for name in ("u", "v"):
-            values = [mpmath.mpf(float(data[name][codes == k].iloc[0])) for k in range(5)]
-            mean = sum(n * value for n, value in zip(counts, values, strict=True)) / total
-            shrunken = []
-            for n, value in zip(counts, values, strict=True):
-                unit = mpmath.sqrt(1 / n - mpmath.mpf(1) / total) * mpmath.mpf(offset)
-                d = (value - mean) / unit
-                shrunken.append(mean + unit * mpmath.sign(d) * max(abs(d) - mpmath.mpf(threshold), 0))
-            for i in range(5):
-                for k in range(5):
-                    scores[i][k] -= ((values[i] - shrunken[k]) / mpmath.mpf(offset)) ** 2 / 2
-        best = [max(range(5), key=lambda k, i=i: scores[i][k]) for i in range(5)]
-        odds = [[float(scores[i][k] - scores[i][best[i]]) for k in range(5)] for i in range(5)]
-    rows = data.drop_duplicates("y")
-    found = fit.predict_log_proba(rows).to_numpy()
-    apart = np.array(odds)
-    np.testing.assert_array_equal(found.argmax(axis=1), best)
-    np.testing.assert_allclose(found - found.max(axis=1)[:, None], apart, rtol=1e-6, atol=1e-6)
+def exact_scores(
+    x: np.ndarray, codes: np.ndarray, rows: np.ndarray, threshold: float, offset: float
+) -> list[list[Fraction]]:
+    """Scores less their largest of `rows`, in rational numbers; only roots are rounded, to 60 digits."""
+    n, p, k = len(x), x.shape[1], int(codes.max()) + 1
+    values = [[Fraction(float(v)) for v in row] for row in x]
+
+    def root(value: Fraction) -> Fraction:
+        with localcontext() as context:
+            context.prec = 60
+            return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
+
+    counts = [int((codes == g).sum()) for g in range(k)]
+    means = [
+        [sum(values[i][j] for i in np.flatnonzero(codes == g)) / counts[g] for j in range(p)]
+        for g in range(k)
+    ]
+    centre = [sum(row[j] for row in values) / n for j in range(p)]
+    inside = [sum((values[i][j] - means[codes[i]][j]) ** 2 for i in range(n)) / (n - k) for j in range(p)]
+    units = [root(inside[j]) + Fraction(offset) for j in range(p)]
+    errors = [root(Fraction(1, counts[g]) - Fraction(1, n)) for g in range(k)]
+    out = []
+    for row in rows:
+        scores = []
+        for g in range(k):
+            total = Fraction(0)
+            for j in range(p):
+                gap, step = means[g][j] - centre[j], Fraction(threshold) * errors[g] * units[j]
+                gap = max(abs(gap) - step, Fraction(0)) * (1 if gap > 0 else -1)
+                total += ((Fraction(float(row[j])) - centre[j] - gap) / units[j]) ** 2
+            scores.append(-total / 2)
+        top = max(scores)
+        out.append([score - top for score in scores])
+    return out
 
 
-def test_no_table_ends_in_a_recursion():
-    """Rounded class constants, in any number of classes and columns, with thresholds chosen and given."""
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        codes = np.repeat(np.arange(6), rng.integers(2, 12, 6))
-        data = pd.DataFrame({"y": codes, "g": np.where(codes % 3, "p", "q")})
-        data["c"] = np.round(rng.normal(size=3) * 20, 1)[codes % 3]
-        for options in ({}, {"threshold": 1.0}, {"threshold": 0.0}):
-            fit = discrim.shrunken_centroids("C(y) ~ .", data=data, offset=1e-13, **options)
-            assert fit.confusion("loo").to_numpy().sum() == len(data)
+@pytest.mark.parametrize("offset", [1e-9, 1e-6])
+@pytest.mark.parametrize("threshold", [0.0, 1.5, 3e8])
+def test_a_column_that_names_groups_of_classes(offset: float, threshold: float) -> None:
+    # Classes that share a value of such a column share a place far from the origin, and not at their means.
+    rng = np.random.default_rng(31)
+    codes = np.repeat(np.arange(6), 7)
+    x = rng.normal(size=(42, 3)) + 0.4 * codes[:, None]
+    x[:, 1] = np.array([0.1, 0.1, 0.1, 2.7, 2.7, 2.7])[codes]
+    table = pd.DataFrame(x, columns=list("abc")).assign(y=codes)
+    fit = shrunken_centroids("y ~ .", table, threshold=threshold, offset=offset, prior="equal")
+    exact = exact_scores(x, codes, x, threshold, offset)
+    # At 3e8 only the column itself is left, and three classes tie at the same place.
+    assert all(float(row[label]) == 0 for row, label in zip(exact, fit.predict(table), strict=True))
+    chances = np.array([[np.exp(max(float(s), -700.0)) for s in row] for row in exact])
+    chances /= chances.sum(axis=1, keepdims=True)
+    # The shrunken differences are known to eps of the column's distance, 2.6 / offset.
+    np.testing.assert_allclose(fit.predict_proba(table), chances, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [3, 4, 8])
+def test_thresholds_are_chosen_where_a_column_is_constant_within_classes(k: int) -> None:
+    rng = np.random.default_rng(k)
+    codes = np.repeat(np.arange(k), 10)
+    table = pd.DataFrame(rng.normal(size=(10 * k, 3)), columns=list("abc")).assign(y=codes, d=codes % 2)
+    fit = shrunken_centroids("y ~ .", table, offset=1e-9, seed=0)
+    right = (fit.predict(table) % 2 == codes % 2).mean()
+    assert right == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pytest
 import scipy
 from sklearn.neighbors import KernelDensity
 
-from discrim import kernel_density, knn, load
+from discrim import KernelDensityResults, kernel_density, knn, lda, load
 from discrim.core.neighbours.kernel_rules import KERNELS, log_constant, normal_radius
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
@@ -141,14 +143,16 @@ def test_constants_and_normal_bandwidths_are_those_of_quadrature(kernel, p):
 
 
 def test_the_bandwidth_is_that_of_most_likelihood_or_least_error():
-    fit = kernel_density("species ~ petal_length + petal_width", IRIS, grid=[0.2, 0.5, 1.0])
+    table = IRIS.drop_duplicates(["petal_length", "petal_width"])
+    fit = kernel_density("species ~ petal_length + petal_width", table, grid=[0.2, 0.5, 1.0])
     path = fit.path
     for _, row in path.iterrows():
-        given = kernel_density("species ~ petal_length + petal_width", IRIS, bandwidth=row["bandwidth"])
+        given = kernel_density("species ~ petal_length + petal_width", table, bandwidth=row["bandwidth"])
         rates = given.error_rates(["loo"])
         assert row["error"] == pytest.approx(rates["estimate"].iloc[0])
+    assert path.attrs["equal_rows"] == 0
     assert fit.bandwidth.iloc[0] == path["bandwidth"][path["llf"].idxmax()]
-    by_error = kernel_density("species ~ petal_length + petal_width", IRIS, select="error")
+    by_error = kernel_density("species ~ petal_length + petal_width", table, select="error")
     assert by_error.path["error"].min() == by_error.error_rates(["loo"])["estimate"].iloc[0]
     assert "Rows left out" in str(by_error.summary())
     assert by_error.plot("path").get_xlabel() == "Bandwidth"
@@ -228,3 +232,117 @@ def test_a_class_of_one_row_has_no_likelihood_left_out():
     path = kernel_density("species ~ .", table, select="error").path
     # The row is wrong at each bandwidth, as no rule is left for it.
     assert path["error"].min() >= 1 / 101
+
+
+def rounded_table(seed=8, n=60):
+    """Rows of two classes on a grid of halves, many of them equal, some with equals in the other class."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, n)
+    x = np.round(2 * (rng.normal(size=(n, 2)) + codes[:, None])) / 2
+    return pd.DataFrame(x, columns=["a", "b"]).assign(y=np.array(["u", "v"])[codes])
+
+
+@pytest.mark.parametrize("kernel", ["normal", "epanechnikov"])
+def test_a_choice_leaves_equal_rows_out_together(kernel):
+    table, grid = rounded_table(), [0.3, 0.8, 2.5, 6.0]
+    x, y = table[["a", "b"]].to_numpy(), table["y"].to_numpy()
+    path = kernel_density("y ~ .", table, grid=grid, metric="euclidean", kernel=kernel, select="error").path
+    for h, (error, llf) in zip(grid, path[["error", "llf"]].to_numpy(), strict=True):
+        logs, wrong = 0.0, 0
+        for i, row in enumerate(x):
+            u = ((x - row) ** 2).sum(axis=1) / h**2
+            values = np.exp(-u / 2) / (2 * np.pi) if kernel == "normal" else np.maximum(1 - u, 0) * 2 / np.pi
+            apart = (x != row).any(axis=1)
+            own = [values[apart & (y == k)].mean() / h**2 for k in ("u", "v")]
+            joint = [own[j] * (y == k).mean() for j, k in enumerate(("u", "v"))]
+            with np.errstate(divide="ignore"):
+                logs += np.log(own[int(y[i] == "v")])
+            wrong += not max(joint) > 0 or "uv"[int(np.argmax(joint))] != y[i]
+        assert llf == pytest.approx(logs, rel=1e-10)
+        assert error == pytest.approx(wrong / len(x))
+    equal = table.duplicated(["a", "b"], keep=False).sum()
+    assert path.attrs["equal_rows"] == equal > 20
+
+
+def test_weights_are_equal_rows_where_a_bandwidth_is_chosen():
+    table = rounded_table().assign(w=np.arange(60) % 3 + 1)
+    weighted = kernel_density("y ~ a + b", table, weights="w")
+    repeated = kernel_density("y ~ a + b", table.loc[table.index.repeat(table.w)])
+    pd.testing.assert_frame_equal(weighted.path, repeated.path, rtol=1e-9)
+    assert weighted.path.attrs == repeated.path.attrs
+    assert "equal rows are left out together" in str(weighted.summary())
+
+
+@pytest.mark.parametrize("select", ["likelihood", "error"])
+def test_a_table_written_twice_has_nearly_its_bandwidth(select):
+    rng = np.random.default_rng(4)
+    once = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc")).assign(y=np.repeat([0, 1], 40))
+    once.loc[once.y == 1, "a"] += 1.5
+    grid = np.geomspace(0.1, 4, 25)
+    chosen = [
+        kernel_density("y ~ .", pd.concat([once] * times), grid=grid, select=select).bandwidth.iloc[0]
+        for times in (1, 2, 5)
+    ]
+    # The metric of more copies has more degrees of freedom, and no more than that.
+    np.testing.assert_allclose(chosen, chosen[0], rtol=0.2)
+
+
+def test_rounding_does_not_make_a_bandwidth_collapse():
+    rng = np.random.default_rng(12)
+
+    def draw(n):
+        codes = rng.integers(0, 2, n)
+        x = np.round(rng.normal(size=(n, 2)) * [1.5, 2.0] + codes[:, None])
+        return pd.DataFrame(x, columns=["a", "b"]).assign(y=codes)
+
+    def loss(fit):
+        chances = fit.predict_proba(new).to_numpy()
+        return -np.log(chances[np.arange(len(new)), new.y]).mean()
+
+    table, new = draw(300), draw(3000)
+    chosen = kernel_density("y ~ .", table)
+    assert chosen.bandwidth.iloc[0] > kernel_density("y ~ .", table, bandwidth="normal").bandwidth.iloc[0] / 2
+    assert loss(chosen) < loss(lda("y ~ .", table)) + 0.03
+
+
+def test_a_class_of_equal_rows_has_no_likelihood_left_out():
+    table = rounded_table()
+    table.loc[table.y == "u", ["a", "b"]] = 0.1
+    with pytest.raises(DataError, match=r"Class 'u' has \d+ rows that are all equal.*give bandwidth="):
+        kernel_density("y ~ .", table)
+    assert kernel_density("y ~ .", table, select="error").bandwidth.iloc[0] > 0
+    assert kernel_density("y ~ .", table, bandwidth=0.5).nobs == 60
+
+
+@pytest.mark.parametrize("kernel", ALL)
+def test_bandwidths_far_from_all_distances(kernel, tmp_path):
+    table = rounded_table()
+    larger = table["y"].mode()[0]
+    for huge in (1e153, 1e160, 1e308):
+        fit = kernel_density("y ~ .", table, bandwidth=huge, kernel=kernel)
+        assert (fit.predict() == larger).all()
+        np.testing.assert_allclose(fit.predict_proba(), np.tile(fit.prior, (60, 1)), rtol=1e-12)
+        assert np.isfinite(fit.leave_one_out().iloc[:, -1]).all()
+        assert kernel_density("y ~ .", table, grid=[huge], kernel=kernel).bandwidth.iloc[0] == huge
+        fit.save(tmp_path / "huge")
+        assert (load(tmp_path / "huge").predict(table) == larger).all()
+    for tiny in (5e-324, 1e-200, 1e-165, 1e-12):
+        for asked in ({"bandwidth": tiny}, {"grid": [tiny, 1.0]}, {"bandwidth": {"u": 1.0, "v": tiny}}):
+            with pytest.raises(DataError, match="is too small: distances between rows of class"):
+                kernel_density("y ~ .", table, kernel=kernel, **asked)
+
+
+def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_path):
+    fit = kernel_density("y ~ .", rounded_table(), bandwidth=1.0)
+    numbers = replace(fit._fit.numbers, radii=np.array([1e-200, 1.0]))
+    with pytest.raises(NotSupportedError, match=r"could not be loaded: .* below the rounding of distances"):
+        KernelDensityResults(replace(fit._fit, numbers=numbers)).save(tmp_path / "tiny")
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**10, 2.0**400])
+def test_a_choice_in_the_units_of_the_columns_follows_them(unit):
+    table = rounded_table()
+    moved = table.assign(a=table.a * unit, b=table.b * unit)
+    once, again = (kernel_density("y ~ .", each, metric="euclidean") for each in (table, moved))
+    np.testing.assert_allclose(again.bandwidth, once.bandwidth * unit, rtol=1e-9)
+    assert (again.predict() == once.predict()).all()
