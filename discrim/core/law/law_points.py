@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 REPLICATES = 16
 """Independent randomizations of a quasi-random sequence, whose spread tells the error."""
 
+AT_ONCE = 2**14
+"""Points at which the function is asked for its values together."""
+
 CONFIDENCE = 0.99
 """Of the interval whose half width is the bound on the error of a mean over random points."""
 
@@ -69,20 +72,27 @@ def mean_over_points(
     means = np.zeros(REPLICATES)
     first = second = 0.0
     quasi = all(quasi_normal(held) for held in densities)
-    for replicate in range(REPLICATES):
-        for k in np.flatnonzero(prior > 0).tolist():
-            held = densities[k]
-            x = _quasi_points(held, size, rng) if quasi else held.draw(size, rng)
-            share = prior[k] * of(x)
-            if not np.isfinite(share).all():
-                row = x[int(np.argmax(~np.isfinite(share)))]
-                raise NotSupportedError(
-                    f"At x = {row.tolist()}, a random point of class number {k + 1}, the densities are zero, "
-                    "infinite or not known, so that it has no posterior: change the unit of x, or the law."
-                )
-            means[replicate] += share.mean()
-            first, second = first + float(share.sum()), second + float(share @ share)
+    runs = [(replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()]
+    together = max(AT_ONCE // size, 1)
+    for start in range(0, len(runs), together):
+        part = runs[start : start + together]
+        drawn = [
+            _quasi_points(densities[k], size, rng) if quasi else densities[k].draw(size, rng) for _, k in part
+        ]
+        x = np.concatenate(drawn)
+        classes = np.repeat([k for _, k in part], [len(points) for points in drawn])
+        share = prior[classes] * of(x)
+        if not np.isfinite(share).all():
+            at = int(np.argmax(~np.isfinite(share)))
+            raise NotSupportedError(
+                f"At x = {x[at].tolist()}, a random point of class number {classes[at] + 1}, the densities "
+                "are zero, infinite or not known, so that it has no posterior: change the unit of x, or the "
+                "law."
+            )
+        for (replicate, _), values in zip(part, np.split(share, len(part)), strict=True):
+            means[replicate] += values.mean()
             tell(1)
+        first, second = first + float(share.sum()), second + float(share @ share)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
     half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # The number of equal values that would have this sum and this sum of squares.
