@@ -4,13 +4,13 @@
 
     python -m tests.mutation --seed 0 --count 200
 
-The changes are drawn from `discrim/core` and `discrim/inference`, or from the folders and files that are named,
-and made in a copy of the project. A change is caught when a test fails or hangs. What survives is a gap of the
-tests, or equivalent: those that were found to be so, and why, are in `equivalent.toml`.
+The changes are drawn from `discrim/core` and `discrim/inference`, or from the folders and files that are
+named, and made in a copy of the project. A change is caught when a test fails or hangs. What survives is a
+gap of the tests, or equivalent: those that were found to be so, and why, are in `equivalent.toml`.
 
-Which test reaches which line is recorded first, under `build/mutation`, and again whenever a source has changed;
-that takes as long as the tests do, on one core. ``--keep`` takes the records as they are. It needs the package
-`coverage`.
+Which test reaches which line is recorded first, under `build/mutation`, and again whenever a source has
+changed; that takes about as long as the tests do, on one core. ``--keep`` takes the records as they are. It
+needs the package `coverage`, and a system that forks.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tests.mutation.trial import Verdict, run, tried, warmed
 ROOT = Path(__file__).resolve().parents[2]
 
 CAUGHT = ("caught", "hung")
+UNUSED = (".git", "*_cache", ".venv", "build", "dist", "__pycache__")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,7 +83,7 @@ def trials(tree: Path, records: Records, options: argparse.Namespace) -> list[tu
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.split("\n")[0])
-    parser.add_argument("within", nargs="*", help="folders or files of the package; all of %s" % ", ".join(ROOMS))
+    parser.add_argument("within", nargs="*", help=f"folders or files; all of {' and '.join(ROOMS)}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests that are run for one change")
@@ -101,7 +102,7 @@ def _equivalents() -> set[tuple[str, str, str]]:
 def copied(root: Path, top: Path) -> Path:
     """A copy of the project, with the real tables beside it that the tests look for there."""
     tree = top / "tree"
-    shutil.copytree(root, tree, ignore=shutil.ignore_patterns(".git", "*_cache", ".venv", "build", "dist", "__pycache__"))
+    shutil.copytree(root, tree, ignore=shutil.ignore_patterns(*UNUSED))
     if (root.parent / "shared").exists():
         (top / "shared").symlink_to(root.parent / "shared")
     return tree

@@ -14,6 +14,7 @@ import tokenize
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 __all__ = ["ROOMS", "Mutant", "drawn", "mutants_of"]
@@ -59,8 +60,8 @@ class Mutant:
     line : int
         Where it begins, from 1.
     reached : range
-        Lines, one of which runs whenever the stretch does: of its statement, or of the function whose argument
-        it is the default of; empty for what runs on import alone.
+        Lines, one of which runs whenever the stretch does: of its statement, or of the function whose
+        argument it is the default of; empty for what runs on import alone.
     name : str
         What the stretch is assigned to, for what runs on import alone.
     before, after : str
@@ -141,7 +142,7 @@ def _between(node: ast.AST, span: Span, tokens: list[tuple[int, str]]) -> Iterat
         case ast.Compare(left=left, ops=ops, comparators=rest):
             triples = list(zip([left, *rest], ops, rest, strict=False))
         case ast.BoolOp(op=op, values=values):
-            triples = [(a, op, b) for a, b in zip(values, values[1:], strict=False)]
+            triples = [(a, op, b) for a, b in pairwise(values)]
         case _:
             return
     for left, op, right in triples:

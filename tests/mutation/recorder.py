@@ -1,7 +1,7 @@
 """A plugin of pytest: which test reaches which line, and how long each takes.
 
-It is loaded by ``-p tests.mutation.recorder``; `RECORD` of the environment names the file to write, `CASES` how
-many cases of a test with parameters are run.
+It is loaded by ``-p tests.mutation.recorder``; `RECORD` of the environment names the file to write,
+`CASES` how many cases of a test with parameters are run.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def parts_of(root: Path) -> list[str]:
 
 
 def record(root: Path, folder: Path, part: str, cases: int) -> None:
-    """Run a part's tests under a tracer, some `cases` of each, unless that was done of the sources as they are."""
+    """Run a part's tests under a tracer, some `cases` of each, unless that was done of these sources."""
     target, digest = folder / part.replace("/", "."), f"{cases} {_digest(root, part)}"
     told = target.with_suffix(target.suffix + ".digest")
     if told.exists() and told.read_text() == digest:
@@ -71,7 +71,7 @@ class Records:
     def tests_of(self, mutant: Mutant, source: str, seconds: float) -> list[str]:
         """Tests that read a change, some `seconds` of them: those of its own room first, the quickest first.
 
-        After them the other tests of the same files, which may share a fit that was made for the first of them.
+        After them the other tests of the same files, which may share a fit that was made for the first.
         """
         lines = self._reached.get(mutant.path, {})
         wanted = mutant.reached or [

@@ -9,6 +9,7 @@ import resource
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ __all__ = ["Verdict", "run", "tried", "warmed"]
 
 FIRST = 8
 """Tests that are run before the rest of them is collected: most changes go no further."""
+
+BROKEN = 99
+"""Status of a process that came to no verdict."""
 
 GIGABYTES = 6
 """A change may ask for any memory."""
@@ -36,7 +40,10 @@ def warmed() -> None:
 
 
 class Verdict(NamedTuple):
-    """What tests say of a change: "caught", "hung" or "survived", and which of them failed."""
+    """What tests say of a change, and which of them failed.
+
+    It is "caught", "hung" or "survived", or "broken" where the tests did not run.
+    """
 
     found: str
     failed: list[str]
@@ -83,16 +90,20 @@ def run(tree: Path, tests: list[str], seconds: float, *settings: str) -> Verdict
     told = log.read_text("utf-8", "replace")
     failed = re.findall(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", told, re.MULTILINE)
     if os.WIFSIGNALED(status):
-        return Verdict("hung" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "caught", failed)
-    status = os.WEXITSTATUS(status)
-    if status == pytest.ExitCode.NO_TESTS_COLLECTED or "not found: " in told:
-        raise RuntimeError(f"the records name tests that are not there; record them again:\n{told[-2000:]}")
-    return Verdict("caught" if status else "survived", failed)
+        killed = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+        return Verdict("hung" if killed else "caught", failed)
+    if not os.WEXITSTATUS(status):
+        return Verdict("survived", failed)
+    # Only a test that failed, or the package that could not be imported, is a verdict on the change.
+    if failed or "ImportError while loading conftest" in told:
+        return Verdict("caught", failed)
+    print(told[-1000:])
+    return Verdict("broken", [])
 
 
 def _run(tree: Path, tests: list[str], log: Path, seconds: int, given: tuple[str, ...]) -> None:
     """Run the tests in this process, which a parent forked, and end it: status 0 where all passed."""
-    status = 1
+    status = BROKEN
     try:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -105,13 +116,16 @@ def _run(tree: Path, tests: list[str], log: Path, seconds: int, given: tuple[str
         sys.path.insert(0, str(tree))
         for name in [n for n in sys.modules if n.split(".")[0] in ("tests", "discrim")]:
             del sys.modules[name]
-        settings = [*given, "-q", "-rfE", "-m", ANY, "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+        settings = [*given, "-q", "-rfE", "-m", ANY, "-p", "no:cacheprovider"]
         for part in (tests[:FIRST], tests[FIRST:]):
             if part and (status := int(pytest.main([*settings, *part]))):
                 break
         package = sys.modules.get("discrim")
         if not status and (package is None or not str(package.__file__).startswith(str(tree))):
-            print("not found: the copy of the package")
+            status = BROKEN
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)

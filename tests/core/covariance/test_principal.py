@@ -40,7 +40,9 @@ def test_few_rows_left_out_are_refits(covariance: str, p: int) -> None:
     codes = np.arange(8) % 2
     x = np.random.default_rng(p).standard_normal((8, p)) + codes[:, None]
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
-    options = {"covariance": covariance, "prior": [0.5, 0.5]} | ({"shrinkage": 0.2} if covariance == "shrunk" else {})
+    options = {"covariance": covariance, "prior": [0.5, 0.5]}
+    if covariance == "shrunk":
+        options["shrinkage"] = 0.2
     found = lda("y ~ .", frame, **options).leave_one_out()[[0, 1]].to_numpy()
     for i in range(len(frame)):
         fit = lda("y ~ .", frame.drop(index=i), **options)

@@ -146,7 +146,5 @@ def test_the_search_among_great_weights_ends_at_their_rounding(weight, tol):
     frame = table(60, 2, 2)
     plain = logistic("y ~ .", frame)
     for bias_reduction in (False, True):
-        heavy = logistic(
-            "y ~ .", frame.assign(w=weight), weights="w", tol=tol, bias_reduction=bias_reduction
-        )
+        heavy = logistic("y ~ .", frame.assign(w=weight), weights="w", tol=tol, bias_reduction=bias_reduction)
         np.testing.assert_allclose(heavy.params, plain.params, rtol=1e-11)
