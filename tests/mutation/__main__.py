@@ -63,6 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"\n{len(found)} changes: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
     print(f"caught of all: {caught / max(len(found), 1):.1%}", end="; ")
     print(f"of those that are not equivalent: {caught / max(caught + len(gaps), 1):.1%}")
+    for path, before, _ in sorted(known):
+        if not (ROOT / path).exists() or before not in (ROOT / path).read_text("utf-8"):
+            print(f"equivalent.toml names a line of {path} that is no longer there: {before}")
     return 1 if gaps else 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.mutants import drawn, mutants_of
+from tests.mutation.mutants import ROOMS, drawn, mutants_of
 from tests.support import ROOT
 
 SOURCE = '''"""Doc 1 < 2."""
@@ -97,13 +97,14 @@ def test_the_same_seed_draws_the_same_and_other_files_do_not_move_it(tmp_path):
     assert [m for m in both if m.path.endswith("a.py")][:9] == first
 
 
-def test_what_is_said_to_be_equivalent_is_a_change_that_can_be_made():
+def test_what_is_said_to_be_equivalent_has_a_module_and_a_reason():
     known = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text("utf-8"))["mutant"]
+    assert len({(m["path"], m["before"], m["after"]) for m in known}) == len(known)
     for entry in known:
-        source = (ROOT / entry["path"]).read_text("utf-8")
-        changes = {(m.before, m.after) for m in mutants_of(entry["path"], source)}
-        assert (entry["before"], entry["after"]) in changes, f"{entry['path']}: {entry['before']}"
-        assert entry["why"]
+        assert entry.keys() == {"path", "before", "after", "why"}
+        assert entry["before"] != entry["after"]
+        assert entry["path"].startswith(ROOMS)
+        assert len(entry["why"]) > 10
 
 
 TRIAL = """
