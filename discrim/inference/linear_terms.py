@@ -125,15 +125,10 @@ class LeastSquares:
         return singular**2, raw
 
     def coefficients(self) -> Floats:
-        """B (m, p) of least squares; of least length where x has less than full rank."""
+        """B (m, p) of least squares; x has to have full rank."""
         scale = np.sqrt((self.x**2).sum(axis=0))
-        scale = np.where(scale > 0, scale, 1.0)
         m = self.x.shape[1]
-        if self.rank == m:
-            found = solve_triangular(self.x[:m] / scale, self.y[:m])
-        else:
-            found = np.linalg.lstsq(self.x / scale, self.y, rcond=SAME)[0]
-        return np.asarray(found / scale[:, None])
+        return np.asarray(solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
         """Responses whose residuals are zero, or are determined by those of the responses before them."""

@@ -18,8 +18,10 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 from discrim.inference.common_components import common_components, proportional
 from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.hausman import hausman as hausman_of_estimates
 from discrim.inference.likelihood_ratio import box_m as box_m_of_covariances
 from discrim.inference.log_determinants import quantile
+from discrim.inference.manova import dimension_table
 from discrim.inference.resampling import bootstrap_ratios
 
 IRIS, WINE = load_iris(), load_wine()
@@ -654,3 +656,23 @@ def test_odds_that_a_prior_of_zero_settles_have_no_standard_error(zero):
     assert f"No finite constant: '{zero}' with a prior of zero" in text
     alone = lda("species ~ petal_length", load_iris(), prior={"virginica": 1.0, "setosa": 0, "versicolor": 0})
     assert alone.log_odds().loc[("versicolor", "constant")].isna().all()
+
+
+def test_one_dimension_of_two_groups_is_student_s_t_with_one_degree_of_freedom_too():
+    for n in (3, 4, 9):
+        x = np.random.default_rng(n).standard_normal(n)
+        first = np.arange(n) % 2 == 0
+        t = stats.ttest_ind(x[first], x[~first])
+        row = dimension_table(np.array([t.statistic**2 / (n - 2)]), 1, 2, float(n)).loc[0]
+        assert row[["F", "df1", "df2", "p"]].tolist() == pytest.approx([t.statistic**2, 1, n - 2, t.pvalue])
+
+
+def test_hausman_compares_directions_in_which_the_robust_estimate_is_less_precise():
+    robust, gap = np.diag([4.0, 9.0, 1.0]), np.array([1.0, -2.0, 5.0])
+    result = hausman_of_estimates(gap, np.diag([3.0, 7.0, 2.0]), np.zeros(3), robust)
+    assert result.statistic == pytest.approx(1 / 1 + 4 / 2)
+    assert result.df == (2.0,)
+    assert result.pvalue == pytest.approx(stats.chi2.sf(3, 2))
+    for covariance in (robust, 2 * robust):
+        with pytest.raises(NotSupportedError, match="nothing to compare"):
+            hausman_of_estimates(gap, covariance, np.zeros(3), robust)

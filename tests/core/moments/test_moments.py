@@ -147,3 +147,19 @@ def test_the_common_unit_takes_scatters_to_one_multiple_of_those_of_the_data(spr
     lengths = np.sqrt(held.squares.sum(axis=0)) * held.common_unit
     plain = np.log2(np.sqrt(moments(x, codes, spread).squares.sum(axis=0))) + exponents
     np.testing.assert_allclose(np.diff(np.log2(lengths)), np.diff(plain), rtol=1e-12)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_a_class_that_first_comes_in_a_later_part_has_its_own_mean(spread):
+    """The first two classes lie about one centre, about which the sums may be taken; the third is near."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [np.repeat(rng.standard_normal((100, 3)), 2, axis=0), 0.5 + rng.standard_normal((80, 3))]
+    )
+    codes = np.concatenate([np.arange(200) % 2, np.arange(80) % 2 + 1])
+    parts = [(x[at], codes[at], None) for at in (slice(0, 200), slice(200, 240), slice(240, 280))]
+    found = gather(parts, n_classes=K, n_columns=3, spread=spread)
+    means = np.stack([x[codes == k].mean(axis=0) for k in range(K)])
+    np.testing.assert_allclose(found.class_means, means, atol=1e-13)
+    squares = np.square((x - means[codes]) * found.scale).sum(axis=0)
+    np.testing.assert_allclose(found.squares.sum(axis=0), squares, rtol=1e-12)

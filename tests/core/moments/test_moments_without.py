@@ -144,3 +144,17 @@ def test_a_column_without_digits_is_refused(spread):
     left = moments_without(whole, gone)
     assert (left.moments, left.fault, left.at[1]) == (None, "digits", 1)
     assert left.at[0] == (-1 if spread == "pooled" else 0)
+
+
+@pytest.mark.parametrize("spread", ["class", "pooled", "diagonal"])
+def test_a_class_of_no_row_left_does_not_stand_for_one_of_two(spread):
+    """Three rows are left of three classes, which are not one of each."""
+    x, codes = np.random.default_rng(0).standard_normal((6, 2)), np.array([0, 0, 1, 1, 2, 2])
+    whole, gone, left = (
+        ClassMoments.from_block(x[at], codes[at], n_classes=3, spread=spread)
+        for at in (slice(None), [3, 4, 5], [0, 1, 2])
+    )
+    found = moments_without(whole, gone).moments
+    squares_of = [m.squares.sum(axis=0) / m.scale**2 for m in (found, left)]
+    np.testing.assert_allclose(squares_of[0], squares_of[1], rtol=1e-12)
+    assert squares_of[1].min() > 0

@@ -137,3 +137,14 @@ def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
     forms = np.einsum("im,aibj,jm->abm", z, whole.reshape(q, p1, q, p1), z)
     for k, part in enumerate(Forms(whole, p1).of(z)):
         np.testing.assert_allclose(part, forms[k, k:], rtol=1e-11, atol=1e-11 * np.abs(forms).max())
+
+
+@pytest.mark.parametrize("weight", [1e13, 1e18])
+@pytest.mark.parametrize("tol", [1e-8, 1e-14])
+def test_the_search_among_great_weights_ends_at_their_rounding(weight, tol):
+    """The estimates do not depend on a weight of all rows, beside which Firth's penalty is nothing."""
+    frame = table(60, 2, 2)
+    plain = logistic("y ~ .", frame)
+    for bias_reduction in (False, True):
+        heavy = logistic("y ~ .", frame.assign(w=weight), weights="w", tol=tol, bias_reduction=bias_reduction)
+        np.testing.assert_allclose(heavy.params, plain.params, rtol=1e-11)

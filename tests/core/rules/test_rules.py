@@ -14,6 +14,7 @@ from scipy import stats
 import discrim
 import discrim.sklearn
 from discrim.core.rules import nearest_means
+from discrim.core.rules.plane import Plane
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.log_determinants import quantile
@@ -325,3 +326,13 @@ def test_centroids_left_out_of_crowds_are_those_of_refits(far, threshold):
         one = frame.iloc[[row]]
         np.testing.assert_allclose(left_out.iloc[[row], 1:], refit.predict_proba(one), atol=1e-12)
         assert left_out.iloc[row, 0] == refit.predict(one).iloc[0]
+
+
+def test_distances_from_a_plane_are_those_to_its_nearest_points():
+    rng = np.random.default_rng(0)
+    plane, x = Plane(rng.standard_normal(3), rng.standard_normal(3), 0.7), rng.standard_normal((20, 3))
+    feet, distances = plane.feet(x), plane.distances(x)
+    np.testing.assert_allclose(feet @ plane.normal + plane.offset, 0, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.norm(x - feet, axis=1), np.abs(distances))
+    np.testing.assert_array_equal(np.sign(distances), np.sign(x @ plane.normal + plane.offset))
+    assert plane.from_origin == pytest.approx(np.linalg.norm(plane.feet(np.zeros((1, 3)))))

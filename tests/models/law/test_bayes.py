@@ -221,6 +221,14 @@ def test_normals_of_two_spreads_against_mpmath():
     assert law.error_method == "quadrature"
 
 
+@pytest.mark.parametrize(("share", "sd"), [(1e-14, 1.2), (1e-14, 1.01), (1e-3, 1.0001)])
+def test_crossings_far_beyond_all_quantiles_are_found_on_both_sides(share, sd):
+    """The squared limit is 2 (ln((1 - q)/q) + ln s) / (1 - 1/s^2)."""
+    law = bayes([1 - share, share], {"a": stats.norm(0, 1), "b": stats.norm(0, sd)})
+    far = np.sqrt(2 * (np.log((1 - share) / share) + np.log(sd)) / (1 - 1 / sd**2))
+    assert law.decision["low"].tolist() == [-np.inf, pytest.approx(-far), pytest.approx(far)]
+
+
 def test_poles_and_ends_of_supports():
     law = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()})
     # The arcsine density is below one between its crossings 1/2 -+ sqrt(1/4 - 1/pi^2).

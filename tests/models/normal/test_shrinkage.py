@@ -350,3 +350,15 @@ def test_far_from_zero_no_digit_of_the_shrinkage_is_lost():
         np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
         left, plain = (fit.leave_one_out().iloc[:, 1:].astype(float) for fit in (ours, theirs))
         np.testing.assert_allclose(left, plain, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("p", "constant"), [(5, 2), (7, 3), (3, 1)])
+def test_variances_shrunk_to_their_median_need_that_fewer_than_half_are_zero(p, constant):
+    codes = np.arange(40) % 2
+    x = np.random.default_rng(0).standard_normal((40, p)) + codes[:, None]
+    x[:, :constant] = 3.0 + codes[:, None]
+    frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
+    fit = lda("y ~ .", frame, covariance="diagonal", shrinkage="strimmer")
+    assert np.isfinite(fit.predict_log_proba(frame).to_numpy()).all()
+    with pytest.raises(CollinearError, match="constant within classes"):
+        lda("y ~ .", frame.assign(**{f"x{constant}": codes}), covariance="diagonal", shrinkage="strimmer")

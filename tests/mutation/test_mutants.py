@@ -1,0 +1,147 @@
+"""The tool's own pieces: what is changed, what is left alone, and that the project is not touched."""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.mutants import ROOMS, drawn, mutants_of
+from tests.support import ROOT
+
+SOURCE = '''"""Doc 1 < 2."""
+
+from typing import TYPE_CHECKING
+
+__all__ = ["f"]
+
+LIMIT = 2
+
+
+def f(a: int | None, b: float = 0.5, *, c: bool = True) -> "int | None":
+    """1 + 1."""
+    if not (a < b and a != LIMIT):  # 1 - 1
+        raise ValueError(f"{a + 1} is not" + "1" * 2)
+    é = "é", a.min(axis=0) + -b
+    return [x for x in (é, é[1:]) if x is c]
+'''
+
+
+def changed() -> set[tuple[str, str]]:
+    return {(m.before, m.after) for m in mutants_of("m.py", SOURCE)}
+
+
+def test_each_kind_of_change_is_made():
+    head = 'def f(a: int | None, b: float = 0.5, *, c: bool = True) -> "int | None":'
+    line, here = "if not (a < b and a != LIMIT):  # 1 - 1", 'é = "é", a.min(axis=0) + -b'
+    assert changed() == {
+        ("LIMIT = 2", "LIMIT = 3"),
+        (head, head.replace("0.5", "1.0")),
+        (head, head.replace("True", "False")),
+        (line, "if (not (not (a < b and a != LIMIT))):  # 1 - 1"),
+        (line, "if False:  # 1 - 1"),
+        (line, "if True:  # 1 - 1"),
+        (line, line.replace("not ", " ")),
+        (line, line.replace(" < ", " <= ")),
+        (line, line.replace("and", "or")),
+        (line, line.replace("!=", "==")),
+        (here, here.replace("min", "max")),
+        (here, here.replace("0", "1")),
+        (here, here.replace("+", "-")),
+        (here, here.replace("-b", "b")),
+        ("return [x for x in (é, é[1:]) if x is c]", "return [x for x in (é, é[2:]) if x is c]"),
+    }
+
+
+def test_lines_that_run_with_a_change_are_known():
+    reached = {m.after: (list(m.reached), m.name) for m in mutants_of("m.py", SOURCE)}
+    assert reached["LIMIT = 3"] == ([], "LIMIT")
+    default = next(lines for after, (lines, _) in reached.items() if "c: bool = False" in after)
+    assert default == list(range(11, 16))
+    assert reached["if False:  # 1 - 1"][0] == [12]
+
+
+@pytest.mark.parametrize("name", ["core/normal/qda.py", "inference/selection.py", "core/law/densities.py"])
+def test_a_change_is_one_stretch_of_a_module_that_still_compiles(name):
+    source = (ROOT / "discrim" / name).read_text("utf-8")
+    mutants = list(mutants_of(name, source))
+    assert len(mutants) > 100
+    for mutant in mutants[::7]:
+        changed = mutant.applied(source)
+        compile(changed, name, "exec")
+        assert changed != source
+        assert changed[: mutant.start] == source[: mutant.start]
+        assert changed[mutant.start + len(mutant.text) :] == source[mutant.end :]
+        here, there = source.splitlines(), changed.splitlines()
+        edits = [
+            e for e in difflib.SequenceMatcher(None, here, there, False).get_opcodes() if e[0] != "equal"
+        ]
+        assert len(edits) == 1
+        assert edits[0][1] == mutant.line - 1
+
+
+def test_the_same_seed_draws_the_same_and_other_files_do_not_move_it(tmp_path):
+    folder = tmp_path / "discrim" / "core"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text(SOURCE, "utf-8")
+    first = drawn(tmp_path, 0, 9)
+    assert drawn(tmp_path, 0, 9) == first
+    assert drawn(tmp_path, 0, 5) == first[:5]
+    assert drawn(tmp_path, 1, 9) != first
+    (folder / "b.py").write_text(SOURCE.replace("LIMIT", "MOST"), "utf-8")
+    both = drawn(tmp_path, 0, 1000)
+    assert [m for m in both if m.path.endswith("a.py")][:9] == first
+
+
+def test_what_is_said_to_be_equivalent_has_a_module_and_a_reason():
+    known = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text("utf-8"))["mutant"]
+    assert len({(m["path"], m["before"], m["after"]) for m in known}) == len(known)
+    for entry in known:
+        assert entry.keys() == {"path", "before", "after", "why"}
+        assert entry["before"] != entry["after"]
+        assert entry["path"].startswith(ROOMS)
+        assert len(entry["why"]) > 10
+
+
+TRIAL = """
+import sys
+from pathlib import Path
+from tests.mutation.mutants import mutants_of
+from tests.mutation.trial import tried
+
+tree = Path(sys.argv[1])
+path = "discrim/core/a.py"
+source = (tree / path).read_text()
+for number, mutant in enumerate(mutants_of(path, source)):
+    verdict = tried(tree, mutant, ["tests/test_a.py::test_a"], number, -6.0)
+    print(mutant.after, "|", verdict.found)
+    assert (tree / path).read_text() == source
+"""
+
+
+@pytest.mark.slow
+def test_changes_are_caught_survive_or_hang_and_are_taken_back(tmp_path):
+    package, tests = tmp_path / "discrim", tmp_path / "tests"
+    for folder in (package, package / "core", tests):
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+    body = "def f(n):\n    while n > 0:\n        n -= 1\n    return n\n\n\nNOBODY = 1\n"
+    (package / "core" / "a.py").write_text(body.replace("\\\n", "\n"))
+    (tests / "test_a.py").write_text(
+        "from discrim.core.a import f\n\n\ndef test_a():\n    assert f(3) == 0\n".replace("\\\n", "\n")
+    )
+    (tmp_path / "setup.cfg").write_text("[tool:pytest]\nmarkers =\n    slow: a\n".replace("\\\n", "\n"))
+    done = subprocess.run(
+        [sys.executable, "-c", TRIAL, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = dict(line.rsplit(" | ", 1) for line in done.stdout.splitlines())
+    assert found["NOBODY = 2"] == "survived"
+    assert found["while False:"] == "caught"
+    assert found["while n >= 0:"] == "caught"
+    assert found["while n > 1:"] == "caught"
+    assert found["n -= 2"] == "caught"
+    assert found["while (not (n > 0)):"] == "caught"
