@@ -56,7 +56,7 @@ def sparse_lda_brief(fit: SparseLDAResults) -> Summary:
 def _header(fit: SparseLDAResults) -> Pairs:
     numbers, by_path = fit._fit.numbers, "path" in fit._fit.cache
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
-    chosen += " given" if fit._fit.has_rows else ""
+    chosen += "" if fit._fit.loaded else " given"
     if by_path:
         search = fit._fit.refits.asked
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from errno import EISDIR
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def fit_of(
     try:
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **own)
-        fit = model.fit(numbers, blocks, has_rows=False)
+        fit = replace(model.fit(numbers, blocks, has_rows=False), loaded=True)
         wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
