@@ -131,7 +131,7 @@ GOES_ON = {
     "fda": {"engine": inspect.Parameter.empty},
     "hyperplane": {"overlap": "raise", "constant": "raise"},
     "indicator": {"collinear": "raise"},
-    "knn": {"constant": "raise"},
+    "knn": {"constant": "raise", "singular": "raise"},
     "lda": {"collinear": "raise"},
     "logistic": {"collinear": "raise", "separation": "raise"},
     "kernel_density": {"singular": "raise"},
