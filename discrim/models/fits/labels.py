@@ -21,6 +21,7 @@ __all__ = [
     "by_class_and_term",
     "class_code",
     "covariance_frame",
+    "distinct",
     "in_brooms_names",
     "labelled",
     "missing_if_refused",
@@ -40,6 +41,18 @@ BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statisti
 
 TEXTS = ("str", "string", "object")
 """Dtypes that have room for these."""
+
+
+def distinct(word: str, names: Iterable[Any]) -> str:
+    """A name that a table gives to a column or a row of its own beside those of classes or terms.
+
+    These keep their names, whatever they are; where one of them is the word, it has an underscore after it,
+    or as many as it takes.
+    """
+    taken = set(names)
+    while word in taken:
+        word += "_"
+    return word
 
 
 def labelled(

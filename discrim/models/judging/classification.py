@@ -14,7 +14,7 @@ from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import labelled
+from discrim.models.fits.labels import distinct, labelled
 from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.refitted_prior import prior_of_rest
@@ -84,14 +84,15 @@ class Classification(Shown):
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors."""
         counts = self.confusion
-        whole = [*counts.index, "total"]
+        total = distinct("total", counts.index)
+        prior, whole = distinct("prior", counts.index), [*counts.index, total]
         numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
         numbers = np.column_stack([numbers, numbers.sum(axis=1)])
         with np.errstate(invalid="ignore"):
             percent = 100 * numbers / numbers[:, -1:]
         lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
         labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
-        index = pd.MultiIndex.from_tuples([*labels, ("prior", "share")], names=["actual", None])
+        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
         priors = np.append(self._prior, self._prior.sum())
         return pd.DataFrame(
             np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
@@ -116,8 +117,8 @@ class Classification(Shown):
         classes, index = self._prior.index, self._index[wrong]
         frame = pd.DataFrame(
             {
-                "actual": labelled(self._actual[wrong], classes, index, self._labels),
-                "predicted": labelled(self._predicted[wrong], classes, index, self._labels),
+                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
             },
             index=index,
         )
@@ -129,10 +130,8 @@ class Classification(Shown):
         from discrim.report.tables import Section, summarize
 
         wrong = self.misclassified
-        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share") | {
-            "actual": "text",
-            "predicted": "text",
-        }
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
+        formats |= dict.fromkeys(wrong.columns[:2], "text")
         kinds: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
         lines: dict[Any, Any] = {label: kinds[label[1]] for label in self.table.index}
         parts: dict[str, Callable[[], Section | Pairs]] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.models.fits.labels import distinct
 from discrim.models.results.headers import (
     Sections,
     classes_section,
@@ -83,9 +84,10 @@ def _header(fit: SparseLDAResults) -> Pairs:
 
 
 def _directions(fit: SparseLDAResults) -> Section:
-    table = pd.DataFrame({"penalty": fit.penalty, "columns": fit.counts_selected})
+    penalty, columns = (distinct(word, fit.classes) for word in ("penalty", "columns"))
+    table = pd.DataFrame({penalty: fit.penalty, columns: fit.counts_selected})
     table = pd.concat([table, fit._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(index=None)
-    formats: dict[Any, Any] = {"penalty": "general", "columns": "count"}
+    formats: dict[Any, Any] = {penalty: "general", columns: "count"}
     return Section(
         "Directions, with the class means on them",
         table,
