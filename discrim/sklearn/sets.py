@@ -83,9 +83,9 @@ class SetMethods:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> model = LDAClassifier().fit(X[::2], y[::2])
-        >>> sets = model.predict_set(X[[0, 70, 133]], level=0.95, calibration=(X[1::2], y[1::2]))
+        >>> sets = model.predict_set(X[[0, 70, 133]], level=0.98, calibration=(X[1::2], y[1::2]))
         >>> sets.astype(int).tolist()
-        [[1, 0, 0], [0, 1, 1], [0, 0, 1]]
+        [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
         """
         results, blocks = self._asked(X)
         held = None if calibration is None else self._calibration(calibration)

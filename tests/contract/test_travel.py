@@ -176,6 +176,7 @@ def test_copies_in_the_process_keep_the_rows():
     )
 
 
+@pytest.mark.slow
 def test_the_tools_of_scikit_learn_work():
     x, y = IRIS[COLUMNS], IRIS["species"].to_numpy(str)
     model = estimators.LDAClassifier()
