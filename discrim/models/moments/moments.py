@@ -432,7 +432,7 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
         or blocks.collinear
         or blocks.dropped
         or blocks.unit is not None
-        or (held.roots is None and asks_for_roots(held))
+        or (scatters != "diagonal" and held.roots is None and asks_for_roots(held))
     ):
         return None
     watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
