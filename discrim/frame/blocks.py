@@ -312,6 +312,14 @@ class Blocks:
                     'or pass na_action="drop".'
                 )
 
+    def without_rows(self) -> Blocks:
+        """How rows are read, without those that there are."""
+        bare = without_rows(
+            self.design, self.functions, weighted=self.weighted, keep=self.keep,
+            left_out=(self.constant, self.collinear), dropped=self.dropped,
+        )  # fmt: skip
+        return replace(bare, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
+
     def with_lost(self) -> Blocks:
         """The blocks of a table that know its rows with unseen levels, where these are to be missing."""
         if not self.unseen:

@@ -355,12 +355,19 @@ class Table:
         self._compared.update(names)
 
     def _refuse_text(self, name: str) -> None:
-        values = self.column(name)
-        row = int(values.notna().to_numpy().argmax())
+        values = self.column(name).astype(object)
+        known = values.notna().to_numpy()
+        wrong = known & pd.to_numeric(values, errors="coerce").isna().to_numpy()
+        rest = int(wrong.sum()) - 1
+        row = int(np.argmax(wrong if wrong.any() else known))
+        if 0 <= rest < int(known.sum()) - 1:
+            more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
+            way_out = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
+        else:
+            more, way_out = "", "Convert it, for example with pandas.to_numeric."
         raise DataError(
             f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
-            f"{shown(self.index[row])} holds {shown(values.iloc[row])}. Convert it, for example with "
-            "pandas.to_numeric."
+            f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}. {way_out}"
         )
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:

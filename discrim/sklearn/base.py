@@ -215,7 +215,8 @@ class VerbClassifier(FittedClassifier):
     Attributes
     ----------
     results_ : ClassifierResults
-        What the verb returns, with `summary()` and the rest.
+        What the verb returns, with `summary()` and the rest, without the rows of the table: what needs rows
+        takes them as `data=`.
     classes_ : (K,) array
         Sorted labels.
     n_features_in_ : int
@@ -274,8 +275,12 @@ class VerbClassifier(FittedClassifier):
         except DiscrimError:
             self._refuse_missing(table)
             raise
-        self._keep(results, classes)
+        self._learn(results)
+        self._keep(results._without_rows(), classes)
         return self
+
+    def _learn(self, results: ClassifierResults) -> None:
+        """Take from a fit what is asked of its rows later; an estimator does not keep them."""
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """What the verb gives, or, with a warning, what a child turns to where there is no such fit."""

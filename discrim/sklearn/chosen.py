@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from numpy import bool_
@@ -15,6 +16,7 @@ from discrim.models.fits.arguments import check_word
 from discrim.models.independent.shrunken_centroids import shrunken_centroids
 from discrim.models.judging.splits import Splits
 from discrim.models.normal.lda import lda
+from discrim.models.normal.qda import qda
 from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import WeightedClassifier, warn_instead
@@ -61,8 +63,9 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
     method : {"moment", "mle"}
         "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
     singular : {"shrink", "raise"}
-        What to do where a class has too few rows for a covariance, or too few to leave some out for a choice.
-        "shrink" fits `lda(covariance="shrunk", standardize=True)` with a warning, so that a search over
+        What to do where a covariance is singular, or a class has too few rows for one, or too few to leave
+        some out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with
+        these options where alpha=1 asks for a covariance of each class. It gives a warning, and a search over
         models goes on. "raise" refuses, as the verb does.
     """
 
@@ -101,12 +104,19 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
         try:
             return rda(formula, data, **options)
         except (CollinearError, DataError) as error:
-            if singular == "raise" or class_sizes(data, options).min() > MOST_FEW:
+            few = class_sizes(data, options).min() <= MOST_FEW
+            if singular == "raise" or not (few or isinstance(error, CollinearError)):
                 raise
             held: dict[str, Any] = {
                 name: options.get(name) for name in ("prior", "weights", "method", "na_action")
             }
-            results = again(lda, formula, data, collinear="drop", **shrunk(held | {"covariance": None}))
+            other = shrunk(held | {"covariance": None})
+            if self.alpha == 1 and not few:
+                with suppress(CollinearError):
+                    results = again(qda, formula, data, **other)
+                    warn_instead(error, f"qda() with {SHRUNK}")
+                    return results
+            results = again(lda, formula, data, collinear="drop", **other)
             warn_instead(error, f"lda() with {SHRUNK}")
             return results
 

@@ -132,7 +132,7 @@ class FormulaClassifier(FittedClassifier):
             if options["na_action"] == "raise":
                 refuse_missing(X, names)
             raise
-        self._take(results, classes)
+        self._take(results._without_rows(), classes)
         return self
 
     def _take(self, results: ClassifierResults, classes: Any) -> None:

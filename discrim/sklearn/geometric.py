@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, DiscrimWarning, SeparationError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, SeparationError
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.neighbours.knn import knn
 from discrim.models.normal.nearest_centroid import nearest_centroid
@@ -16,6 +16,7 @@ from discrim.models.planes.hyperplane import hyperplane
 from discrim.models.planes.perceptron import perceptron
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier, WeightedClassifier, warn_instead
+from discrim.sklearn.instead import again
 from discrim.sklearn.linear import LinearCoefficients
 
 __all__ = ["HyperplaneClassifier", "KNNClassifier", "NearestCentroidClassifier", "PerceptronClassifier"]
@@ -45,6 +46,10 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     constant : {"drop", "raise"}
         Whether numeric columns that are constant over the rows are left out with a warning, as the verb does,
         or refused.
+    singular : {"euclidean", "raise"}
+        What to do where the covariance of metric="mahalanobis" is singular. "euclidean" takes that metric,
+        with the columns divided by their standard deviations over all rows and a warning, so that a search
+        over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(knn)
@@ -58,6 +63,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         grid: Sequence[int] | None = None,
         prior: Any = None,
         constant: str = "drop",
+        singular: str = "euclidean",
     ) -> None:
         self.k = k
         self.metric = metric
@@ -65,6 +71,19 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         self.grid = grid
         self.prior = prior
         self.constant = constant
+        self.singular = singular
+
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        singular = options.pop("singular")
+        check_word("singular", singular, ("euclidean", "raise"))
+        try:
+            return knn(formula, data, **options)
+        except CollinearError as error:
+            if singular == "raise" or options["metric"] == "euclidean":
+                raise
+            results = again(knn, formula, data, **options | {"metric": "euclidean", "scale": True})
+            warn_instead(error, 'with metric="euclidean", scale=True')
+            return results
 
     def _has_scores(self) -> bool:
         return False

@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from discrim.core.robust.robust import ROBUST
 from discrim.errors import DiscrimWarning
 from discrim.frame.arrays import last_column
 from discrim.models.results.results import ClassifierResults
 
-__all__ = ["MOST_FEW", "SHRUNK", "again", "class_sizes", "shrinkable", "shrunk"]
+__all__ = ["MOST_FEW", "SHRUNK", "again", "class_sizes", "shrinkable", "shrunk", "words"]
 
 SHRUNK = 'covariance="shrunk", standardize=True'
 """What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
+
+
+PLAIN = {"method": "moment", "nu": 5, "scatter": "covariance", "support_fraction": 0.5}
+"""The method in the place of a robust one, whose own options are as if they were not given."""
 
 
 MOST_FEW = 2
@@ -48,17 +53,25 @@ def again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> Classifi
 
 
 def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
-    """Whether the covariance asked for is one of these, by a method that a shrunk one has, too."""
+    """Whether the covariance asked for is one of these, by its name."""
     asked = options["covariance"]
-    return isinstance(asked, str) and asked in structures and options["method"] in ("moment", "mle")
+    return isinstance(asked, str) and asked in structures
 
 
 def shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with a shrunk covariance, shrunk as was asked for if it was."""
     own = options["covariance"] == "shrunk"
+    # A robust covariance that does not exist is shrunk by no rule.
+    plain = PLAIN if options.get("method") in ROBUST else {}
     return {
         **options,
         "covariance": "shrunk",
         "standardize": True,
         **({} if own else {"shrinkage": None, "grid": None}),
+        **plain,
     }
+
+
+def words(options: Mapping[str, Any]) -> str:
+    """What `shrunk` of these options fits, in words."""
+    return f'method="moment", {SHRUNK}' if options.get("method") in ROBUST else SHRUNK

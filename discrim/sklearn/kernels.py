@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from discrim.errors import CollinearError
+from discrim.errors import CollinearError, DataError
 from discrim.models.fits.arguments import check_word
 from discrim.models.neighbours.kernel_density import kernel_density
 from discrim.models.results.results import ClassifierResults
@@ -42,8 +43,10 @@ class KernelDensityClassifier(WeightedClassifier):
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"euclidean", "raise"}
-        What to do where the covariance of the metric is singular. "euclidean" measures in the units of the
-        columns with a warning, so that a search over models goes on. "raise" refuses, as the verb does.
+        What to do where the covariance of the metric is singular, or no bandwidth has a likelihood of rows
+        left out, as where a class has one row. "euclidean" measures in the units of the columns in the one
+        case, and chooses the bandwidth by the error in the other. It gives a warning, and a search over
+        models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(kernel_density)
@@ -74,9 +77,17 @@ class KernelDensityClassifier(WeightedClassifier):
         check_word("singular", singular, ("euclidean", "raise"))
         try:
             return kernel_density(formula, data, **options)
-        except CollinearError as error:
-            if singular == "raise":
+        except (CollinearError, DataError) as error:
+            by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
+            if singular == "raise" or not (by_likelihood or isinstance(error, CollinearError)):
                 raise
-            results = again(kernel_density, formula, data, **options | {"metric": "euclidean"})
-            warn_instead(error, 'metric="euclidean"')
-            return results
+            ways: list[dict[str, Any]] = [{"select": "error"}]
+            if isinstance(error, CollinearError):
+                ways = [{"metric": "euclidean"}, {"metric": "euclidean", "select": "error"}]
+            for instead in ways if by_likelihood else ways[:1]:
+                with suppress(CollinearError, DataError):
+                    results = again(kernel_density, formula, data, **options | instead)
+                    given = ", ".join(f'{name}="{value}"' for name, value in instead.items())
+                    warn_instead(error, f"with {given}")
+                    return results
+            raise

@@ -24,7 +24,7 @@ from discrim.models.normal.qda import STRUCTURES as OF_QDA
 from discrim.models.normal.qda import qda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import NUMBERS, warn_instead
-from discrim.sklearn.instead import SHRUNK, again, class_sizes, shrinkable, shrunk
+from discrim.sklearn.instead import again, class_sizes, shrinkable, shrunk, words
 from discrim.sklearn.linear import LinearCoefficients
 from discrim.sklearn.partial import PartialClassifier
 
@@ -83,7 +83,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         Number of leading canonical axes that the rule and `transform` use; by default all.
     collinear : {"drop", "raise"}
         "drop" leaves out columns that others determine within classes; where there are then still too few
-        rows for a covariance, it fits with `covariance="shrunk", standardize=True`. Each gives a warning, and
+        rows for a covariance, or none by a robust method, it fits with `covariance="shrunk",
+        standardize=True` and the method "moment" in the place of a robust one. Each gives a warning, and
         a search over models goes on. "raise" refuses, as the verb does by default.
 
     Examples
@@ -133,7 +134,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             if options["collinear"] == "raise" or not shrinkable(options, "pooled"):
                 raise
             results = again(lda, formula, data, **shrunk(options))
-            warn_instead(error, f"with {SHRUNK}")
+            warn_instead(error, f"with {words(options)}")
             return results
 
     def _spread(self) -> Spread | None:
@@ -239,9 +240,9 @@ class QDAClassifier(PartialClassifier):
         Refits learn the standard deviations anew, also in folds; `leave_one_out()` holds them.
     singular : {"shrink", "raise"}
         What to do where the covariance of a class is singular. "shrink" fits with `covariance="shrunk",
-        standardize=True`; where a class has no covariance to shrink, because its rows are one or equal, it
-        fits `lda()` with these options. Each gives a warning, and a search over models goes on. "raise"
-        refuses, as the verb does.
+        standardize=True`, and the method "moment" in the place of a robust one; where a class has no
+        covariance to shrink, because its rows are one or equal, it fits `lda()` with these options. Each
+        gives a warning, and a search over models goes on. "raise" refuses, as the verb does.
     """
 
     verb = staticmethod(qda)
@@ -288,7 +289,7 @@ class QDAClassifier(PartialClassifier):
         try:
             return qda(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk", "factor"):
+            if singular == "raise" or not shrinkable(options, *OF_QDA):
                 raise
             why = error
         for name in ("dimensions", "form", "threshold"):
@@ -296,10 +297,10 @@ class QDAClassifier(PartialClassifier):
             options.pop(name)
         results: ClassifierResults
         try:
-            results, instead = again(qda, formula, data, **shrunk(options)), f"with {SHRUNK}"
+            results, instead = again(qda, formula, data, **shrunk(options)), f"with {words(options)}"
         except CollinearError as error:
             results = again(lda, formula, data, collinear="drop", **shrunk(options))
-            instead = f"lda() with {SHRUNK}"
+            instead = f"lda() with {words(options)}"
             why = error
         warn_instead(why, instead)
         return results
@@ -340,9 +341,10 @@ class NaiveBayesClassifier(PartialClassifier):
         Prior probabilities of the classes. None stands for the class proportions of the rows.
     singular : {"smooth", "raise"}
         What to do where a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, as
-        scikit-learn does; where a class has one row it fits with `method="mle"` too or, if all columns are
-        normal and complete, `lda(covariance="diagonal")`, whose variances are those of all classes. Each
-        gives a warning, and a search over models goes on. "raise" refuses, as the verb does.
+        scikit-learn does, and without kernels, which have no bandwidth there; where a class has one row it
+        fits with `method="mle"` too or, if all columns are normal and complete, `lda(covariance="diagonal")`,
+        whose variances are those of all classes. Each gives a warning, and a search over models goes on.
+        "raise" refuses, as the verb does.
     missing : {"raise", "integrate", "available"}
         "raise" refuses missing values. "integrate" predicts a row from what it has, as the verb does, and
         fits the complete rows, with a warning that counts the others. "available" also fits each column to
@@ -391,8 +393,15 @@ class NaiveBayesClassifier(PartialClassifier):
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or (options["smoothing"] != 0 and class_sizes(data, options).min() > 1):
+            smooth = options["smoothing"] != 0 and class_sizes(data, options).min() > 1
+            if singular == "raise" or (smooth and not options["kernel"]):
                 raise
+            if options["kernel"]:
+                # A column without a spread has no bandwidth either.
+                options |= {"kernel": False, "bandwidth": "nrd0"}
+                results = self._smoothed(formula, data, options)
+                warn_instead(error, "with kernel=False, smoothing=1e-9")
+                return results
             if class_sizes(data, options).min() > 1:
                 results = again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
                 warn_instead(error, "with smoothing=1e-9")
@@ -411,9 +420,14 @@ class NaiveBayesClassifier(PartialClassifier):
                 )
                 warn_instead(error, 'lda() with covariance="diagonal"')
                 return pooled
-            results = again(naive_bayes, formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
+            results = self._smoothed(formula, data, options)
             warn_instead(error, 'with method="mle", smoothing=1e-9')
             return results
+
+    def _smoothed(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Normal densities whose variances are above zero, whatever the classes have."""
+        few = {"method": "mle"} if class_sizes(data, options).min() <= 1 else {}
+        return again(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""

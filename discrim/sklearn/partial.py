@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarni
 from discrim.frame.arrays import with_column
 from discrim.frame.scan import quote
 from discrim.models.fits.arguments import listed, prior_of_some
-from discrim.models.moments.moments import Moments
+from discrim.models.moments.moments import Moments, of_fit
 from discrim.models.moments.verb import moments
+from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import WeightedClassifier, only_if, response_name
 
 __all__ = ["PartialClassifier"]
@@ -35,6 +37,7 @@ class PartialClassifier(WeightedClassifier):
     """
 
     moments_: Moments
+    _moments_of_fit: Moments | None
     _response: str
 
     @abstractmethod
@@ -95,6 +98,7 @@ class PartialClassifier(WeightedClassifier):
         # Of what cannot be fitted yet the moments are held all the same.
         results, self._why_no_fit = self._fitted_to(whole, known)
         self.moments_, self._response = whole, response
+        self._moments_of_fit = None
         if results is None:
             self.classes_ = known
             self.__dict__.pop("results_", None)
@@ -123,12 +127,12 @@ class PartialClassifier(WeightedClassifier):
     def _moments_so_far(self) -> Moments:
         if hasattr(self, "moments_"):
             return self.moments_
-        blocks = self.results_._fit.rows("partial_fit", "begin anew with a clone of the estimator")
-        formula = f"{quote(self._response)} ~ ."
-        return moments(
-            formula, blocks.table.data, weights=blocks.weights, scatters=self._scatters(),
-            levels=self.classes_.tolist(), na_action=self._na_action(),
-        )  # fmt: skip
+        if self._moments_of_fit is None or self._moments_of_fit._scatters != self._scatters():
+            raise NotSupportedError(
+                "partial_fit goes on from the moments of fit(), which made none with the options that it "
+                "had: begin anew with a clone of the estimator."
+            )
+        return self._moments_of_fit
 
     def _added(
         self, before: Moments | None, table: Any, response: str, weights: Any, classes: Array
@@ -174,6 +178,22 @@ class PartialClassifier(WeightedClassifier):
         if why:
             raise DataError(f"There is no fit to the rows of partial_fit yet: {why}")
         return super()._asked(X)
+
+    def _learn(self, results: ClassifierResults) -> None:
+        fit, self._moments_of_fit = results._fit, None
+        if not self._adds_up():
+            return
+        held = of_fit(fit, self._scatters())
+        if held is None:
+            blocks = fit.rows("partial_fit")
+            with warnings.catch_warnings(), suppress(DiscrimError):
+                # The fit has said what there is to say of these rows.
+                warnings.simplefilter("ignore", DiscrimWarning)
+                held = moments(
+                    f"{quote(blocks.design.response)} ~ .", blocks.table.data, weights=blocks.weights,
+                    scatters=self._scatters(), levels=list(blocks.design.levels), na_action=self._na_action(),
+                )  # fmt: skip
+        self._moments_of_fit = held
 
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         fitted = super()._fitted(X, y, more)

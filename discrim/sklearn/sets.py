@@ -43,15 +43,16 @@ class SetMethods:
             not just over all rows together. A class with too few calibration rows for the level is in every
             set; a warning says so.
         method : {"loo", "cv", "split"}, optional
-            How the calibration rows get their scores. "loo", the default without `calibration`, takes the
-            rows of the fit, each by the rule without it. "cv" takes them by rules without folds. Both keep
-            the level closely in practice, but no bound says so for every law, because new rows are scored by
-            another rule. "split" takes the rows of `calibration`. If new rows are exchangeable with these, it
-            promises at least the level, and at most 1/(n + 1) more where scores do not tie, whatever the law
-            and however bad the model.
+            How the calibration rows get their scores. "split" takes the rows of `calibration`. If new rows
+            are exchangeable with these, it promises at least the level, and at most 1/(n + 1) more where
+            scores do not tie, whatever the law and however bad the model. "loo" takes the rows of the fit,
+            each by the rule without it, and "cv" takes them by rules without folds. Both keep the level
+            closely in practice, but no bound says so for every law, because new rows are scored by another
+            rule. They need the rows of the fit, which estimators do not keep: only those that `as_estimator`
+            makes of a fit have them.
         calibration : tuple of X (m, p) and y (m,), optional
-            Rows that the estimator has not seen, with their classes. It then promises the level for rows like
-            these. They are needed after `partial_fit`, which holds no rows.
+            Rows that the estimator has not seen, with their classes, for which the level is then promised.
+            They are needed, as estimators keep no rows; only those of `as_estimator` do without.
         score : {"lac", "aps", "margin"}, optional
             How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
             smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
@@ -74,14 +75,16 @@ class SetMethods:
         DataError
             A value is missing, or a class of `calibration` is not among `classes_`.
         NotSupportedError
-            There are no rows to leave out, or no rules without them: pass `calibration`.
+            There is no `calibration`, and there are no rows to leave out, or no rules without them.
 
         Examples
         --------
         >>> from discrim.sklearn import LDAClassifier
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> LDAClassifier().fit(X, y).predict_set(X[[0, 70, 133]], level=0.99).astype(int).tolist()
+        >>> model = LDAClassifier().fit(X[::2], y[::2])
+        >>> sets = model.predict_set(X[[0, 70, 133]], level=0.98, calibration=(X[1::2], y[1::2]))
+        >>> sets.astype(int).tolist()
         [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
         """
         results, blocks = self._asked(X)

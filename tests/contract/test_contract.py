@@ -204,7 +204,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     fit = held(verb, name)
     _, data = table(name)
     again = pickle.loads(pickle.dumps(fit))
-    pd.testing.assert_frame_equal(again.predict_proba(), fit.predict_proba(), check_exact=True)
+    pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)

@@ -76,7 +76,7 @@ def test_order_of_columns_does_not_matter(verb):
 def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     fit, data = fitted(verb, name), TABLES[name][1]
     again = pickle.loads(pickle.dumps(fit))
-    pd.testing.assert_series_equal(again.decision_function(), fit.decision_function(), check_exact=True)
+    pd.testing.assert_series_equal(again.decision_function(data), fit.decision_function(), check_exact=True)
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_series_equal(loaded.decision_function(data), fit.decision_function(), check_exact=True)

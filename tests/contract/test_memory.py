@@ -126,7 +126,7 @@ def test_texts_never_become_dense() -> None:
         "y = rng.integers(0, 5, 6000)",
         "model = discrim.sklearn.NaiveBayesClassifier(counts=True, laplace=1.0)",
     )
-    more = most_memory(*made, "model.fit(x, y).predict(x); model.results_.error_rates()") - most_memory(*made)
+    more = most_memory(*made, "model.fit(x, y).predict(x)") - most_memory(*made)
     # Of a table that is dense the numbers alone take 1,373.
     assert more < 250
 

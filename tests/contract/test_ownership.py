@@ -143,7 +143,7 @@ def test_changes_of_shared_memory_are_named(verb, write):
     WRITES[write](x)
     said = r"changed after the fit.*column '[pqrs]' at row \d+ was .*Fit again"
     errors = partial(fit.error_rates, ["cv"], seed=1)
-    for ask in (fit.confusion, fit.predict, errors, partial(pickle.dumps, fit)):
+    for ask in (fit.confusion, fit.predict, errors, partial(copy.deepcopy, fit)):
         with pytest.raises(DataError, match=said):
             ask()
     # What the fit itself knows is not changed.
@@ -211,7 +211,7 @@ def test_every_kind_of_table(kind):
         same(asked(still), found)
 
 
-def test_estimators_notice_it_too():
+def test_estimators_do_not_change_with_the_array():
     from discrim.sklearn import LDAClassifier
 
     x, y = overlapping()
@@ -220,8 +220,6 @@ def test_estimators_notice_it_too():
     kept = x.copy()
     x.sort(axis=0)
     np.testing.assert_array_equal(model.predict_proba(kept), before)
-    with pytest.raises(DataError, match="changed after the fit"):
-        model.results_.error_rates(["loo"])
 
 
 # What is passed beside the table -------------------------------------------------------------------------
@@ -388,6 +386,14 @@ def answers(fit: Any) -> bytes:
     return b"".join(np.ascontiguousarray(part.to_numpy(dtype=float)).tobytes() for part in parts)
 
 
+def of_new_rows(fit: Any) -> bytes:
+    """What a fit without rows says of new ones, to the last bit."""
+    x, y = overlapping(1)
+    data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
+    parts = [fit.decision_function(data), fit.confusion(data)]
+    return b"".join(np.ascontiguousarray(part.to_numpy(dtype=float)).tobytes() for part in parts)
+
+
 def made(verb: str) -> Any:
     x, y = overlapping()
     return fitted(verb, pd.DataFrame(x, columns=list("pqrs")).assign(y=y))
@@ -413,7 +419,7 @@ def test_pickles_and_deep_copies_say_the_same(verb):
     fit = made(verb)
     alone = answers(fit)
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
-        assert answers(pickle.loads(pickle.dumps(fit, protocol))) == alone
+        assert of_new_rows(pickle.loads(pickle.dumps(fit, protocol))) == of_new_rows(fit)
     twin = copy.deepcopy(fit)
     assert answers(twin) == alone
     assert answers(copy.copy(fit)) == alone
@@ -429,7 +435,7 @@ def test_processes_say_the_same(method):
     fits = [made(verb) for verb in FEW]
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
-        assert pool.map(answers, fits) == [answers(fit) for fit in fits]
+        assert pool.map(of_new_rows, fits) == [of_new_rows(fit) for fit in fits]
 
 
 def test_eight_threads_fit_at_once():
@@ -443,6 +449,6 @@ def test_a_fit_with_functions_of_the_user_s_goes_through_a_pickle():
     data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
     fit = discrim.lda("y ~ f(p) + q + r + s", data, functions={"f": np.tanh})
     again = pickle.loads(pickle.dumps(fit))
-    assert answers(again) == answers(fit)
-    assert again._fit.blocks.table.made.keys() == fit._fit.blocks.table.made.keys()
+    assert of_new_rows(again) == of_new_rows(fit)
+    assert not again._fit.has_rows
     assert isinstance(discrim.bayes([0.5, 0.5], {"a": stats.norm(0), "b": stats.norm(1)}).prior, pd.Series)

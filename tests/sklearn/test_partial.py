@@ -118,6 +118,19 @@ def test_fit_begins_anew_and_partial_fit_goes_on_from_it():
     same(weighted, LDAClassifier().fit(X[60:], Y[60:], ones), X)
 
 
+@pytest.mark.parametrize("width", [4, 60])
+@pytest.mark.parametrize("model", [LDAClassifier(), QDAClassifier(), NaiveBayesClassifier()], ids=repr)
+def test_partial_fit_goes_on_from_a_fit_to_many_rows(model, width):
+    # So many that the moments of the wider table hold no roots of its rows.
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(9_000, width)) + 3, np.tile(CLASSES, 3_000)
+    x[:, 0] += np.arange(9_000) % 3
+    grown = clone(model).fit(x[:8_000], y[:8_000])
+    assert not grown.results_._fit.has_rows
+    same(grown.partial_fit(x[8_000:], y[8_000:]), clone(model).fit(x, y), x, rtol=1e-10)
+    assert grown.moments_.nobs == 9_000
+
+
 def test_it_is_the_convention_of_scikit_learn():
     ours, theirs = NaiveBayesClassifier(method="mle"), GaussianNB(var_smoothing=0)
     for batch in BATCHES:

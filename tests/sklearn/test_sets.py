@@ -25,11 +25,12 @@ OWN, HELD, NEW = slice(0, 60), slice(60, 110), slice(110, 150)
 @pytest.mark.parametrize("kind", [LDAClassifier, KNNClassifier])
 def test_sets_are_those_of_the_results(kind, options):
     model = kind().fit(X[OWN], Y[OWN])
-    for calibration, table in ((None, None), ((X[HELD], Y[HELD]), X[HELD].assign(y=Y[HELD]))):
-        found = model.predict_set(X[NEW], 0.8, calibration=calibration, **options)
-        wanted = model.results_.predict_set(X[NEW], 0.8, calibration=table, **options)
-        assert found.dtype == bool
-        assert found.tolist() == wanted[model.classes_].to_numpy(bool).tolist()
+    found = model.predict_set(X[NEW], 0.8, calibration=(X[HELD], Y[HELD]), **options)
+    wanted = model.results_.predict_set(X[NEW], 0.8, calibration=X[HELD].assign(y=Y[HELD]), **options)
+    assert found.dtype == bool
+    assert found.tolist() == wanted[model.classes_].to_numpy(bool).tolist()
+    with pytest.raises(NotSupportedError, match="pass calibration="):
+        model.predict_set(X[NEW], 0.8, **options)
     rows = X.to_numpy()
     numbers = kind().fit(rows[OWN], Y[OWN])
     again = numbers.predict_set(rows[NEW], 0.8, calibration=(rows[HELD], Y[HELD]), **options)
@@ -40,14 +41,15 @@ def test_classes_are_in_the_order_of_the_estimator():
     codes = 3 - np.unique(Y, return_inverse=True)[1]
     model = LDAClassifier().fit(X[OWN], codes[OWN])
     other = LDAClassifier().fit(X[OWN], Y[OWN])
-    assert (model.predict_set(X[NEW], 0.8) == other.predict_set(X[NEW], 0.8)[:, ::-1]).all()
+    found = model.predict_set(X[NEW], 0.8, calibration=(X[HELD], codes[HELD]))
+    assert (found == other.predict_set(X[NEW], 0.8, calibration=(X[HELD], Y[HELD]))[:, ::-1]).all()
 
 
 def test_estimators_of_formulas_fits_lines_and_batches():
     formula = FormulaClassifier("species ~ log(petal_length)", "qda").fit(IRIS[OWN], Y[OWN])
     fit = discrim.qda("species ~ log(petal_length)", IRIS[OWN])
-    for model in (formula, as_estimator(fit)):
-        for held in (None, (IRIS[HELD], Y[HELD])):
+    for model, ways in ((formula, 1), (as_estimator(fit), 2)):
+        for held in ((IRIS[HELD], Y[HELD]), None)[:ways]:
             table = None if held is None else IRIS[HELD]
             wanted = fit.predict_set(IRIS[NEW], 0.9, calibration=table).iloc[:, 1:].to_numpy(bool)
             assert (model.predict_set(IRIS[NEW], 0.9, calibration=held) == wanted).all()

@@ -85,7 +85,7 @@ def _discovered(
     table = SourceTable(source, data, first)
     complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
     if not complete or any(_learns(each, first) for each in found.expressions.values()):
-        seen = _seen(found, called, columns, table)
+        seen = _seen(found, called, columns, table, levels)
         return settle(found, seen.table(), called, levels, seen.whole())[0], table
     if levels is not None or _is_closed(found.response, first):
         return settle(found, first, called, levels)[0], table
@@ -95,9 +95,15 @@ def _discovered(
     return replace(settle(found, first, called, classes)[0], labels=kind), table
 
 
-def _seen(found: Asked, functions: Functions, columns: list[str], table: SourceTable) -> _Seen:
+def _seen(
+    found: Asked,
+    functions: Functions,
+    columns: list[str],
+    table: SourceTable,
+    levels: Sequence[Any] | None = None,
+) -> _Seen:
     """What a pass over some columns has seen."""
-    seen = _Seen(found, functions, columns)
+    seen = _Seen(found, functions, columns, levels)
     with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
         for part, where in tables(table.source, columns):
             with named(where):
@@ -118,7 +124,7 @@ def _discovered_apart(
     """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
     types = Table(source.meta, part=True, learnt_from=True)
     if not found.is_plain(types):
-        seen = _seen_apart(found, called, columns, source)
+        seen = _seen_apart(found, called, columns, source, levels)
         shown = _with_types(seen.table(), source.meta)
         design, _ = settle(found, shown, called, levels, seen.whole())
         return design, SourceTable(source, data, shown)
@@ -130,20 +136,33 @@ def _discovered_apart(
     return replace(settle(found, types, called, classes)[0], labels=kind), table
 
 
-def _seen_apart(found: Asked, called: Functions, columns: list[str], source: ApartSource) -> _Seen:
+def _seen_apart(
+    found: Asked,
+    called: Functions,
+    columns: list[str],
+    source: ApartSource,
+    levels: Sequence[Any] | None = None,
+) -> _Seen:
     """What a pass over some columns has seen of parts that stay where they lie."""
-    seen = source.reduced(columns, partial(_look, found, called, columns), _Seen.joined)
+    seen = source.reduced(columns, partial(_look, found, called, columns, levels), _Seen.joined)
     if seen is None:
         raise no_rows(source)
     return seen
 
 
-def _look(found: Asked, called: Functions, columns: list[str], data: Any, given: None) -> _Seen | None:
+def _look(
+    found: Asked,
+    called: Functions,
+    columns: list[str],
+    levels: Sequence[Any] | None,
+    data: Any,
+    given: None,
+) -> _Seen | None:
     """What one part shows; None of one without rows."""
     part = part_table(data)
     if part is None:
         return None
-    seen = _Seen(found, called, columns)
+    seen = _Seen(found, called, columns, levels)
     with kept_warnings():
         seen.look(part)
     return seen
@@ -178,10 +197,12 @@ def _learns(each: Expression, first: Table) -> bool:
 
 
 class _Seen:
-    """What a pass has seen so far."""
+    """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
 
-    def __init__(self, found: Asked, functions: Functions, columns: list[str]) -> None:
-        self._found, self._functions, self._columns = found, functions, columns
+    def __init__(
+        self, found: Asked, functions: Functions, columns: list[str], levels: Sequence[Any] | None = None
+    ) -> None:
+        self._found, self._functions, self._columns, self._levels = found, functions, columns, levels
         stateful = [each for each in found.expressions.values() if each.stateful]
         self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
         self._known: dict[str, set[Any]] = {}
@@ -204,6 +225,9 @@ class _Seen:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
         new = [self._new_classes(part)]
+        if self._levels is not None and len(new[0]):
+            # Here the row has its place: what is kept of the parts has it no more.
+            classes_and_codes(self._found.response, part, self._functions, self._levels)
         if set(self._found.columns) <= set(self._columns):
             rows = Rows(part, 0, part.nrows)
             complete, keep = rows.complete((*self._found.columns, *self._found.beside))

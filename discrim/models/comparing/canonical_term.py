@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import source_blocks
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
@@ -169,7 +169,17 @@ class TermCanonicalResults(Shown):
         ----------
         data : table or source of tables, optional
             Rows with the responses; by default the rows of the fit. A row with a missing value has no scores.
+
+        Raises
+        ------
+        NotSupportedError
+            There is no table, and the model was unpickled and has no rows of its own.
         """
+        if data is None and not self._model.has_rows:
+            raise NotSupportedError(
+                "scores() needs the rows of the fit, which a model that was unpickled does not have: pass "
+                "data=."
+            )
         blocks = self._model.blocks
         first = self._model.n_model - 1
         blocks = blocks.columns(range(first, len(blocks.terms)))

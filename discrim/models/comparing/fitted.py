@@ -54,12 +54,12 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
     Raises
     ------
     DataError, NotSupportedError
-        As of `need_fits`; and a fit was loaded, or made of moments.
+        As of `need_fits`; and a fit has none, such as one that was loaded.
     """
     need_fits(fits, what)
     for place, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of its fits, and argument {place}, loaded or made of moments, has "
-                "none: fit a table."
+                f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
+                "estimator or made of moments, has none: fit a table."
             )

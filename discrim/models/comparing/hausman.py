@@ -16,6 +16,7 @@ from discrim.inference.hausman import slope_covariance
 from discrim.inference.result import TestResult
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.labels import distinct
 
 if TYPE_CHECKING:
     from discrim.models.normal.lda_results import LDAResults
@@ -230,11 +231,12 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     table["statistic"] = (apart**2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = chi2_sf(table["statistic"], 1)
-    last = pd.MultiIndex.from_tuples([("all", "slopes")], names=["class", "term"])
+    every = distinct("all", table.index.get_level_values("class"))
+    last = pd.MultiIndex.from_tuples([(every, "slopes")], names=["class", "term"])
     joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:
         test = hausman(linear, logit)
-        joint.loc[("all", "slopes"), ["statistic", "df", "p"]] = [test.statistic, test.df[0], test.pvalue]
+        joint.loc[(every, "slopes"), ["statistic", "df", "p"]] = [test.statistic, test.df[0], test.pvalue]
     except NotSupportedError:
         pass
     return pd.concat([table, joint])

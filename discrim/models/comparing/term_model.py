@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.linear_model import Cells, ModelTerm, cells_of
 from discrim.inference.linear_terms import Hypothesis, LeastSquares, TestType, rank_of
 from discrim.models.fits.arguments import listed, told
+from discrim.models.fits.fit import with_rows_copied
 
 __all__ = ["TermModel"]
 
@@ -42,6 +43,8 @@ class TermModel:
         What was taken from the columns of the model and from the responses.
     total : float
     rows : int
+    has_rows : bool
+        False of a model that was unpickled.
     """
 
     blocks: Blocks
@@ -52,6 +55,15 @@ class TermModel:
     origin: Floats
     total: float
     rows: int
+    has_rows: bool = True
+
+    def __getstate__(self) -> list[Any]:
+        # Tables stay in their process: what is pickled may travel anywhere.
+        bare = replace(self, blocks=self.blocks.without_rows(), has_rows=False)
+        return [getattr(bare, each.name) for each in fields(bare)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return with_rows_copied(self, memo)
 
     @property
     def labels(self) -> list[str]:

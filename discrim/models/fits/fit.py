@@ -6,7 +6,8 @@ Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -38,9 +39,14 @@ __all__ = [
     "as_scored",
     "read_rows",
     "rule_of_numbers",
+    "with_rows_copied",
 ]
 
 N = TypeVar("N", covariant=True)
+T = TypeVar("T")
+
+WITHOUT_ROWS = ("path", "along", "drop1", "separation")
+"""What of a fit's cache says nothing of single rows, and goes where the rows do not."""
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -220,11 +226,13 @@ class Fit(Generic[N]):
     prior : (K,) float
     refits : Refits
     has_rows : bool
-        False for a fit that was loaded, or made of moments.
+        False for a fit that was loaded, unpickled, made by an estimator or made of moments.
     cache : dict
         What was computed and is asked for again.
     selection : Selection or None
         How its rows chose its columns, where they did.
+    loaded : bool
+        Whether it was read from a file, which does not hold how an option came to its value.
     counts : (K,) float
         Rows, or sums of weights, by class.
     classes, terms : Index of length K and p
@@ -240,6 +248,7 @@ class Fit(Generic[N]):
     has_rows: bool = True
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     selection: Selection | None = field(default=None, repr=False)
+    loaded: bool = False
     counts: Floats = field(init=False)
     classes: pd.Index = field(init=False)
     terms: pd.Index = field(init=False)
@@ -256,6 +265,23 @@ class Fit(Generic[N]):
             ("dropped", self.blocks.dropped),
         ):
             object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> list[Any]:
+        # Tables stay in their process: what is pickled may travel anywhere.
+        bare = self.without_rows()
+        return [getattr(bare, each.name) for each in fields(bare)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return with_rows_copied(self, memo)
+
+    def without_rows(self) -> Self:
+        """The same fit without its rows: it reads new ones, and says what needs none."""
+        if not self.has_rows:
+            return self
+        kept = {name: self.cache[name] for name in WITHOUT_ROWS if name in self.cache}
+        choice = None if self.selection is None else replace(self.selection, anew=None)
+        bare = self.blocks.without_rows()
+        return replace(self, blocks=bare, has_rows=False, cache=kept, selection=choice)
 
     @property
     def chosen(self) -> str:
@@ -314,8 +340,8 @@ class Fit(Generic[N]):
         """
         if not self.has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a fit that was loaded or made of moments "
-                f"does not have: {way_out}."
+                f"{what} needs the rows of the fit, which a fit that was loaded, unpickled, made by an "
+                f"estimator or made of moments does not have: {way_out}."
             )
         self.blocks.table.refuse_changes()
         return self.blocks
@@ -454,6 +480,16 @@ class Fit(Generic[N]):
         frame = table.frame(table.names)
         frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)
         return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)
+
+
+def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
+    """A deep copy, within the process, of a frozen dataclass that leaves its rows behind in a pickle."""
+    twin: T = object.__new__(type(value))
+    memo[id(value)] = twin
+    held: Any = value
+    for each in fields(held):
+        object.__setattr__(twin, each.name, deepcopy(getattr(held, each.name), memo))
+    return twin
 
 
 def _whole(counts: Floats) -> NDArray[Any]:

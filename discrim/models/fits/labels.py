@@ -17,11 +17,11 @@ from discrim.models.fits.arguments import listed, told
 __all__ = [
     "REJECTED",
     "UNKNOWN",
-    "beside",
     "beyond_doubles",
     "by_class_and_term",
     "class_code",
     "covariance_frame",
+    "distinct",
     "in_brooms_names",
     "labelled",
     "missing_if_refused",
@@ -41,6 +41,18 @@ BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statisti
 
 TEXTS = ("str", "string", "object")
 """Dtypes that have room for these."""
+
+
+def distinct(word: str, names: Iterable[Any]) -> str:
+    """A name that a table gives to a column or a row of its own beside those of classes or terms.
+
+    These keep their names, whatever they are; where one of them is the word, it has an underscore after it,
+    or as many as it takes.
+    """
+    taken = set(names)
+    while word in taken:
+        word += "_"
+    return word
 
 
 def labelled(
@@ -85,22 +97,6 @@ def labelled(
     elif isinstance(series.dtype, np.dtype) and series.dtype.kind == "b":
         series = series.astype("boolean")
     return series.mask(missing)
-
-
-def beside(name: str, classes: Iterable[Any]) -> str:
-    """The name of a row or column that a table has beside those of the classes.
-
-    It stands in parentheses where a class bears it, so that each name of the table is there once.
-
-    Examples
-    --------
-    >>> beside("total", ["a", "b"]), beside("total", ["total", "b"])
-    ('total', '(total)')
-    """
-    taken = set(classes)
-    while name in taken:
-        name = f"({name})"
-    return name
 
 
 def class_code(label: Any, classes: pd.Index) -> int:

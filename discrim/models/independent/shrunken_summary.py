@@ -50,11 +50,7 @@ def shrunken_centroids_brief(fit: ShrunkenCentroidsResults) -> Summary:
 
 def _header(fit: ShrunkenCentroidsResults) -> Pairs:
     chosen = (
-        "cross-validation"
-        if "path" in fit._fit.cache
-        else "given"
-        if fit._fit.has_rows
-        else "not in the file"
+        "cross-validation" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
     )
     kind = "median of s" if fit._fit.numbers.offset == "median" else "given"
     left = int(fit._fit.numbers.shrunken().any(axis=0).sum())

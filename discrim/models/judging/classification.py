@@ -14,7 +14,7 @@ from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import beside, labelled
+from discrim.models.fits.labels import distinct, labelled
 from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.refitted_prior import prior_of_rest
@@ -84,16 +84,15 @@ class Classification(Shown):
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors."""
         counts = self.confusion
-        whole = [*counts.index, beside("total", counts.index)]
+        total = distinct("total", counts.index)
+        prior, whole = distinct("prior", counts.index), [*counts.index, total]
         numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
         numbers = np.column_stack([numbers, numbers.sum(axis=1)])
         with np.errstate(invalid="ignore"):
             percent = 100 * numbers / numbers[:, -1:]
         lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
         labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
-        index = pd.MultiIndex.from_tuples(
-            [*labels, (beside("prior", whole), "share")], names=["actual", None]
-        )
+        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
         priors = np.append(self._prior, self._prior.sum())
         return pd.DataFrame(
             np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
@@ -116,11 +115,10 @@ class Classification(Shown):
         """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
         classes, index = self._prior.index, self._index[wrong]
-        codes = {"actual": self._actual[wrong], "predicted": self._predicted[wrong]}
         frame = pd.DataFrame(
             {
-                beside(name, classes): labelled(held, classes, index, self._labels)
-                for name, held in codes.items()
+                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
             },
             index=index,
         )
@@ -132,9 +130,8 @@ class Classification(Shown):
         from discrim.report.tables import Section, summarize
 
         wrong = self.misclassified
-        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share") | dict.fromkeys(
-            wrong.columns[:2], "text"
-        )
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
+        formats |= dict.fromkeys(wrong.columns[:2], "text")
         kinds: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
         lines: dict[Any, Any] = {label: kinds[label[1]] for label in self.table.index}
         parts: dict[str, Callable[[], Section | Pairs]] = {

@@ -21,7 +21,7 @@ from discrim.inference.folds import generator
 from discrim.models.fits.arguments import check_flag, check_word, listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import AS_FITTED, Gaps
-from discrim.models.fits.labels import beside
+from discrim.models.fits.labels import distinct
 from discrim.models.fits.prediction import scored
 from discrim.models.judging.assessment import Plan, judged_scores
 from discrim.models.judging.calibration_rows import OwnScores, by_class, calibration_rows, warn_of_few
@@ -155,7 +155,7 @@ class Calibrated:
         }
         frame = pd.DataFrame(held, index=index).set_axis(fit.classes, axis=1)
         words = pd.Series(pd.Categorical.from_codes(kind, dtype=KINDS), index=index)
-        frame.insert(0, beside("set", fit.classes), words)
+        frame.insert(0, distinct("set", fit.classes), words)
         frame = frame.rename_axis(columns=None)
         frame.attrs.update(self.notes)
         return frame

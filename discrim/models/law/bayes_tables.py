@@ -14,7 +14,7 @@ from discrim.core.law import bayes_bounds
 from discrim.core.law.bayes_law import DensityLaw, MassLaw, Regions, line_regions
 from discrim.core.rules.rules import posteriors
 from discrim.errors import NotSupportedError
-from discrim.models.fits.labels import beside, labelled
+from discrim.models.fits.labels import distinct, labelled
 
 if TYPE_CHECKING:
     from discrim.models.law.bayes_input import Known
@@ -48,9 +48,9 @@ def decision_table(fit: Any) -> pd.DataFrame:
         frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
     width = frame.shape[1]
     chance = fit.prior.to_numpy() @ listed.mass
-    frame.insert(width, beside("probability", classes), chance)
+    frame.insert(width, distinct("probability", classes), chance)
     decided = fit.predict(data).to_numpy(dtype=object)
-    frame.insert(width + 1, beside("decision", classes), decided)
+    frame.insert(width + 1, distinct("decision", classes), decided)
     named: pd.DataFrame = frame.rename_axis(columns=None)
     return named
 

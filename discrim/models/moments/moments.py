@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.given_moments import among_classes, merged
 from discrim.core.moments.level_counts import LevelCounts, Watched
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.moments import ClassMoments, asks_for_roots
 from discrim.core.moments.moments_without import moments_without
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import refuse_vector
@@ -28,11 +28,13 @@ from discrim.frame.sources.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction, class_moments
+from discrim.models.fits.sparse_blocks import used_sparse_rows
 from discrim.models.moments.alike import common_levels, refuse_unlike, remainder, with_all_labels
 from discrim.models.moments.file import Contents, Scatters, write_moments
 
-__all__ = ["Moments", "gathered", "of_contents"]
+__all__ = ["Moments", "gathered", "of_contents", "of_fit"]
 
 Floats = NDArray[np.float64]
 Functions = Mapping[str, Callable[..., Any]]
@@ -413,6 +415,33 @@ def gathered(
     return Moments(
         blocks.design, held, watched.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
+    )  # fmt: skip
+
+
+def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
+    """The moments that a fit to a table in memory has made; None where they are of other columns or rows.
+
+    They are of others where columns are left out, in units of their own, or made of categories, whose levels
+    a pass has to count.
+    """
+    blocks, numbers = fit.blocks, fit.numbers
+    held = getattr(numbers, "gathered", None) or numbers.moments
+    if (
+        not (blocks.design.plain and isinstance(held, ClassMoments) and held.spread == scatters)
+        or blocks.constant
+        or blocks.collinear
+        or blocks.dropped
+        or blocks.unit is not None
+        or (scatters != "diagonal" and held.roots is None and asks_for_roots(held))
+    ):
+        return None
+    watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
+    watched.blocks = used_sparse_rows(blocks) or blocks
+    for _ in watched:
+        pass
+    return Moments(
+        with_all_labels(blocks.design), held, watched.counts, scatters, True, 0, blocks.weighted, None,
+        blocks.functions,
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def _neighbours(fit: KNNResults) -> Pairs:
 
 def _header(fit: KNNResults) -> Pairs:
     chosen = (
-        "leave-one-out" if "path" in fit._fit.cache else "given" if fit._fit.has_rows else "not in the file"
+        "leave-one-out" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
     )
     label, scale = _scale(fit)
     items: list[tuple[str, Any, str]] = [

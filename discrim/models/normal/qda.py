@@ -28,7 +28,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
-from discrim.models.fits.labels import beside
+from discrim.models.fits.labels import distinct
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -392,7 +392,7 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
         nu = moments.total - moments.n_classes
         covariances = (*self._fit.numbers.scaled(free), pooled(moments, nu))
         logdets = np.array([c.logdet - units for c in covariances])
-        index = pd.Index([*self.classes, beside("pooled", self.classes)], name=self.classes.name)
+        index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
     @displayed()

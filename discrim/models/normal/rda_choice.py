@@ -23,7 +23,7 @@ from discrim.core.normal.rda_path import PathRule, path_rules, wrong_by_class
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
-from discrim.errors import DataError
+from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
@@ -131,7 +131,7 @@ class Choice:
             return None
         try:
             fit, _ = self.chosen(blocks, moments)
-        except DataError:
+        except (CollinearError, DataError):
             return None
         return None if fit.singular() else fit
 
@@ -150,7 +150,9 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     Raises
     ------
     DataError
-        Folds that are too many or too few, or no pair that has a rule without every fold or row.
+        Folds that are too many or too few.
+    CollinearError
+        No pair has a rule without every fold or row.
     """
     if plan.standardize:
         blocks, moments = in_own_units(blocks, moments)
@@ -162,7 +164,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
     path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"]).assign(error=errors, se=spread)
     if np.isnan(errors).all():
-        raise DataError(
+        raise CollinearError(
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
             "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )

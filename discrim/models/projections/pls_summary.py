@@ -70,7 +70,7 @@ def pls_brief(fit: PLSResults) -> Summary:
 def _header(fit: PLSResults) -> Pairs:
     numbers = fit._fit.numbers
     path = "path" in fit._fit.cache
-    chosen = "cross-validation" if path else "given" if fit._fit.has_rows else "not in the file"
+    chosen = "cross-validation" if path else "not in the file" if fit._fit.loaded else "given"
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[Item] = [

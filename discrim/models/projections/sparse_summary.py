@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.models.fits.labels import distinct
 from discrim.models.results.headers import (
     Sections,
     classes_section,
@@ -56,7 +57,7 @@ def sparse_lda_brief(fit: SparseLDAResults) -> Summary:
 def _header(fit: SparseLDAResults) -> Pairs:
     numbers, by_path = fit._fit.numbers, "path" in fit._fit.cache
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
-    chosen += " given" if fit._fit.has_rows else ""
+    chosen += "" if fit._fit.loaded else " given"
     if by_path:
         search = fit._fit.refits.asked
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
@@ -83,9 +84,10 @@ def _header(fit: SparseLDAResults) -> Pairs:
 
 
 def _directions(fit: SparseLDAResults) -> Section:
-    table = pd.DataFrame({"penalty": fit.penalty, "columns": fit.counts_selected})
+    penalty, columns = (distinct(word, fit.classes) for word in ("penalty", "columns"))
+    table = pd.DataFrame({penalty: fit.penalty, columns: fit.counts_selected})
     table = pd.concat([table, fit._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(index=None)
-    formats: dict[Any, Any] = {"penalty": "general", "columns": "count"}
+    formats: dict[Any, Any] = {penalty: "general", columns: "count"}
     return Section(
         "Directions, with the class means on them",
         table,

@@ -60,7 +60,7 @@ def penalized_logistic_brief(fit: PenalizedLogisticResults) -> Summary:
 def _header(fit: PenalizedLogisticResults) -> Pairs:
     numbers, penalty = fit._numbers, fit.penalty
     by_path, search = "path" in fit._fit.cache, fit._fit.refits.asked
-    chosen = "given" if fit._fit.has_rows else "not in the file"
+    chosen = "not in the file" if fit._fit.loaded else "given"
     if by_path:
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
         chosen = f"{how}, {'one SE' if search.select == '1se' else 'least deviance'}"

@@ -22,7 +22,7 @@ from discrim.inference.recalibration import Recalibration, recalibrated
 from discrim.inference.roc import Area, roc_area
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import beside
+from discrim.models.fits.labels import distinct
 from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessed import AssessedRows
 from discrim.models.kinds import ASSESSED
@@ -144,7 +144,9 @@ class Assessment(Shown):
         wanted = [1, 1] if len(self.classes) == 2 else range(len(self.classes))
         parts = [brier_parts(self._proba[:, k], self._rows.codes == k, self._bins, shares) for k in wanted]
         table = pd.DataFrame(parts, index=self.classes)
-        whole = pd.DataFrame([table.sum()], index=[beside("total", self.classes)]).astype({"bins": np.int64})
+        whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
+            {"bins": np.int64}
+        )
         return pd.DataFrame(pd.concat([table, whole]).rename_axis("class"))
 
     @property

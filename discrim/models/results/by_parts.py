@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar, cast
@@ -12,12 +10,11 @@ from typing import Any, TypeVar, cast
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
-from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.blocks import Blocks
 from discrim.frame.sources.parts import ApartSource
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import Source, source_of
-from discrim.models.fits.fit import Fit
 
 __all__ = ["answered"]
 
@@ -61,23 +58,12 @@ def answered(
         return cast("T", write_frames(iter([_frame(answer(results, data))]), out))
     columns = source.names if whole else results._fit.blocks.design.columns
     if isinstance(source, ApartSource) and out is None:
-        lazy: T = source.lazily(columns, partial(answer, _without_rows(results)), beyond=beyond)
+        lazy: T = source.lazily(columns, partial(answer, results._without_rows()), beyond=beyond)
         return lazy
     frames = _frames(source, columns, partial(answer, results))
     if out is None:
         return cast("T", frames)
     return cast("T", write_frames(frames, out, source=source))
-
-
-def _without_rows(results: Any) -> Any:
-    """Results that predict as these do, and hold no row of the fit: what is sent to where others lie."""
-    fit: Fit[Any] = results._fit
-    own, bare = fit.blocks, copy(results)
-    blocks = replace(
-        without_rows(own.design, own.functions, keep=own.keep), partial=own.partial, unit=own.unit
-    )
-    bare._fit = replace(fit, blocks=blocks, has_rows=False, cache={})
-    return bare
 
 
 def _frames(

@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.core.covariance.canonical import weighted_centre
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import beside, by_class_and_term
+from discrim.models.fits.labels import by_class_and_term, distinct
 from discrim.models.fits.reading import class_moments
 
 __all__ = ["group_summary"]
@@ -31,7 +31,7 @@ def group_summary(fit: Fit[Any]) -> pd.DataFrame:
     rows = np.append(counts, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.sqrt(squares / (rows - 1)[:, None]) / moments.scale
-    index = by_class_and_term([*fit.classes, beside("total", fit.classes)], fit.terms)
+    index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
     whole = rows.astype(np.int64) if (rows == np.round(rows)).all() else rows
     table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
     table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()

@@ -12,7 +12,7 @@ from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import cost_matrix, prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.gaps import Gaps, Missing
-from discrim.models.fits.labels import beside
+from discrim.models.fits.labels import distinct
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
@@ -41,15 +41,15 @@ class Judging:
         Returns
         -------
         DataFrame
-            Column `label`, which is called ``(label)`` where a class has this name, then a column for each
-            class, on the index of the fit's table. Rows that the fit did not use are missing, and so are rows
-            without which the rule does not exist.
+            Column `label` (`label_`, should a class have this name), then a column for each class, on the
+            index of the fit's table. Rows that the fit did not use are missing, and so are rows without which
+            the rule does not exist.
         """
         index = self._fit.rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
         values = scores if self._fit.model.instead else posteriors(scores)
         frame = pd.DataFrame(values, index=index, columns=self.classes, copy=False)
-        frame.insert(0, beside("label", self.classes), self._fit.labelled(best_class(scores), index))
+        frame.insert(0, distinct("label", self.classes), self._fit.labelled(best_class(scores), index))
         return frame.rename_axis(columns=None)
 
     @displayed(every="count")

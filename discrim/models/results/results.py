@@ -6,7 +6,8 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,12 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         self.counts = fit.rows_by_class
         self.nobs = fit.nobs
         self.prior = pd.Series(fit.prior, index=self.classes, name="prior")
+
+    def _without_rows(self) -> Self:
+        """The same without the rows of the fit: what estimators keep, and what travels."""
+        bare = copy(self)
+        bare._fit = self._fit.without_rows()
+        return bare
 
     @property
     def title(self) -> str:

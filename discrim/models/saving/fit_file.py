@@ -190,7 +190,7 @@ def fit_of(
     try:
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **own)
-        fit = model.fit(numbers, blocks, has_rows=False)
+        fit = replace(model.fit(numbers, blocks, has_rows=False), loaded=True)
         wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None

@@ -227,5 +227,5 @@ def test_a_singular_covariance_names_the_columns_at_fault():
     few = IRIS.groupby("species").head(4)
     with pytest.raises(CollinearError, match=r"the 4 columns .* more than the 3 degrees of freedom there"):
         rda("species ~ .", few, alpha=1.0, gamma=0.0)
-    with pytest.raises(DataError, match="an alpha below 1, or more folds"):
+    with pytest.raises(CollinearError, match="an alpha below 1, or more folds"):
         rda("species ~ .", alone, alpha=1.0, folds=3)

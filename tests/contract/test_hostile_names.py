@@ -1,0 +1,116 @@
+"""Classes and columns may have any name: no table has two columns or two rows of one name."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.models.fits.labels import distinct
+from tests.contract import test_names
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+FLOWERS = ("setosa", "versicolor", "virginica")
+HOSTILE = [
+    ("label", "total", "prior"), ("pooled", "estimate", "se"), ("set", "actual", "predicted"),
+    ("all", "columns", "penalty"), ("constant", "within", "between"), ("rows", "low", "high"),
+    ("class", "term", "index"), ("0", "1", "label_"), ("None", "nan", "total_"), ("LD1", "mean", "sd"),
+]  # fmt: skip
+FEW = ("lda", "qda", "logistic, ridge", "sparse_lda", "compare, by term", "cross_validate", "mixture")
+"""Fits whose tables are, between them, all that have a name beside those of the classes."""
+
+
+def iris_of(names: tuple[str, ...]) -> pd.DataFrame:
+    iris = load_iris()
+    return iris.assign(species=iris["species"].astype(str).map(dict(zip(FLOWERS, names, strict=True))))
+
+
+def tables_of(made: Any, iris: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What a result gives when it is asked, and of new rows."""
+    found = dict(test_names.tables_of(made))
+    for name, options in {
+        "predict_set": {}, "augment": {}, "typicality": {}, "posterior_intervals": {}, "predict_proba": {},
+    }.items():  # fmt: skip
+        with suppress(AttributeError, ValueError):
+            found[f"new {name}"] = getattr(made, name)(iris[::15], **options)
+    with suppress(AttributeError, ValueError):
+        found["loo"] = made.leave_one_out()
+    with suppress(AttributeError, ValueError):
+        found["log_determinants"] = made.log_determinants()
+    return found
+
+
+def twice(table: pd.DataFrame) -> list[Any]:
+    return table.columns[table.columns.duplicated()].tolist() + table.index[table.index.duplicated()].tolist()
+
+
+@cache
+def names_beside_classes() -> frozenset[str]:
+    """The words that stand beside names of classes in some table."""
+    plain = ("kla", "klb", "klc")
+    iris, found = iris_of(plain), set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_names, "IRIS", iris)
+        patch.setattr(test_names, "ALIKE", iris[50:])
+        for name in FEW:
+            for table in tables_of(test_names.FITS[name](), iris).values():
+                for axis in (table.columns, table.index):
+                    for level in range(axis.nlevels):
+                        words = {str(each) for each in axis.get_level_values(level)}
+                        if words & set(plain):
+                            found |= words - set(plain)
+    return frozenset(word for word in found if not re.search("kl[abc]|^sepal|^petal|^[0-9]|^LD", word))
+
+
+@pytest.mark.slow
+def test_the_hostile_names_are_all_that_stand_beside_classes():
+    assert names_beside_classes() - {"species"} <= {word for names in HOSTILE for word in names}
+
+
+CASES = [(name, HOSTILE[k]) for k in range(4) for name in test_names.FITS if name != "bayes"]
+CASES += [(name, names) for names in HOSTILE[4:] for name in FEW]
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [pytest.param(*case, marks=() if case[0] == "qda" else pytest.mark.slow) for case in CASES],
+    ids=str,
+)
+def test_names_in_tables_are_distinct(name, names, monkeypatch):
+    iris = iris_of(names)
+    monkeypatch.setattr(test_names, "IRIS", iris)
+    monkeypatch.setattr(test_names, "ALIKE", iris[50:])
+    made = test_names.FITS[name]()
+    for path, table in tables_of(made, iris).items():
+        assert path.endswith("tidy") or not twice(table), path
+    if hasattr(made, "summary"):
+        summary = made.summary()
+        for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
+            assert text
+
+
+def test_the_rule_is_that_classes_keep_their_names():
+    assert distinct("total", ["a", "b"]) == "total"
+    assert distinct("total", ["total", 3, None]) == "total_"
+    assert distinct("total", ["total_", "total"]) == "total__"
+    names = ("label", "set", "total")
+    iris, plain = iris_of(names), load_iris().astype({"species": str})
+    fit, usual = discrim.lda("species ~ .", iris), discrim.lda("species ~ .", plain)
+    left_out = fit.leave_one_out()
+    assert left_out.columns.tolist() == ["label_", "label", "set", "total"]
+    np.testing.assert_allclose(left_out[list(names)], usual.leave_one_out()[list(FLOWERS)], rtol=1e-12)
+    assert fit.predict_set(iris).columns.tolist() == ["set_", "label", "set", "total"]
+    table = fit.classification().table
+    assert table.columns.tolist() == [*names, "total_"]
+    assert table.loc[("total_", "rows"), "total_"] == 150
+    assert fit.assess().brier.index.tolist() == [*names, "total_"]
+    # Without such a class the words are as ever.
+    assert usual.leave_one_out().columns[0] == "label"
+    assert usual.classification().table.columns[-1] == "total"

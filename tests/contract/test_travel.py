@@ -1,0 +1,189 @@
+"""What leaves the process holds no row of the table: pickles, joblib files, what other processes are sent."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import io
+import pickle
+import struct
+import tracemalloc
+import weakref
+from contextlib import suppress
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import discrim
+import discrim.sklearn as estimators
+from discrim.datasets import load_iris
+from discrim.errors import NotSupportedError
+from tests.contract import test_names
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+COLUMNS = list(load_iris().columns[:4])
+
+
+def marked() -> pd.DataFrame:
+    """Iris with values of the fifteenth digit, which no number of a fit has by chance."""
+    iris = load_iris()
+    noise = np.random.default_rng(3).normal(scale=0.01, size=(150, 4))
+    return iris.assign(**{name: iris[name] + noise[:, j] for j, name in enumerate(COLUMNS)})
+
+
+IRIS = marked()
+SEPARATE = IRIS[:100].astype({"species": str})
+VALUES = [struct.pack("<d", value) for value in IRIS[COLUMNS].to_numpy().ravel().tolist()]
+ESTIMATORS = {
+    name: kind
+    for name, kind in inspect.getmembers(estimators, inspect.isclass)
+    if name.endswith("Classifier") and name != "FormulaClassifier"
+}
+
+
+def values_in(data: bytes) -> int:
+    return sum(value in data for value in VALUES)
+
+
+def files_of(made: Any) -> dict[str, bytes]:
+    buffer = io.BytesIO()
+    joblib.dump(made, buffer)
+    return {
+        "pickle": pickle.dumps(made),
+        "old pickle": pickle.dumps(made, 2),
+        "joblib": buffer.getvalue(),
+    }
+
+
+def test_the_search_finds_values_that_are_there():
+    assert values_in(pickle.dumps(IRIS)) == len(VALUES)
+    assert values_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
+
+
+@pytest.fixture(params=list(test_names.FITS))
+def fit(request, monkeypatch):
+    monkeypatch.setattr(test_names, "IRIS", IRIS)
+    monkeypatch.setattr(test_names, "ALIKE", IRIS[50:].astype({"species": str}))
+    return test_names.FITS[request.param]()
+
+
+def test_files_of_results_hold_no_value_of_a_row(fit):
+    # What is remembered of rows that were looked at does not travel either.
+    for name in ("summary", "leave_one_out", "predict", "confusion"):
+        with suppress(AttributeError, ValueError, TypeError):
+            getattr(fit, name)()
+    for kind, data in files_of(fit).items():
+        assert values_in(data) == 0, kind
+
+
+def test_nor_do_those_of_what_results_give():
+    one = discrim.lda("species ~ .", IRIS)
+    model = discrim.mlm("species ~ .", IRIS)
+    for made in (
+        one.canonical(),
+        one.assess(),
+        model.canonical(),
+        discrim.moments("species ~ .", IRIS),
+        discrim.stepwise("species ~ .", IRIS).fit,
+    ):
+        for kind, data in files_of(made).items():
+            assert values_in(data) == 0, (type(made).__name__, kind)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_files_of_estimators_hold_no_value_of_a_row(name):
+    rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
+    x, y = rows[COLUMNS], rows["species"].to_numpy(str)
+    for given in (x, x.to_numpy()):
+        model = ESTIMATORS[name]().fit(given, y)
+        for kind, data in files_of(model).items():
+            assert values_in(data) == 0, kind
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(given), model.predict(given))
+
+
+def test_estimators_of_formulas_and_fits_hold_none():
+    fit = discrim.qda("species ~ .", IRIS)
+    formula = estimators.FormulaClassifier("species ~ .", verb="qda").fit(IRIS, IRIS["species"].to_numpy(str))
+    for model in (formula, estimators.as_estimator(fit)):
+        for kind, data in files_of(model).items():
+            assert values_in(data) == 0, kind
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_lets_go_of_the_table(name):
+    rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
+    x = rows[COLUMNS].to_numpy()
+    model = ESTIMATORS[name]().fit(x, rows["species"].to_numpy(str))
+    watched = weakref.ref(x)
+    del x
+    gc.collect()
+    assert watched() is None
+    assert not model.results_._fit.has_rows
+
+
+@pytest.mark.parametrize("name", ["LDAClassifier", "QDAClassifier", "NaiveBayesClassifier"])
+def test_little_is_kept_of_many_rows(name):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20_000, 10)), rng.integers(0, 3, 20_000)
+    ESTIMATORS[name]().fit(x[:500], y[:500])
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    model = ESTIMATORS[name]().fit(x, y)
+    gc.collect()
+    kept = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # The table takes 1.6 MB.
+    assert kept < 100_000
+    assert len(pickle.dumps(model)) < 20_000
+
+
+def test_without_rows_the_way_out_is_named():
+    fit = discrim.lda("species ~ .", IRIS)
+    again = pickle.loads(pickle.dumps(fit))
+    with pytest.raises(NotSupportedError, match=r"unpickled.*pass data="):
+        again.predict()
+    with pytest.raises(NotSupportedError, match="needs the rows"):
+        again.leave_one_out()
+    pd.testing.assert_series_equal(again.predict(IRIS), fit.predict(), check_exact=True)
+    assert "not available" in again.summary(["header"]).as_text()
+    scores = pickle.loads(pickle.dumps(discrim.mlm("species ~ .", IRIS).canonical()))
+    with pytest.raises(NotSupportedError, match=r"unpickled.*pass data="):
+        scores.scores()
+
+
+def test_what_was_chosen_is_still_told():
+    fit = discrim.knn("species ~ .", IRIS, k=3)
+    assert "given" in pickle.loads(pickle.dumps(fit)).summary(["header"]).as_text()
+    chosen = discrim.shrunken_centroids("species ~ .", IRIS, seed=1)
+    again = pickle.loads(pickle.dumps(chosen))
+    pd.testing.assert_frame_equal(again.path, chosen.path, check_exact=True)
+
+
+def test_copies_in_the_process_keep_the_rows():
+    for fit in (discrim.lda("species ~ .", IRIS), discrim.knn("species ~ .", IRIS, k=3)):
+        twin = copy.deepcopy(fit)
+        pd.testing.assert_frame_equal(twin.leave_one_out(), fit.leave_one_out(), check_exact=True)
+        assert twin._fit.blocks.table.data is not fit._fit.blocks.table.data
+    model = discrim.mlm("species ~ .", IRIS)
+    pd.testing.assert_frame_equal(
+        copy.deepcopy(model).canonical().scores(), model.canonical().scores(), check_exact=True
+    )
+
+
+@pytest.mark.slow
+def test_the_tools_of_scikit_learn_work():
+    x, y = IRIS[COLUMNS], IRIS["species"].to_numpy(str)
+    model = estimators.LDAClassifier()
+    assert not hasattr(clone(model.fit(x, y)), "results_")
+    assert cross_val_score(model, x, y, n_jobs=2).min() > 0.9
+    search = GridSearchCV(
+        estimators.RDAClassifier(), {"alpha": [0.1, 0.9], "gamma": [0.5]}, n_jobs=2, cv=3
+    ).fit(x, y)
+    assert search.best_score_ > 0.9
+    assert values_in(pickle.dumps(search)) == 0
