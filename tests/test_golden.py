@@ -14,6 +14,7 @@ OF_OTHER_ROWS = {
     "formula.json": "the rows are in the file",
     "judged.json": "the rows are in the file",
     "leave_one_out.json": "the rows are in the file",
+    "logistic_terms.json": "the rows are in the file, or penguins, as the tests have them",
     "logistic_users.json": "penguins, as the tests have them",
     "prediction_sets.json": "penguins, as the tests have them",
 }

@@ -141,7 +141,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         From 1 on no column is left, and in general from `path.penalty[0]` on. It is chosen by folds where
         neither penalty nor nonzero is given.
     ridge : float
-        Factor of half the sum of the squares of these coefficients; R's sparseLDA has 1e-6.
+        Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional
         The largest number of directions.
     cv : int, or iterable of (train, test)

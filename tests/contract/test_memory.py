@@ -89,13 +89,14 @@ def test_tables_of_classes_by_classes_are_refused(
 
 
 def test_a_summary_of_very_many_classes_is_quick_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discrim.models.judging import assessment
     from discrim.models.results import headers
 
     rng = np.random.default_rng(1)
     codes = np.arange(3000) % 1500
     data = pd.DataFrame(rng.normal(size=(3000, 3))).add_prefix("x").assign(y=codes)
     monkeypatch.setattr(headers, "MOST_NUMBERS", 4000)
-    monkeypatch.setattr(headers, "LONG", 1e6)
+    monkeypatch.setattr(assessment, "LONG", 1e6)
     fit = discrim.lda("y ~ .", data)
     text = str(fit.summary())
     assert "see error_rates()" in text

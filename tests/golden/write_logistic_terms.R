@@ -2,18 +2,24 @@
 #
 #   Rscript tests/golden/write_logistic_terms.R
 #
-# reads MASS's birthwt and the package's penguins in discrim/datasets, and writes logistic_terms.json beside this
-# script. birthwt's columns that the tests use are written too. Factors have contrasts that sum to zero, without
-# which type III of R is of no use; types I and II do not depend on them.
+# draws births, reads the package's penguins in discrim/datasets, and writes logistic_terms.json, with the births,
+# beside this script. Factors have contrasts that sum to zero, without which type III of R is of no use; types I and
+# II do not depend on them.
 
-suppressMessages({ library(MASS); library(car); library(nnet); library(jsonlite) })
+suppressMessages({ library(car); library(nnet); library(jsonlite) })
 options(contrasts = c("contr.sum", "contr.poly"))
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 here <- dirname(normalizePath(script))
 invisible(Sys.setlocale("LC_COLLATE", "C"))
 
-births <- birthwt[c("low", "age", "lwt", "race", "smoke", "ht", "ftv")]
+set.seed(20261123)
+n <- 189
+births <- data.frame(age = sample(15:40, n, TRUE), lwt = round(rnorm(n, 130, 28)), race = sample(1:3, n, TRUE, c(.5, .15, .35)),
+                     smoke = rbinom(n, 1, .4), ht = rbinom(n, 1, .12), ftv = rpois(n, .8))
+odds <- with(births, 1.2 - .04 * age - .014 * lwt + .8 * (race == 2) + .5 * (race == 3) + .9 * smoke + 1.1 * ht +
+             .0015 * (age - 25) * (lwt - 130))
+births <- data.frame(low = rbinom(n, 1, plogis(odds)), births)
 for (n in c("race", "smoke", "ht")) births[[n]] <- factor(births[[n]])
 penguins <- utils::read.csv(file.path(here, "..", "..", "discrim", "datasets", "penguins.csv"), na.strings = c("NA", ""))
 penguins <- na.omit(penguins)

@@ -436,7 +436,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}): "
-        'name fewer columns in the formula, pass covariance="shrunk" (or "pinv"), or use rda() '
+        'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
         "or shrunken_centroids()."
     )
 

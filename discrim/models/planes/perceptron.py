@@ -219,7 +219,7 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
         found = dict(start.items())
         if sorted(map(str, found)) != sorted(map(str, classes)) or not all(k in found for k in classes):
             raise DataError(
-                f"start= gives planes of {listed(list(found))}; the classes are {listed(classes)}."
+                f"start= gives planes of {listed(list(found))}: name the classes, {listed(classes)}."
             )
         found = {name: found[name] for name in classes}
     else:
