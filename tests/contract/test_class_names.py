@@ -102,6 +102,16 @@ def test_no_table_has_a_name_twice(verb):
     assert seen > 8
 
 
+def test_no_table_of_error_rates_has_a_name_twice():
+    found = discrim.lda("y ~ x0 + x1", table()).error_rates(["apparent", "posterior"], by_class=True)
+    assert found.columns.is_unique
+    assert found.columns[:2].tolist() == ["(estimate)", "(se)"]
+    assert "prior" in found.columns
+    assert "(prior)" in found.columns
+    chosen = discrim.stepwise("y ~ x0 + x1", table(), enter=0.9, stay=0.9)
+    assert chosen.error_rates(["apparent", "cv"], by_class=True, folds=3, seed=1).columns.is_unique
+
+
 def test_what_a_class_has_taken_stands_in_parentheses():
     fit = discrim.lda("y ~ x0 + x1", table())
     assert fit.leave_one_out().columns[0] == "((label))"
