@@ -42,6 +42,7 @@ __all__ = [
     "refuse_light",
     "refuse_little_weight",
     "refuse_no_freedom",
+    "separation",
     "usable_rows",
     "varying",
     "warn_of_total",
@@ -319,7 +320,7 @@ def collinear_error(
     separating = [dependency for dependency in found if dependency.separates]
     if where == "within classes" and separating:
         return CollinearError(
-            f"The {what}: {'; '.join(said)}{more}. {_separation(separating, terms)} "
+            f"The {what}: {'; '.join(said)}{more}. {separation(separating, terms)} "
             'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '
             'collinear="drop" does, gives it up.'
         )
@@ -329,16 +330,21 @@ def collinear_error(
     )
 
 
-def _separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
+def separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
     """The sentence that columns of no variance within classes tell classes apart without error."""
     constant = [terms[dependency.column] for dependency in found if not dependency.on]
     if constant:
-        does, it = ("differs", "it tells") if len(constant) == 1 else ("differ", "they tell")
-        return f"Between classes {listed(constant)} {does}, so that {it} these apart without error."
+        does, it, them = (
+            ("differs", "it tells", "it") if len(constant) == 1 else ("differ", "they tell", "them")
+        )
+        return (
+            f"Between classes {listed(constant)} {does}, so that {it} classes that differ in {them} apart "
+            "without error."
+        )
     names = [terms[dependency.column] for dependency in found]
     return (
         f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs "
-        "between classes, so that it tells these apart without error."
+        "between classes, so that it tells classes that differ in it apart without error."
     )
 
 
@@ -354,7 +360,7 @@ def drop_columns(
     lost = ""
     if where == "within classes" and separating:
         lost = (
-            f" {_separation(separating, terms)} The fit without "
+            f" {separation(separating, terms)} The fit without "
             f'{"it" if len(gone) == 1 else "them"} does not know this: covariance="shrunk" with '
             "shrinkage=1e-6 uses it."
         )

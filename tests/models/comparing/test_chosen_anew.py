@@ -377,3 +377,12 @@ def test_what_a_function_cannot_have_is_said():
         cross_validate(len, data=data)
     with pytest.raises(DataError, match="leave them out of a fit"):
         cross_validate(fitted(data), data=data)
+
+
+def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abcd")).assign(y=["u", "v"] * 6)
+    data["a"] += (data["y"] == "u") * 1.5
+    found = stepwise("y ~ .", data).error_rates(["apparent", "632+"], replicates=2, seed=0)
+    assert np.isnan(found.loc["632+", "se"])
+    assert "raise replicates=" in found.attrs["note"]
