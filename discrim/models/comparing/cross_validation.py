@@ -219,7 +219,9 @@ def _judged(
     elif formula is not None or isinstance(fit, str):
         whole = verb_of(fit)(formula, data, **dict(options or {}))
     elif options is not None:
-        raise DataError("options= are those of a verb with formula=: bind those of a function in it.")
+        raise DataError(
+            "options= go with a verb and formula=: leave them out, and bind them in the function."
+        )
     else:
         if refit_prior is not None or not nested:
             raise DataError(
