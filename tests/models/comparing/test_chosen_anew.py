@@ -371,7 +371,7 @@ def test_what_a_function_cannot_have_is_said():
         cross_validate(fitted, data=data, nested=False)
     with pytest.raises(DataError, match="needs a table: pass data="):
         cross_validate(fitted)
-    with pytest.raises(DataError, match="options= are those of a verb"):
+    with pytest.raises(DataError, match="options= go with a verb"):
         cross_validate(fitted, data=data, options={"prior": "equal"})
     with pytest.raises(DataError, match="is no fit"):
         cross_validate(len, data=data)
