@@ -159,7 +159,8 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
             return Estimate(found, error)
         effective = 1 / float(np.divide(pi**2, rows, out=np.zeros(len(rows)), where=rows > 0).sum())
         low = exact_interval(effective, effective, level)[0]
-        return Estimate(found, error, (low - chance) / (1 - chance), 1.0)
+        # With chance as it is, a low agreement of classes of unlike shares may lie beyond what kappa can be.
+        return Estimate(found, error, max((low - chance) / (1 - chance), -1.0), 1.0)
     centre, half = np.arctanh(found), check_level(level) * error / (1 - found**2)
     return Estimate(found, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 

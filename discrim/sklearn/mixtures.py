@@ -38,7 +38,7 @@ class MixtureClassifier(WeightedClassifier):
         those of all classes. By default it is equal over the classes where each has one component, and within
         each class otherwise.
     most : int
-        The largest number of components that "bic" tries, up to 1,000.
+        The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
     starts : int
         Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
         is continued from the best of them.

@@ -461,3 +461,9 @@ def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interv
 def test_an_interval_of_one_class_under_a_prior_is_that_of_the_class():
     found = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
     np.testing.assert_allclose(found[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)
+
+
+def test_the_lower_limit_of_a_kappa_of_one_is_no_lower_than_kappa_can_be():
+    found = kappa(np.diag([20.0, 20.0]), np.array([0.99, 0.01]), 0.95)
+    assert found.estimate == found.high == 1
+    assert -1 <= found.low < 0

@@ -228,8 +228,8 @@ class Dependency:
     on : tuple of int
         Positions of the columns it is a combination of; none where it is constant within classes.
     separates : bool
-        Whether the class means differ in what does not vary, so that it tells these classes apart without
-        error.
+        Whether class means differ in what does not vary, so that it tells those classes apart without error,
+        which may be some of them.
     """
 
     column: int

@@ -75,8 +75,14 @@ def target_of(path: Path) -> Path:
     Raises
     ------
     UnwritableFileError
-        Its folder is missing, or it is a folder, a device, a pipe, a circle of links or read-only.
+        Its folder is missing or closed, its name is too long, or it is a folder, a device, a pipe, a circle
+        of links or read-only.
     """
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.lstat()
+    except OSError as error:
+        raise unwritable(error, str(path)) from error
     target = Path(os.path.realpath(path))
     shown = target if path.is_symlink() else path
     if target.is_symlink():

@@ -98,7 +98,8 @@ Opener = Callable[[Path], AbstractContextManager[Write]]
 def _opener(path: Path, given: str) -> Opener:
     """What writes to a path, when it is known that this can be."""
     form = format_of(str(path))
-    if path.is_dir() or names_folder(given) or (form is None and not path.suffix):
+    # Of a name that is too long pathlib raises an error of the system.
+    if os.path.isdir(path) or names_folder(given) or (form is None and not path.suffix):
         _refuse_folder(path)
         _need_pyarrow(path)
         return _folder

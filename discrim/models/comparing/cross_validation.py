@@ -220,7 +220,7 @@ def _judged(
         whole = verb_of(fit)(formula, data, **dict(options or {}))
     elif options is not None:
         raise DataError(
-            "options= are those of a verb with formula=: leave them out, and name those of a function in it."
+            "options= go with a verb and formula=: leave them out, and bind them in the function."
         )
     else:
         if refit_prior is not None or not nested:

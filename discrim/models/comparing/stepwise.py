@@ -25,7 +25,14 @@ from discrim.models.comparing.stepwise_options import check_options, included, m
 from discrim.models.fits.arguments import check_word, listed, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Selection
-from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
+from discrim.models.fits.reading import (
+    NaAction,
+    collinear_error,
+    is_wide,
+    refuse_no_freedom,
+    separation,
+    usable_rows,
+)
 from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import Counting, asked, methods_or_data
 from discrim.models.kinds import STEPS
@@ -313,7 +320,12 @@ class _Search:
         if blocks.constant:
             note += f" Left out, constant: {listed(blocks.constant)}."
         if path.excluded:
-            note += f" Left out, a combination of those chosen: {listed(path.excluded)}."
+            note += (
+                " Left out, constant within classes or there a combination of those chosen: "
+                f"{listed(path.excluded)}."
+            )
+            still = [each for each in dependencies(moments, diagonal=True) if each.separates]
+            note += f" {separation(still, blocks.terms)}" if still else ""
         return _Found(chosen, steps, note, walk=walk)
 
 
@@ -634,7 +646,12 @@ class StepwiseResults(Shown):
         found = [self._judge(method).error_rates([method], **shared) for method in named]
         if data is not None:
             found.append(self.fit.error_rates(data=data, weights=weights, **shared))
-        return pd.concat(found)
+        table = pd.concat(found)
+        # Those of one table are not kept where others have none.
+        notes = [each.attrs["note"] for each in found if "note" in each.attrs]
+        if notes:
+            table.attrs["note"] = " ".join(notes)
+        return table
 
     @displayed(every="count")
     def confusion(

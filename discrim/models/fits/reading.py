@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Dependency, constant_columns, near_dependencies
+from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.core.moments.apart import gather_apart
 from discrim.core.moments.moments import ClassMoments, Spread, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock
@@ -42,6 +42,7 @@ __all__ = [
     "refuse_light",
     "refuse_little_weight",
     "refuse_no_freedom",
+    "separation",
     "usable_rows",
     "varying",
     "warn_of_near",
@@ -320,7 +321,7 @@ def collinear_error(
     separating = [dependency for dependency in found if dependency.separates]
     if where == "within classes" and separating:
         return CollinearError(
-            f"The {what}: {'; '.join(said)}{more}. {_separation(separating, terms)} "
+            f"The {what}: {'; '.join(said)}{more}. {separation(separating, terms)} "
             'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '
             'collinear="drop" does, gives it up.'
         )
@@ -330,17 +331,26 @@ def collinear_error(
     )
 
 
-def _separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
+def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
+    """What to say, after a blank, of columns that vary between classes only; empty where there are none."""
+    if moments.spread in ("thin", "thin class"):
+        return ""
+    found = dependencies(moments, diagonal=moments.spread == "diagonal")
+    separating = [dependency for dependency in found if dependency.separates]
+    return f" {separation(separating, terms)}" if separating else ""
+
+
+def separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
     """The sentence that columns of no variance within classes tell classes apart without error."""
     constant = [terms[dependency.column] for dependency in found if not dependency.on]
     if constant:
-        does, it = ("differs", "it tells") if len(constant) == 1 else ("differ", "they tell")
-        return f"Between classes {listed(constant)} {does}, so that {it} these apart without error."
-    names = [terms[dependency.column] for dependency in found]
-    return (
-        f"What {listed(names)} {'has' if len(names) == 1 else 'have'} beyond the other columns differs "
-        "between classes, so that it tells these apart without error."
-    )
+        differs, it = ("differs", "it") if len(constant) == 1 else ("differ", "them")
+        what = f"{listed(constant)} {differs} between classes"
+    else:
+        names = [terms[dependency.column] for dependency in found]
+        has, it = ("has", "it") if len(names) == 1 else ("have", "them")
+        what = f"What {listed(names)} {has} beyond the other columns differs between classes"
+    return f"{what}: classes that differ in {it} are told apart without error."
 
 
 def warn_of_near(
@@ -388,7 +398,7 @@ def drop_columns(
     lost = ""
     if where == "within classes" and separating:
         lost = (
-            f" {_separation(separating, terms)} The fit without "
+            f" {separation(separating, terms)} The fit without "
             f'{"it" if len(gone) == 1 else "them"} does not know this: covariance="shrunk" with '
             "shrinkage=1e-6 uses it."
         )

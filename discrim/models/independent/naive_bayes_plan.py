@@ -17,6 +17,7 @@ from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
 from discrim.models.fits.arguments import check_word, is_number, listed
+from discrim.models.fits.reading import said_of_separation
 from discrim.models.normal.singular import drop_hint, some_of
 
 __all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
@@ -219,9 +220,10 @@ def _refuse_no_variance(
             if few
             else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
         )
-        hint = "" if few else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        tells = said_of_separation(moments, tuple(terms))
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         raise CollinearError(
-            f"{text[0].upper()}{text[1:]}: a normal density needs a variance. "
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
             f"{way_out[0].upper()}{way_out[1:]}{hint}."
         )
     if plan.smoothing and not has_variances(moments, plan):

@@ -25,6 +25,7 @@ from discrim.inference.error_rates import Rates, confusion_table, counts_of, rat
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import AS_FITTED, Gaps
+from discrim.models.fits.labels import distinct
 from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.labelled_rows import (
@@ -317,6 +318,7 @@ def error_rates(
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
+        table = table.rename(columns=lambda name: distinct(name, fit.classes))
         table = pd.concat([table, within], axis=1)
     reasons = _without_interval(found)
     if reasons:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.core.mixtures.em import Plan
 from discrim.core.mixtures.forms import FORMS
+from discrim.core.moments.moments import ClassMoments
 from discrim.errors import DataError
 from discrim.frame.asked_rows import read
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, prior_vector, told
@@ -27,11 +28,17 @@ from discrim.models.moments.given import table_given
 
 __all__ = ["MODEL", "SAVED", "MixtureResults", "mixture"]
 
+MOST_STARTS = 10_000
+"""Random partitions that EM may be tried from: each takes ten steps."""
+
 MOST_TRIED = 1000
 """Components that a choice may try: each number takes all starts, and each component at least a row."""
 
 WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Words of the other verbs, and the forms that they are."""
+
+MOST = 5
+"""Components up to which "bic" tries by default."""
 
 
 def mixture(
@@ -41,7 +48,7 @@ def mixture(
     components: Any = "bic",
     covariance: Any = "full",
     over: Literal["class", "classes"] | None = None,
-    most: int = 5,
+    most: int = MOST,
     starts: int = 10,
     seed: int = 0,
     tol: float = 1e-8,
@@ -80,7 +87,7 @@ def mixture(
         those of all classes. By default it is equal over the classes where each has one component, and within
         each class otherwise.
     most : int
-        The largest number of components that "bic" tries, up to 1,000.
+        The largest number of components that "bic" tries: no more than the largest class has rows, nor 1,000.
     starts : int
         Number of random partitions from which EM takes some steps, beside two of hierarchical clustering. It
         is continued from the best of them.
@@ -186,16 +193,30 @@ def mixture(
     )
     asked = Asked(sizes, forms, _is_together(covariance, sizes, forms, over), int(most), plan)
     refuse_few_rows(asked, blocks, moments)
+    if None in sizes:
+        _refuse_too_many(int(most), labels, moments)
     shares = prior_vector(prior, labels, moments.counts)
     fit, path = fitted_as_asked(asked, blocks, moments, shares, estimated_prior=prior is None)
     warn_if_unfinished(fit)
     return MixtureResults(mixture_fit(fit, blocks, asked=asked, path=path))
 
 
+def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None:
+    """Refuse to try more components than any class has rows, beyond those that are tried by default."""
+    largest = int(moments.rows.argmax())
+    rows = int(moments.rows[largest])
+    if most > max(rows, MOST):
+        raise DataError(
+            f"most={most}: the largest class, {labels[largest]!r}, has {rows} rows: components need rows. "
+            f"Give a number from 1 to {rows}."
+        )
+
+
 def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> Plan:
-    for name, value in (("starts", starts), ("maxiter", maxiter)):
-        if not (is_whole(value) and value >= 1):
-            raise DataError(f"{name}={told(value)}: give a whole number from 1 on.")
+    for name, value, largest in (("starts", starts, MOST_STARTS), ("maxiter", maxiter, None)):
+        if not (is_whole(value) and value >= 1 and (largest is None or value <= largest)):
+            upto = "on" if largest is None else f"to {largest:,}"
+            raise DataError(f"{name}={told(value)}: give a whole number from 1 {upto}.")
     if not (is_whole(seed) and seed >= 0):
         raise DataError(f"seed={told(seed)}: give a whole number from 0 on.")
     if not (is_number(tol) and 0 <= tol < 1):

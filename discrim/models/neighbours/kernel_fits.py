@@ -21,6 +21,7 @@ from discrim.frame.categories import shown
 from discrim.frame.used_rows import weighted_rows
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.reading import said_of_separation
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import error_path, largest_as_good
 from discrim.models.saving.saved import Saved
@@ -63,9 +64,11 @@ def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: 
             f"pass {instead}."
         )
     names = listed(blocks.terms[j] for j in columns)
+    tells = said_of_separation(moments, blocks.terms)
+    way_out = f"Pass {instead}" if tells else f"Drop such columns from the formula, or pass {instead}"
     raise CollinearError(
         f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
-        f"determined by the columns before. Drop such columns from the formula, or pass {instead}."
+        f"determined by the columns before.{tells} {way_out}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.reading import said_of_separation
 from discrim.models.normal.covariance_options import Shrinking
 
 __all__ = ["drop_hint", "refuse_singular", "some_of"]
@@ -79,11 +80,12 @@ def refuse_singular(
             said.append(f"{terms[each.column]!r} is a linear combination of {others} in class {label!r}")
     if not said:
         return
+    tells = said_of_separation(moments, tuple(terms))
     if way_out is None:
-        hint = "" if few else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, asked, robust=robust)}{hint}"
     text = some_of(said, "classes")
-    raise CollinearError(f"{text[0].upper()}{text[1:]}. {way_out[0].upper()}{way_out[1:]}.")
+    raise CollinearError(f"{text[0].upper()}{text[1:]}.{tells} {way_out[0].upper()}{way_out[1:]}.")
 
 
 def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, robust: bool) -> str:

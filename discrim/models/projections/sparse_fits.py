@@ -18,7 +18,7 @@ from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import class_moments, collinear_error, warn_of_near
+from discrim.models.fits.reading import class_moments, collinear_error, said_of_separation, warn_of_near
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.projections.sparse_choice import Choice, Search, choose_penalty, penalties_of
 from discrim.models.projections.sparse_options import Asked
@@ -49,9 +49,13 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     still = [j for j in still if bool(used[j])]
     if still:
         does, it = ("does", "it") if len(still) == 1 else ("do", "them")
+        tells = said_of_separation(fit.moments, blocks.terms)
+        way_out = (
+            'Use lda(covariance="shrunk", shrinkage=1e-6)' if tells else f"Leave {it} out of the formula"
+        )
         raise CollinearError(
             f"{listed(blocks.terms[j] for j in still)} {does} not vary within classes, where distances "
-            f"have their unit: leave {it} out of the formula."
+            f"have their unit.{tells} {way_out}."
         )
     raise CollinearError(
         f"A direction of {listed(names)} does not vary within classes: these columns tell the classes apart "

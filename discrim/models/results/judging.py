@@ -155,7 +155,8 @@ class Judging:
         seed : int, optional
             Seed of the folds of "cv" and of the samples of "632+". No other method is random.
         by_class : bool
-            Whether to add a column for each class with the rate within it.
+            Whether to add a column for each class with the rate within it. Where a class bears the name of
+            another column, that column's stands in parentheses.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional

@@ -239,8 +239,16 @@ def test_a_file_with_a_strange_choice_is_refused(tmp_path, words):
 
 def test_a_choice_goes_through_a_pickle():
     choice = stepwise("species ~ bill_depth_mm + bill_length_mm", PENGUINS, verb="naive_bayes")
-    again = pickle.loads(pickle.dumps(choice))
-    pd.testing.assert_frame_equal(choice.error_rates(seed=1), again.error_rates(seed=1))
+    raw = pickle.dumps(choice)
+    again = pickle.loads(raw)
+    assert list(again.selected) == list(choice.selected)
+    assert "chose its columns" in again.fit.summary().as_text()
+    # Rows stay in their process, those of all candidates among them.
+    with pytest.raises(NotSupportedError, match="needs the rows"):
+        again.error_rates(seed=1)
+    for name in ("bill_depth_mm", "bill_length_mm"):
+        values = PENGUINS[name].dropna().to_numpy(float)
+        assert not any(values[i : i + 2].tobytes() in raw for i in range(len(values) - 1))
 
 
 def test_rows_that_miss_a_candidate_are_not_judged():
@@ -371,9 +379,18 @@ def test_what_a_function_cannot_have_is_said():
         cross_validate(fitted, data=data, nested=False)
     with pytest.raises(DataError, match="needs a table: pass data="):
         cross_validate(fitted)
-    with pytest.raises(DataError, match="options= are those of a verb"):
+    with pytest.raises(DataError, match="options= go with a verb"):
         cross_validate(fitted, data=data, options={"prior": "equal"})
     with pytest.raises(DataError, match="is no fit"):
         cross_validate(len, data=data)
     with pytest.raises(DataError, match="leave them out of a fit"):
         cross_validate(fitted(data), data=data)
+
+
+def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abcd")).assign(y=["u", "v"] * 6)
+    data["a"] += (data["y"] == "u") * 1.5
+    found = stepwise("y ~ .", data).error_rates(["apparent", "632+"], replicates=2, seed=0)
+    assert np.isnan(found.loc["632+", "se"])
+    assert "raise replicates=" in found.attrs["note"]

@@ -42,6 +42,24 @@ def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(na
     assert (fit.leave_one_out()["label"] == data["y"]).all()
 
 
+def test_a_column_that_tells_one_class_from_the_rest_is_not_said_to_tell_all_apart():
+    data = table(lambda codes, x: np.where(codes == 2, 1.5, 0.5))
+    with pytest.raises(
+        CollinearError, match=r"classes that differ in it are told apart without error"
+    ) as raised:
+        discrim.lda("y ~ .", data=data)
+    assert "these" not in str(raised.value)
+
+
+def test_a_choice_of_columns_says_that_one_it_cannot_take_tells_classes_apart():
+    data = table(SEPARATING["constant"])
+    note = discrim.stepwise("y ~ .", data).summary().as_text().replace("\n", " ")
+    assert "Left out, constant within classes or there a combination of those chosen: 'c'." in note
+    assert "'c' differs between classes: classes that differ in it are told apart" in " ".join(note.split())
+    twice = data.assign(c=data["x"] * 2)
+    assert "apart" not in discrim.stepwise("y ~ .", twice, enter=1, stay=1).summary().as_text()
+
+
 @pytest.mark.parametrize("name", NOT)
 def test_a_column_that_says_nothing_more_is_not_said_to(name):
     data = table(NOT[name])

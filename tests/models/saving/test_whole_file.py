@@ -490,3 +490,12 @@ def test_a_link_that_leads_to_no_file_is_not_advised_to_be_itself(end, tmp_path)
     with pytest.raises(MissingFileError, match="back to itself" if end == "loop" else "gone.csv'") as raised:
         lda("species ~ .", link)
     assert "mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize("write", [NEW.save, NEW.report, lambda path: NEW.predict(IRIS, out=path)])
+def test_a_name_that_is_too_long_is_an_error_of_the_package(write, tmp_path):
+    path = tmp_path / ("a" * 400 + ".csv")
+    with pytest.raises(UnwritableFileError) as raised:
+        write(path)
+    assert raised.value.errno == errno.ENAMETOOLONG
+    assert raised.value.filename == str(path)
