@@ -23,6 +23,7 @@ from discrim.models.comparing.stepwise_anew import calling
 from discrim.models.comparing.stepwise_options import verb_of
 from discrim.models.fits.fit import Fit
 from discrim.models.judging.validation import fold_scores
+from discrim.models.registry import BY_VERB
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -217,7 +218,9 @@ def _judged(
     elif data is None:
         raise DataError("A verb or function needs a table: pass data=, and the formula= of a verb.")
     elif formula is not None or isinstance(fit, str):
-        whole = verb_of(fit)(formula, data, **dict(options or {}))
+        whole = verb_of(fit, "fit")(formula, data, **dict(options or {}))
+    elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_of(fit.__name__, "fit"):
+        raise DataError(f"{fit.__name__}() needs a formula beside the table: pass formula=, as in 'y ~ .'.")
     elif options is not None:
         raise DataError(
             "options= go with a verb and formula=: leave them out, and bind them in the function."

@@ -38,12 +38,12 @@ def model_for(verb: Any, criterion: Any) -> Any:
     return logistic
 
 
-def verb_of(verb: Any) -> Any:
-    """The verb of a name; what is no text is returned."""
+def verb_of(verb: Any, argument: str = "verb") -> Any:
+    """The verb of a name, which is given as an argument; what is no text is returned."""
     if not isinstance(verb, str):
         return verb
     known = (name for name, model in BY_VERB.items() if model.estimator is not None)
-    check_word("verb", verb, tuple(known))
+    check_word(argument, verb, tuple(known))
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 

@@ -394,3 +394,15 @@ def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():
     found = stepwise("y ~ .", data).error_rates(["apparent", "632+"], replicates=2, seed=0)
     assert np.isnan(found.loc["632+", "se"])
     assert "raise replicates=" in found.attrs["note"]
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "message"),
+    [
+        (lda, {}, "lda.. needs a formula beside the table: pass formula="),
+        ("ldaa", {"formula": "cultivar ~ ."}, "fit='ldaa' is not known.*Did you mean 'lda'"),
+    ],
+)
+def test_a_verb_without_a_formula_or_of_no_name_is_told_so(fit, options, message):
+    with pytest.raises(DataError, match=message):
+        cross_validate(fit, 5, seed=1, data=WINE, **options)
