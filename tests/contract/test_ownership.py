@@ -328,7 +328,11 @@ def told(made: Any) -> dict[str, Any]:
     return said | {"repr": repr(made)}
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize(
+    "name",
+    # A choice by folds is made anew by each of its methods.
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "stepwise, cv")) for name in RESULTS],
+)
 def test_writing_into_what_is_handed_out_changes_no_later_number(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

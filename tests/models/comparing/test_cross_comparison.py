@@ -126,9 +126,7 @@ def test_what_is_no_fit_is_told_so(tmp_path):
         cross_validate(SimpleNamespace(results_=fit))
     with pytest.raises(DataError, match=r"give its fit, as found\.fit.*terms are chosen anew"):
         compare(discrim.stepwise("species ~ .", IRIS))
-    with pytest.raises(
-        NotSupportedError, match="argument 2, loaded or made of moments, has none: fit a table"
-    ):
+    with pytest.raises(NotSupportedError, match=r"argument 2, loaded, unpickled, .*, has none: fit a table"):
         compare(fit, loaded, folds=5)
     with pytest.raises(NotSupportedError, match=r"^Fit 2: Without fold 1 of 2 the model has no fit"):
         compare(fit, discrim.knn("species ~ .", IRIS, k=130), folds=2, seed=0)
