@@ -94,7 +94,8 @@ def test_a_page_that_fails_is_named_and_the_others_are_written(tmp_path, cell):
     book, built = tmp_path / "pages", tmp_path / "site"
     book.mkdir()
     pages = {"sound": "print('the sound page')", "failing": cell, "zealous": "print('the last page')"}
-    head = "---\nkernelspec:\n  name: python3\n---\n\n# A page\n\n"
+    form = "jupytext:\n  text_representation:\n    extension: .md\n    format_name: myst\n"
+    head = f"---\n{form}kernelspec:\n  display_name: Python 3\n  name: python3\n---\n\n# A page\n\n"
     for name, source in pages.items():
         (book / f"{name}.md").write_text(
             f"{head}```{{code-cell}} ipython3\n{source}\n```\n", encoding="utf-8"

@@ -155,7 +155,7 @@ def test_noise_is_found_to_be_noise():
     [
         {},
         {"criterion": "mahalanobis"},
-        {"verb": qda},
+        {"verb": "qda"},
         {"verb": "naive_bayes"},
         {"criterion": "bic"},
         {"criterion": "cv", "direction": "forward", "folds": 4, "seed": 1},

@@ -442,16 +442,16 @@ def test_a_path_that_ends_in_a_separator_is_that_of_a_folder(end, tmp_path):
     assert os.listdir(tmp_path / "z.fit") == ["fit"]
 
 
-WRITERS = {
+WRITING = {
     "save": lambda fit, path: fit.save(path),
     "report": lambda fit, path: fit.report(path, pictures=[]),
     "predict": lambda fit, path: write_frames([fit.predict().to_frame()], path),
 }
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", WRITING)
 def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(name, tmp_path):
-    fit, write = lda("species ~ .", IRIS), WRITERS[name]
+    fit, write = lda("species ~ .", IRIS), WRITING[name]
     absent = tmp_path / "absent" / "x.csv"
     with pytest.raises(DiscrimError) as raised:
         write(fit, absent)
@@ -461,14 +461,14 @@ def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(nam
     assert pickle.loads(pickle.dumps(raised.value)).filename == str(absent.parent)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", WRITING)
 def test_a_full_disk_is_said_to_be_full(name, tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UnwritableFileError, match="disk is full: free some") as raised:
-        WRITERS[name](lda("species ~ .", IRIS), tmp_path / "x.csv")
+        WRITING[name](lda("species ~ .", IRIS), tmp_path / "x.csv")
     assert raised.value.filename == str(tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
 
