@@ -281,7 +281,7 @@ class Judging:
                   estimate    low   high
         measure
         accuracy     0.960  0.888  0.992
-        kappa        0.940  0.873  1.007
+        kappa        0.940  0.823  0.980
         AUC          0.998  0.986  1.000
         >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
