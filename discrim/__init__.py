@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from discrim.models.comparing.comparison import compare as compare
     from discrim.models.comparing.covariance_tests import box_m as box_m
     from discrim.models.comparing.covariance_tests import covariance_models as covariance_models
+    from discrim.models.comparing.covariance_tests import hausman as hausman
     from discrim.models.comparing.covariance_tests import lr_test as lr_test
+    from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
     from discrim.models.comparing.cross_validation import cross_validate as cross_validate
-    from discrim.models.comparing.cross_validation_results import CrossValidation as CrossValidation
-    from discrim.models.comparing.hausman import hausman as hausman
-    from discrim.models.comparing.manova import manova as manova
+    from discrim.models.comparing.mlm import MLMResults as MLMResults
+    from discrim.models.comparing.mlm import manova as manova
     from discrim.models.comparing.mlm import mlm as mlm
-    from discrim.models.comparing.mlm_results import MLMResults as MLMResults
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
     from discrim.models.comparing.stepwise import stepwise as stepwise
+    from discrim.models.independent.naive_bayes import NaiveBayesResults as NaiveBayesResults
     from discrim.models.independent.naive_bayes import naive_bayes as naive_bayes
-    from discrim.models.independent.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
     from discrim.models.independent.shrunken_centroids import (
         ShrunkenCentroidsResults as ShrunkenCentroidsResults,
     )
     from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
+    from discrim.models.law.bayes import BayesResults as BayesResults
     from discrim.models.law.bayes import bayes as bayes
-    from discrim.models.law.bayes_results import BayesResults as BayesResults
+    from discrim.models.mixtures.mixture import MixtureResults as MixtureResults
     from discrim.models.mixtures.mixture import mixture as mixture
-    from discrim.models.mixtures.mixture_results import MixtureResults as MixtureResults
-    from discrim.models.moments.from_stats import from_stats as from_stats
     from discrim.models.moments.moments import Moments as Moments
+    from discrim.models.moments.verb import from_stats as from_stats
     from discrim.models.moments.verb import moments as moments
+    from discrim.models.neighbours.kernel_density import KernelDensityResults as KernelDensityResults
     from discrim.models.neighbours.kernel_density import kernel_density as kernel_density
-    from discrim.models.neighbours.kernel_results import KernelDensityResults as KernelDensityResults
     from discrim.models.neighbours.knn import KNNResults as KNNResults
     from discrim.models.neighbours.knn import knn as knn
+    from discrim.models.normal.lda import LDAResults as LDAResults
     from discrim.models.normal.lda import lda as lda
-    from discrim.models.normal.lda_results import LDAResults as LDAResults
     from discrim.models.normal.nearest_centroid import NearestCentroidResults as NearestCentroidResults
     from discrim.models.normal.nearest_centroid import nearest_centroid as nearest_centroid
     from discrim.models.normal.qda import QDAResults as QDAResults
@@ -58,20 +58,18 @@ if TYPE_CHECKING:
     from discrim.models.planes.hyperplane import hyperplane as hyperplane
     from discrim.models.planes.perceptron import PerceptronResults as PerceptronResults
     from discrim.models.planes.perceptron import perceptron as perceptron
+    from discrim.models.projections.pls import PLSResults as PLSResults
     from discrim.models.projections.pls import pls as pls
-    from discrim.models.projections.pls_results import PLSResults as PLSResults
+    from discrim.models.projections.sparse_lda import SparseLDAResults as SparseLDAResults
     from discrim.models.projections.sparse_lda import sparse_lda as sparse_lda
-    from discrim.models.projections.sparse_results import SparseLDAResults as SparseLDAResults
     from discrim.models.regression.fda import FDAResults as FDAResults
     from discrim.models.regression.fda import fda as fda
     from discrim.models.regression.indicator import IndicatorResults as IndicatorResults
     from discrim.models.regression.indicator import indicator as indicator
     from discrim.models.regression.logistic import logistic as logistic
     from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
-    from discrim.models.regression.penalized_results import (
-        PenalizedLogisticResults as PenalizedLogisticResults,
-    )
-    from discrim.models.store import load as load
+    from discrim.models.regression.penalized import PenalizedLogisticResults as PenalizedLogisticResults
+    from discrim.models.verb_options import load as load
 
     __version__: str
 

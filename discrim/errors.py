@@ -104,7 +104,7 @@ class SeparationError(DiscrimError):
 
     Attributes
     ----------
-    certificate : discrim.models.planes.separation_certificate.Certificate or None
+    certificate : discrim.models.planes.hyperplane.Certificate or None
         What the linear program found, with the proof of it.
     """
 

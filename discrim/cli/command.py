@@ -1,19 +1,22 @@
-"""What a command does: its verb is run, and what goes wrong becomes one line and a status."""
+"""What a command does: its verb is run, and what goes wrong becomes one line and a status.
+
+Completion in the shell, by argcomplete where it is there: verbs, options, names of tables and files.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from discrim.cli.hints import with_options
-from discrim.cli.streams import prepare, say, standard_output
-from discrim.cli.verbs import VERBS, build_parser, parser_of
+from discrim import datasets
+from discrim.cli.output import prepare, say, standard_output
+from discrim.cli.verbs import VERBS, build_parser, parser_of, with_options
 from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.models.registry import resolve
-
-__all__ = ["main"]
 
 
 def _shown_once() -> Callable[..., None]:
@@ -70,7 +73,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if "_ARGCOMPLETE" in os.environ:
         # A shell asks for completions.
-        from discrim.cli.completion import complete
 
         complete()
     prepare()
@@ -90,3 +92,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DiscrimError as error:
         say(error)
         return 2
+
+
+def complete() -> None:
+    """Answer the shell that asks for completions, and end the process.
+
+    Nothing happens where argcomplete is not installed.
+    """
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(_completed_parser(), always_complete_options=False)
+
+
+def _completed_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line, whose arguments know what may stand in their places."""
+    from argcomplete.completers import FilesCompleter
+
+    parser, files = build_parser(), FilesCompleter()
+
+    def tables(prefix: str, **about: Any) -> list[str]:
+        return [name for name in datasets.names() if name.startswith(prefix)]
+
+    def tables_and_files(prefix: str, **about: Any) -> list[str]:
+        return [*tables(prefix), *files(prefix, **about)]
+
+    def nothing(prefix: str, **about: Any) -> list[str]:
+        return []
+
+    places: dict[str, Any] = {
+        "data": tables_and_files,
+        "compared": files,
+        "reported": files,
+        "fit": files,
+        "name": tables,
+    }
+    for verb in VERBS:
+        for action in parser_of(parser, verb)._actions:
+            place: Any = action
+            if action.dest in places:
+                place.completer = places[action.dest]
+            elif action.choices is None:
+                place.completer = files if action.metavar in ("FILE", "PATH") else nothing
+    return parser

@@ -1,19 +1,26 @@
-"""The verb compare: models of one table side by side, or saved fits on new rows."""
+"""The verb compare: models of one table side by side, or saved fits on new rows.
+
+The verb report: a page of HTML on a fit, made here or saved before.
+
+The verb predict: a saved fit and a table in, labels out as CSV.
+"""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
+from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
-from discrim.cli.fitting import of_table, with_prior
-from discrim.cli.given import Given, given_of
-from discrim.cli.labels import Labels, labels_of_fit
-from discrim.cli.output import Output, deliver, output_of
-from discrim.cli.typed_models import TypedModel, fitted, models_of
+from discrim import datasets
+from discrim.cli.analyses import of_table, with_prior
+from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write
+from discrim.cli.reading import Given, Labels, given_of, labels_of_fit
+from discrim.cli.values import by_label, parse_prior
+from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
-
-__all__ = ["compare"]
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -54,7 +61,7 @@ def _of_formulas(
 ) -> dict[str, Any]:
     """Fits of each verb to each formula, side by side."""
     import discrim
-    from discrim.models.comparing.cross_comparison import cross_validated, paired
+    from discrim.models.comparing.comparison import cross_validated, paired
 
     models = models_of(options.pop("verbs", "lda,qda"))
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
@@ -108,8 +115,8 @@ def _told_apart(names: list[str]) -> list[str]:
 def _of_files(files: list[str], given: Given, options: dict[str, Any]) -> dict[str, Any]:
     """Saved fits judged by the rows of a table."""
     import discrim
-    from discrim.models.comparing.on_new_rows import compared_on
-    from discrim.report.tables import INTERVAL, Section
+    from discrim.models.comparing.comparison import compared_on
+    from discrim.report.grid import INTERVAL, Section
 
     for name, option in (
         ("verbs", "verbs"), ("na_action", "na"), ("prior", "prior"), ("weights", "weights"),
@@ -154,7 +161,7 @@ def _of_files(files: list[str], given: Given, options: dict[str, Any]) -> dict[s
 
 
 def _fits(table: Any, formula: str) -> Any:
-    from discrim.report.tables import Section
+    from discrim.report.grid import Section
 
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "AIC", "BIC", "llf_given_row"], "z")
@@ -168,7 +175,7 @@ def _fits(table: Any, formula: str) -> Any:
 def _errors(found: list[Any], names: list[str]) -> Any:
     import pandas as pd
 
-    from discrim.report.tables import INTERVAL, Section
+    from discrim.report.grid import INTERVAL, Section
 
     rows = [each.table().loc["error"] for each in found]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
@@ -182,7 +189,7 @@ def _errors(found: list[Any], names: list[str]) -> Any:
 
 
 def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
-    from discrim.report.tables import INTERVAL, Section
+    from discrim.report.grid import INTERVAL, Section
 
     shown = ["difference", "se", "low", "high", "p_t", "only_a_wrong", "only_b_wrong", "p_exact"]
     formats: dict[Any, Any] = dict.fromkeys(shown[:4], "share") | dict.fromkeys(shown[5:7], "count")
@@ -198,3 +205,130 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
         "First only, second only: rows on which that fit alone is wrong.",
         source="compare(*fits, folds=)",
     )
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Write the page."""
+    options = dict(vars(arguments))
+    del options["verb"]
+    subject, target = options.pop("reported"), options.pop("out")
+    title = options.pop("title", None)
+    if PurePath(target).suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"--out {target!r} is to be a page of HTML: name a file that ends in .html")
+    check_place(target)
+    refuse_same("--out", target, subject, *([options["data"]] if "data" in options else []))
+    if "~" in subject and not os.path.isfile(subject):
+        fit, load = _fit_of_formula(subject, target, options)
+    else:
+        fit, load = _saved(subject, options), None
+    fit.report(target, title=title, load=load)
+
+
+def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple[Any, str | None]:
+    """The fit of a formula to DATA, and the code that reads DATA."""
+    if "data" not in options:
+        raise DataError(
+            f"{formula!r} is fitted to a table: name one behind it, as in report {formula!r} iris"
+        )
+    model = model_of(options.pop("model", "lda"))
+    given = given_of(options)
+
+    def fit(data: Any) -> Any:
+        return fitted(model, formula, data, with_prior(options, formula, data))
+
+    return of_table(given, [formula], Output("html", path=target), fit), _code_of(given)
+
+
+def _saved(path: str, options: dict[str, Any]) -> Any:
+    """A fit that was saved."""
+    import discrim
+
+    for name, option in (("data", "DATA"), ("model", "--verb")):
+        if name in options:
+            raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
+    for name in options:
+        raise DataError(f"--{name} goes with a formula that is fitted: leave it out beside a saved fit")
+    fit = discrim.load(path)
+    if isinstance(fit, discrim.Moments):
+        raise DataError(f"{path!r} holds moments and no fit: name a file of a fit")
+    return fit
+
+
+def _code_of(given: Given) -> str | None:
+    """How Python reads a table into memory; None of what is no single file."""
+    if given.data in datasets.names():
+        return f"discrim.datasets.load_{given.data}()"
+    if not os.path.isfile(given.data):
+        return None
+    if PurePath(given.data).suffix.lower() in (".parquet", ".pq"):
+        return f"pd.read_parquet({given.data!r})"
+    separator, decimal = given.dialect.separator_of(given.data), given.dialect.decimal
+    more = f", sep={separator!r}" if separator != "," else ""
+    more += f", decimal={decimal!r}" if decimal != "." else ""
+    return f"pd.read_csv({given.data!r}{more})"
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """Label the rows of a table by a saved fit, as CSV."""
+    for text in _labels(arguments):
+        write(text)
+
+
+def _labels(arguments: argparse.Namespace) -> Iterator[str]:
+    """CSV part by part, or nothing where it goes to a file."""
+    import discrim
+
+    fit = discrim.load(arguments.fit)
+    if isinstance(fit, discrim.Moments):
+        raise DataError(
+            f"{arguments.fit!r} holds moments and no fit: fit them, as "
+            "discrim.lda(moments=discrim.load(...)), and name a file of that fit"
+        )
+    augment = "augment" in arguments
+    labels = labels_of_fit(fit, whole=augment)
+    gaps = {name: vars(arguments)[name] for name in ("unseen", "missing") if name in arguments}
+    if augment and "prior" in arguments:
+        raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
+    prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
+    given = given_of(dict(vars(arguments)))
+    source = given.source(labels)
+    data = given.table(labels) if source is None else source
+    out = getattr(arguments, "out", None)
+    if out is not None:
+        refuse_same("--out", out, arguments.data, arguments.fit)
+    if augment:
+        answer = fit.augment(data, **gaps, out=out)
+    else:
+        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in arguments)
+    if out is None:
+        # Of a source an iterator of frames.
+        for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
+            yield _as_csv(frame, header=number == 0)
+
+
+def _labelled(fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, proba: bool) -> Any:
+    """Labels of a table, or of each part of a source, with any posteriors beside them."""
+    import pandas as pd
+
+    from discrim.models.fits.fit import Gaps
+    from discrim.models.results.new_rows import answered
+
+    if not proba:
+        labels: Any = fit.predict(data, prior=prior, **gaps, out=out)
+        return labels.to_frame() if isinstance(labels, pd.Series) else labels
+
+    def answer(results: Any, part: Any) -> pd.DataFrame:
+        rows = results._fit.new_rows(part, Gaps(**gaps))
+        parts = [results.predict(rows, prior=prior), results.predict_proba(rows, prior=prior)]
+        return pd.DataFrame(pd.concat(parts, axis=1))
+
+    return answered(fit, data, out, answer)
+
+
+def _as_csv(table: Any, *, header: bool = True) -> str:
+    """Write a table, or a part of one, as CSV that is read back as it was."""
+    text = str(table.to_csv(index=False, header=header))
+    # Before Python 3.13 its writer does not quote a carriage return, where readers see the end of a line.
+    if "\r" in text:
+        text = str(table.to_csv(index=False, header=header, quoting=csv.QUOTE_NONNUMERIC))
+    return text

@@ -1,16 +1,27 @@
-"""Where a summary, a picture and a fit go: checked before time is spent, written whole or not at all."""
+r"""Where a summary, a picture and a fit go: checked before time is spent, written whole or not at all.
+
+A summary as a whole page of HTML, light or dark as its reader's system is.
+
+What the command line reads and writes: streams may be closed, full, read no more, or a terminal.
+
+Text that goes to a file or a pipe goes there as it is. A terminal obeys control characters, and labels may
+hold any, so a terminal is shown them as ``\x1b`` and the like.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import html
+import io
 import os
+import sys
+import unicodedata
 from collections.abc import Callable, Mapping
 from errno import EACCES, EINVAL, EISDIR, ENOENT
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from discrim.cli.page import page
-from discrim.cli.streams import write
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -24,7 +35,154 @@ from discrim.errors import (
 if TYPE_CHECKING:
     from discrim.frame.sources.parts import Source
 
-__all__ = ["Output", "check_place", "deliver", "output_of", "refuse_part", "refuse_same", "write_file"]
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.45 system-ui, sans-serif;
+  background: Canvas; color: CanvasText; }}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def page(title: str, body: str) -> str:
+    """A page of a title, as text, and a body, as HTML.
+
+    Examples
+    --------
+    >>> page("a < b", "<p>c</p>").splitlines()[6]
+    '<title>a &lt; b</title>'
+    """
+    return _PAGE.format(title=html.escape(title), body=body)
+
+
+# Controls, formats (which reorder text or have no width), surrogates, separators of lines and paragraphs.
+_LONGEST = 2000
+"""Characters of a message."""
+
+_STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def prepare() -> None:
+    """Set the standard streams to UTF-8, and take the places of those that are closed.
+
+    A file that is opened later would get the number of a closed stream, and with it what others write there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            errors = "strict" if stream is sys.stdin else "backslashreplace"
+            stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def standard_input() -> str:
+    """Read the text of standard input.
+
+    Raises
+    ------
+    DataError
+        It is closed, or cannot be read.
+    UnicodeDecodeError
+        It is not UTF-8.
+    """
+    if sys.stdin is None:
+        raise DataError("standard input is closed, and - reads the table from it: name a file instead")
+    try:
+        return sys.stdin.read()
+    except OSError as error:
+        said = error.strerror or error
+        raise DataError(f"standard input cannot be read: {said}. Name a file instead") from error
+
+
+def write(text: str) -> None:
+    """Write text to standard output, all of it; control characters are shown where it is a terminal.
+
+    Raises
+    ------
+    DataError
+        Standard output is closed.
+    OSError
+        It takes no more: the disk is full, or nobody reads the pipe.
+    """
+    stream = standard_output()
+    try:
+        stream.write(shown(text) if stream.isatty() else text)
+        stream.flush()
+    except OSError as error:
+        # The flush of the interpreter at its end would fail once more.
+        give_up(stream)
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def standard_output() -> TextIO:
+    """Give standard output, or refuse where it is closed."""
+    if sys.stdout is None:
+        raise DataError("standard output is closed: send it to a file, or to /dev/null")
+    return sys.stdout
+
+
+def shown(text: str) -> str:
+    r"""Show the characters that steer a terminal as escapes, but not the ends of lines.
+
+    Examples
+    --------
+    >>> shown("a\x1b[31m\n")
+    'a\\x1b[31m\n'
+    """
+    odd = {c for c in set(text) if c != "\n" and unicodedata.category(c) in _STEERING}
+    return text.translate({ord(c): ascii(c)[1:-1] for c in odd})
+
+
+def say(message: object) -> None:
+    """Write a message to standard error as one line; where nobody can read it, it is lost."""
+    if sys.stderr is not None:
+        try:
+            print(f"discrim: {one_line(message)}", file=sys.stderr, flush=True)
+        except OSError:
+            give_up(sys.stderr)
+
+
+def give_up(stream: TextIO) -> None:
+    """Send what is still to be written nowhere, so that the end of the interpreter does not fail on it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def one_line(message: object) -> str:
+    """Put a message on one line, without the carets under a formula or signs that steer a terminal.
+
+    Of a long one the middle is left out, which is a name or value, as one part of what is said.
+    """
+    text = str(message)
+    lines = [
+        line for line in (text if len(text) <= _LONGEST else _ends(text)).splitlines() if line.strip(" ^")
+    ]
+    line = " ".join(" ".join(lines).split())
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
+def _ends(text: str) -> str:
+    """Leave out the middle of a long text, and say how much of it."""
+    half = _LONGEST // 2
+    if len(text) <= 2 * half:
+        return text
+    return f"{text[:half]} [{len(text) - 2 * half:,} characters] {text[-half:]}"
+
 
 STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
 """What the end of a file's name says of the format of the summary in it."""
@@ -114,7 +272,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
 
 def _suffix(picture: str) -> str:
     """The format of a picture, by its name."""
-    from discrim.report.plots.file import FORMATS
+    from discrim.report.plots.style import FORMATS
 
     found = PurePath(picture).suffix.lower().lstrip(".")
     if found not in FORMATS:
@@ -236,7 +394,7 @@ def _rendered(summary: Any, output: Output) -> str:
 
 def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
     """A picture as the bytes of a file."""
-    from discrim.report.plots.file import picture_bytes
+    from discrim.report.plots.style import picture_bytes
 
     return picture_bytes(lambda: draw(**view), _suffix(target))
 

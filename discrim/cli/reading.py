@@ -1,25 +1,191 @@
-"""What the command line reads as a table: a bundled one, or a file of CSV or Parquet, read into memory."""
+"""What the command line reads as a table: a bundled one, or a file of CSV or Parquet, read into memory.
+
+What the command line gives to pandas to read: a path, or contents where a path alone does not do.
+
+Which columns of a file hold labels, which are read as they are written there.
+
+What of DATA on the command line is read part by part: folders, patterns, and files that are large.
+
+The table of a verb, as it is named on the command line.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import re
+import stat
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim import datasets
-from discrim.cli.files import readable
-from discrim.cli.labels import Labels
-from discrim.cli.parser import nearest
+from discrim.cli.options import nearest
+from discrim.cli.output import standard_input
 from discrim.errors import DataError, DiscrimError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from discrim.frame.sources.dialect import Dialect
+    from discrim.frame.sources.csv import Dialect
+    from discrim.frame.sources.parts import Source
 
-__all__ = ["first_rows", "read_table", "refuse_dialect", "warn_of_commas"]
+
+def readable(source: str) -> str | io.StringIO | io.BytesIO:
+    """Give what may be read twice: the path itself, or contents, where they can be read only once.
+
+    Archives of tar and files of zstd are unpacked here: pandas does not read the first to their ends, where
+    damage shows, and takes the second as whole where they end too soon.
+
+    Parameters
+    ----------
+    source : str
+        A path; - is standard input.
+
+    Returns
+    -------
+    str, io.StringIO or io.BytesIO
+
+    Raises
+    ------
+    DataError
+        Standard input is closed; the path is that of a device, or of an archive of other than one file; or
+        the package that unpacks it is missing.
+    OSError, EOFError, or the unpacker's own error
+        The file cannot be read, or is damaged.
+
+    Examples
+    --------
+    >>> readable("table.csv.gz")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: [Errno 2] No such file or directory: 'table.csv.gz'
+    """
+    if source == "-":
+        return io.StringIO(standard_input())
+    mode = os.stat(source).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise DataError(f"{source!r} is a device, not a file: name a file, or - for standard input")
+    stem, suffix = os.path.splitext(source.lower())
+    if suffix == ".tar" or stem.endswith(".tar"):
+        return io.BytesIO(_only_file(source, suffix))
+    if suffix == ".zst":
+        return io.BytesIO(_unpacked(source, suffix))
+    if stat.S_ISFIFO(mode):
+        return io.BytesIO(_unpacked(source, suffix))
+    return source
+
+
+def _only_file(source: str, suffix: str) -> bytes:
+    """Unpack the one file of an archive."""
+    import tarfile
+
+    whole = io.BytesIO(_unpacked(source, suffix))
+    with tarfile.open(fileobj=whole, mode="r:") as archive:
+        members = [member for member in archive if not member.isdir()]
+        file = archive.extractfile(members[0]) if len(members) == 1 and members[0].isreg() else None
+        # A hole in a file may be said to be larger than any memory.
+        if file is None or members[0].issparse():
+            raise DataError(f"{source!r} is not an archive of one file: unpack it, and give the CSV itself")
+        return file.read()
+
+
+def _unpacked(source: str, suffix: str) -> bytes:
+    """Read the whole of a file, unpacked by its suffix, to the checksum at its end."""
+    if suffix == ".zst":
+        return _unpacked_zstd(source)
+    module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix, "builtins")
+    with import_module(module).open(source, "rb") as packed:
+        contents: bytes = packed.read()
+    return contents
+
+
+def _unpacked_zstd(source: str) -> bytes:
+    """Unpack frame after frame, each to its end."""
+    with open(source, "rb") as packed:
+        rest = packed.read()
+    frames: list[bytes] = []
+    while rest or not frames:
+        frame = _zstd_frame(source)
+        frames.append(frame.decompress(rest))
+        if not frame.eof:
+            raise EOFError("the file ended before its end was marked")
+        rest = frame.unused_data
+    return b"".join(frames)
+
+
+def _zstd_frame(source: str) -> Any:
+    """Make an unpacker of one frame: of Python from 3.14 on, of a package before."""
+    try:
+        return import_module("compression.zstd").ZstdDecompressor()
+    except ImportError:
+        pass
+    try:
+        return import_module("zstandard").ZstdDecompressor().decompressobj()
+    except ImportError:
+        raise DataError(
+            f"{source!r} needs the package zstandard: pip install zstandard, or unpack it first"
+        ) from None
+
+
+class Labels(NamedTuple):
+    """Columns that hold labels.
+
+    Attributes
+    ----------
+    typed : frozenset of str
+        They become numbers or truth values where nothing is lost.
+    text : frozenset of str
+        They stay text.
+    numbers : frozenset of str, optional
+        The only columns that are not labels; all others stay text as well.
+    """
+
+    typed: frozenset[str] = frozenset()
+    text: frozenset[str] = frozenset()
+    numbers: frozenset[str] | None = None
+
+    def as_text(self, names: Sequence[str]) -> list[str]:
+        """Which of these columns are to be read as text."""
+        rest = self.numbers
+        return [
+            name
+            for name in names
+            if name in self.typed or name in self.text or (rest is not None and name not in rest)
+        ]
+
+    def with_types(self, table: Any) -> Any:
+        """Give labels of a DataFrame that were read as text the type that they are written in."""
+        from discrim.frame.categories import with_type
+
+        found = {name: with_type(table[name]) for name in table.columns if name in self.typed}
+        return table.assign(**found) if found else table
+
+
+def labels_to_fit(*formulas: str) -> Labels:
+    """Find the labels in a table that formulas are fitted to."""
+    from discrim.frame.formula import labels_of_formula
+
+    return Labels(typed=frozenset(name for formula in formulas for name in labels_of_formula(formula)))
+
+
+def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
+    """Find the labels in a table that a fit predicts; whole: columns that it does not read stay text."""
+    from discrim.frame.formula import labels_of_design
+
+    held = getattr(fit, "_fit", None)
+    blocks = None if held is None else held.blocks
+    if blocks is None:
+        return Labels()
+    design = blocks.design
+    found = labels_of_design(design)
+    text = frozenset(name for name, is_text in found.items() if is_text)
+    numbers = frozenset(design.columns) - set(found) if whole else None
+    return Labels(frozenset(found) - text, text, numbers)
+
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
@@ -110,7 +276,7 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    from discrim.frame.sources.dialect import Dialect, refuse_other_separator
+    from discrim.frame.sources.csv import Dialect, refuse_other_separator
 
     dialect = dialect or Dialect()
     file, options = readable(source), dialect.options(source)
@@ -142,7 +308,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
     """Some rows of a file of CSV that can be read."""
     import pandas as pd
 
-    from discrim.frame.sources.dialect import SAMPLE, Dialect
+    from discrim.frame.sources.csv import SAMPLE, Dialect
 
     rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
     return rows
@@ -150,7 +316,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
 
 def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
     """Warn of a column that is text only because its numbers have decimal commas."""
-    from discrim.frame.sources.dialect import decimal_commas
+    from discrim.frame.sources.csv import decimal_commas
 
     names = [str(name) for name in table.columns]
     as_text = set(labels.as_text(names))
@@ -204,3 +370,127 @@ def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
     again = pd.read_parquet(file, columns=holed, dtype_backend="numpy_nullable")
     whole = [name for name in holed if pd.api.types.is_integer_dtype(again[name].dtype)]
     return table.assign(**{name: again[name] for name in whole}) if whole else table
+
+
+LARGE, LARGE_PACKED = 2**28, 2**26
+"""Bytes of a file of plain text, and of one that is compressed or Parquet, from which it is read in parts."""
+
+_UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
+"""What pandas calls a column whose name is empty."""
+
+
+def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> Source | None:
+    """What reads a folder, a pattern or a large file part by part; None of what is read into memory.
+
+    Parameters
+    ----------
+    given : str
+        As DATA on the command line.
+    labels : Labels
+        Columns of CSV that hold labels and no measurements.
+    dialect : Dialect, optional
+        How CSV is written.
+
+    Raises
+    ------
+    DataError
+        No file is there, or the files are no table.
+
+    Examples
+    --------
+    >>> source_given("iris", Labels()) is None
+    True
+    """
+    if not _is_read_in_parts(given):
+        return None
+    from discrim.frame.sources.files import files_of
+    from discrim.frame.sources.sources import source_of
+
+    files = files_of(given)
+    if files.format != "CSV":
+        refuse_dialect(given, files.format, dialect)
+        return source_of(given)
+    from discrim.frame.sources.sources import WrittenLabels
+
+    source = WrittenLabels(files, labels.as_text, labels.typed, dialect)
+    warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
+    for name in source.names:
+        if unnamed := _UNNAMED.fullmatch(name):
+            warn_user(
+                f"column {int(unnamed[1]) + 1} of {files.files[0].path!r} has no name and is called "
+                f"{name!r}: leave it out with - `{name}` if it only numbers the rows"
+            )
+    return source
+
+
+def _is_read_in_parts(given: str) -> bool:
+    if given == "-" or given in datasets.names() or "://" in given:
+        return False
+    from glob import has_magic
+
+    from discrim.frame.sources.files import COMPRESSED, format_of
+
+    path = os.path.expanduser(given)
+    if not os.path.isfile(path):
+        return os.path.isdir(path) or (has_magic(path) and not os.path.exists(path))
+    form = format_of(path)
+    packed = form == "Parquet" or PurePath(path).suffix.lower() in COMPRESSED
+    return form is not None and os.path.getsize(path) >= (LARGE_PACKED if packed else LARGE)
+
+
+def labels_in(source: Source, name: str) -> list[Any]:
+    """The labels that a column of a source has, from a pass over it."""
+    from discrim.core.numerics.progress import late_bar
+    from discrim.frame.sources.rows import tables
+
+    found: dict[Any, None] = {}
+    with late_bar(source.nrows or 0, "classes of rows") as tell:
+        for table, _ in tables(source, [name]):
+            # As they are: beside a missing one `column` has whole numbers as doubles.
+            held = table.native(name).unique()
+            found.update(dict.fromkeys(held.to_list() if hasattr(held, "to_list") else held.tolist()))
+            tell(table.nrows)
+    return list(found)
+
+
+class Given(NamedTuple):
+    """A table as it is named on the command line.
+
+    Attributes
+    ----------
+    data : str
+        DATA.
+    dialect : Dialect
+        How CSV is written.
+    """
+
+    data: str
+    dialect: Any
+
+    def source(self, labels: Labels) -> Any:
+        """What reads it part by part; None of what is read into memory."""
+        return source_given(self.data, labels, self.dialect)
+
+    def table(self, labels: Labels | None = None) -> Any:
+        """It, read into memory."""
+        return read_table(self.data, labels, self.dialect)
+
+
+def given_of(options: dict[str, Any]) -> Given:
+    """Take the options of the table from the others.
+
+    Raises
+    ------
+    DataError
+        The decimal sign is the sign between fields.
+    """
+    from discrim.frame.sources.csv import Dialect
+
+    data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
+    dialect = Dialect(separator, decimal or ".")
+    if dialect.separator_of(data) == dialect.decimal:
+        raise DataError(
+            f"numbers of {data!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
+            "fields: give --sep ';' or what there is between them"
+        )
+    return Given(data, dialect)

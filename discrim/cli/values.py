@@ -9,27 +9,6 @@ from typing import Any
 
 from discrim.errors import PriorError
 
-__all__ = [
-    "PRIOR_HELP",
-    "bandwidth",
-    "by_label",
-    "columns",
-    "components",
-    "degrees",
-    "dimensions",
-    "fold_count",
-    "folds",
-    "names",
-    "number_or_word",
-    "numbers",
-    "offset",
-    "parse_prior",
-    "planes",
-    "separator",
-    "text_width",
-    "whole_numbers",
-]
-
 PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
 
 NARROWEST = 40

@@ -1,16 +1,27 @@
-"""The verbs of the command line: what each takes, says of itself, and runs."""
+"""The verbs of the command line: what each takes, says of itself, and runs.
+
+The verb datasets: which tables come with the package, and each of them as CSV.
+
+The way out of an error as it is typed: where a message names an argument, the option of that name.
+
+Models as they are typed in the value of an option: a verb, with options of its own behind it.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import inspect
+import re
+import shlex
+import textwrap
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli import analysis_options as analyses
-from discrim.cli.parser import Parser, command_lines, help_width
-from discrim.cli.shared_options import (
+from discrim.cli import options as analyses
+from discrim.cli.options import (
+    Parser,
     add_counting,
     add_errors,
     add_fitted,
@@ -19,11 +30,13 @@ from discrim.cli.shared_options import (
     add_shown,
     add_test,
     add_written,
+    command_lines,
+    help_width,
+    one_of,
 )
-from discrim.cli.streams import write
-from discrim.models.registry import MODELS, Row, resolve
-
-__all__ = ["VERBS", "Verb", "build_parser", "parser_of"]
+from discrim.cli.output import check_place, write, write_file
+from discrim.errors import DataError, DiscrimError
+from discrim.models.registry import BY_VERB, MODELS, Row, resolve
 
 MODEL_GROUP = "models"
 GROUPS = {
@@ -88,7 +101,7 @@ def _model(row: Row) -> Verb:
         MODEL_GROUP,
         "FORMULA and DATA",
         partial(_model_arguments, row),
-        "discrim.cli.fitting:summarize",
+        "discrim.cli.analyses:summarize",
         tuple(f"{name} {example}" for example in row.examples),
     )
 
@@ -142,7 +155,7 @@ VERBS = {
             "analyses",
             "FIT and DATA",
             analyses.assess_arguments,
-            "discrim.cli.assessing:assess",
+            "discrim.cli.analyses:assess",
             ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
         ),
         Verb(
@@ -175,7 +188,7 @@ VERBS = {
             "tables",
             "FIT and DATA",
             analyses.predict_arguments,
-            "discrim.cli.predicting:predict",
+            "discrim.cli.comparing:predict",
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
         Verb(
@@ -184,7 +197,7 @@ VERBS = {
             "tables",
             "FORMULA and DATA, or FIT",
             analyses.report_arguments,
-            "discrim.cli.reporting:report",
+            "discrim.cli.comparing:report",
             ('report "species ~ ." iris --verb lda --out iris.html',),
         ),
         Verb(
@@ -193,7 +206,7 @@ VERBS = {
             "tables",
             "at most one name",
             analyses.datasets_arguments,
-            "discrim.cli.bundled:show_datasets",
+            "discrim.cli.verbs:show_datasets",
             ("datasets", "datasets penguins --output penguins.csv"),
             reads=False,
         ),
@@ -298,3 +311,178 @@ def _examples(commands: Sequence[str]) -> str:
     heading = "example:" if len(commands) == 1 else "examples:"
     width = help_width() - 2
     return "\n".join([heading, *(command_lines(f"discrim {command}", width) for command in commands)])
+
+
+def show_datasets(arguments: argparse.Namespace) -> None:
+    """List the tables, or write one of them."""
+    options = vars(arguments)
+    name, target = options.get("name"), options.get("output")
+    if name is None:
+        if target is not None:
+            raise DataError(
+                "--output takes one table: name it, as in discrim datasets iris --output iris.csv"
+            )
+        write(_listed())
+        return
+    if name not in datasets.names():
+        way_out = one_of(name, datasets.names())
+        raise DataError(f"no table {name!r} comes with the package{way_out}")
+    if target is None:
+        write(datasets.text(name))
+        return
+    check_place(target)
+    write_file(target, datasets.text(name).encode("utf-8"))
+
+
+def _listed() -> str:
+    """A line for each table, and what it is of."""
+    about = {name: datasets.ABOUT[name] for name in datasets.names()}
+    rows = [("name", "rows", "columns", "classes")]
+    rows += [(name, str(one.rows), str(one.columns), one.classes) for name, one in about.items()]
+    wide = [max(len(row[place]) for row in rows) for place in range(3)]
+    lines = []
+    width = help_width() - 2
+    for row, what in zip(rows, ["", *(one.what for one in about.values())], strict=True):
+        first = f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  "
+        classes = textwrap.wrap(row[3], width - len(first))
+        lines += [first + classes[0], *(" " * len(first) + line for line in classes[1:])]
+        lines += textwrap.wrap(what, width, initial_indent="    ", subsequent_indent="    ")
+    hint = "discrim datasets NAME writes one as CSV; a name stands for its table wherever DATA is asked for."
+    return "\n".join([*lines, "", *textwrap.wrap(hint, width)]) + "\n"
+
+
+_ARGUMENT = re.compile(r"""\b([a-z_]+)=(True|False|'[^']*'|"[^"]*"|[0-9][0-9.]*\b)""")
+
+
+def with_options(message: object, parser: argparse.ArgumentParser, typed: Container[str]) -> str:
+    """A message, and the options of a parser for the arguments that it says to pass.
+
+    Parameters
+    ----------
+    message : object
+        An error.
+    parser : ArgumentParser
+        Of the verb.
+    typed : container of str
+        Names of the arguments that were typed, which are what is at fault.
+
+    Examples
+    --------
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--bias-reduction", action="store_true")
+    >>> with_options("There is no maximum. Pass bias_reduction=True.", parser, ())
+    'There is no maximum. Pass bias_reduction=True. Typed as --bias-reduction.'
+    """
+    options = {action.dest: action for action in parser._actions if action.option_strings}
+    found: dict[str, None] = {}
+    for name, value in _ARGUMENT.findall(str(message)):
+        action = options.get(name)
+        if action is None or name in typed:
+            continue
+        if action.nargs == 0:
+            if action.const is (value == "True"):
+                found[action.option_strings[0]] = None
+        else:
+            bare = value.strip("'\"")
+            if action.choices is None or bare in action.choices:
+                found[f"{action.option_strings[0]} {bare}"] = None
+    text = str(message)
+    return f"{text} Typed as {' or '.join(found)}." if found else text
+
+
+class TypedModel(NamedTuple):
+    """A model that is to be fitted.
+
+    Attributes
+    ----------
+    verb : str
+        Its public name.
+    options : dict of str to object
+        Arguments of the verb.
+    typed : str
+        As a person wrote it.
+    parser : Parser
+        Of its options.
+    """
+
+    verb: str
+    options: dict[str, Any]
+    typed: str
+    parser: Parser
+
+
+def models_of(typed: str) -> list[TypedModel]:
+    """Models set apart by commas.
+
+    Raises
+    ------
+    DataError
+        A verb is none of a model that a formula and a table are enough for, or the text cannot be read.
+
+    Examples
+    --------
+    >>> [(model.verb, model.options) for model in models_of("lda, rda --grid 0,0.5")]
+    [('lda', {}), ('rda', {'grid': [0.0, 0.5]})]
+    """
+    known = {name.replace("_", "-") for name in BY_VERB}
+    items: list[str] = []
+    for piece in typed.split(","):
+        first = piece.split()[0] if piece.split() else ""
+        # What follows a comma may be the rest of an option's value.
+        if items and "--" in items[-1] and first not in known:
+            items[-1] += f",{piece}"
+        else:
+            items.append(piece.strip())
+    return [model_of(item) for item in items]
+
+
+def model_of(typed: str) -> TypedModel:
+    """One model."""
+    try:
+        words = shlex.split(typed)
+    except ValueError as error:
+        raise DataError(f"{typed!r} cannot be read as a verb: {error}. Put the closing sign") from None
+    if not words:
+        raise DataError("the name of a model is empty: give one, such as lda, and no comma without one")
+    verb = _verb_named(words[0])
+    row = BY_VERB[verb]
+    parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
+    if row.arguments is not None:
+        resolve(row.arguments)(parser)
+    return TypedModel(verb, vars(parser.parse_args(words[1:])), typed, parser)
+
+
+def _verb_named(word: str) -> str:
+    """The public name of the verb of a model, as it is typed."""
+    known = {
+        name.replace("_", "-"): name
+        for name, row in BY_VERB.items()
+        if row.command is not None and row.can_be_saved
+    }
+    found = known.get(word.replace("_", "-"))
+    if found is None:
+        way_out = one_of(word, list(known))
+        raise DataError(f"{word!r} is no verb of a model that can be fitted here{way_out}")
+    return found
+
+
+def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
+    """Fit a model, with options that it shares with others.
+
+    Raises
+    ------
+    DiscrimError
+        The model does not take a shared option, or cannot be fitted; the message names the model.
+    """
+    import discrim
+
+    verb = getattr(discrim, model.verb)
+    taken = inspect.signature(verb).parameters
+    for name in options:
+        if name not in taken:
+            raise DataError(f"{model.verb} takes no --{name}: leave out --{name}, or that verb")
+    try:
+        return verb(formula, data=data, **options, **model.options)
+    except DiscrimError as error:
+        said = with_options(error, model.parser, model.options)
+        raise DiscrimError(f"{model.typed}: {said}") from error

@@ -18,10 +18,8 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.kinds import slices
+from discrim.frame.sources.frames import slices
 from discrim.frame.sources.parts import ApartSource, Part, Source
-
-__all__ = ["DaskSource", "dask_source"]
 
 T = TypeVar("T")
 

@@ -3,11 +3,15 @@
 An `Expression` is walked, never evaluated as text: columns come from `Rows`, arithmetic is on doubles,
 and the only functions are those of the formula language and the user's own. The rows are complete, so
 whatever is not finite afterwards was made by the factor, and is an error that names the row.
+
+Arithmetic of formulas, row by row: on numbers, columns and the matrices that splines and powers make.
+
+Rows that a formula can use: complete in its columns, and in what functions of the user's make of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +20,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats, Mask
 from discrim.errors import DataError, FormulaError
-from discrim.frame.arithmetic import combined
 from discrim.frame.categories import shown
+from discrim.frame.design import Spec
 from discrim.frame.grammar import (
     NUMPY_FUNCTIONS,
     STATEFUL_FUNCTIONS,
@@ -30,6 +35,7 @@ from discrim.frame.grammar import (
     Node,
     Number,
     Operation,
+    expression,
     plain_value,
     shortened,
 )
@@ -38,7 +44,43 @@ from discrim.frame.table import Table
 from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
 from discrim.frame.values import Kind, refuse_merged
 
-_Array = NDArray[np.float64]
+_OPERATORS: Mapping[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+}
+
+
+def combined(symbol: str, left: Floats, right: Floats) -> Floats:
+    """What an operator makes of two operands, each a number, a column (m,) or a matrix (m, k).
+
+    A column goes with each column of a matrix.
+
+    Raises
+    ------
+    FormulaError
+        Two matrices of several columns, not as many in one as in the other.
+
+    Examples
+    --------
+    >>> combined("*", np.array([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]])).tolist()
+    [[1.0, 3.0], [2.0, 6.0]]
+    """
+    if left.ndim == right.ndim == 2 and 1 != left.shape[1] != right.shape[1] != 1:
+        raise FormulaError(
+            f"{symbol} stands between a matrix of {left.shape[1]} columns and one of {right.shape[1]}: give "
+            "matrices of as many columns, or write an interaction, as in a:b."
+        )
+    if left.ndim == 1 and right.ndim == 2:
+        left = left[:, None]
+    elif left.ndim == 2 and right.ndim == 1:
+        right = right[:, None]
+    return np.asarray(_OPERATORS[symbol](left, right))
+
 
 CACHED_ROWS = 2**16
 """Rows up to which columns of numbers are kept between factors: a block, not a table."""
@@ -91,7 +133,7 @@ class Rows:
         self._kinds: dict[str, Kind] = dict(kinds or {})
         index = table.index[start:stop]
         self.index = index if keep is None else index[keep]
-        self._numbers: dict[str, _Array] = {}
+        self._numbers: dict[str, Floats] = {}
         self._columns: dict[str, pd.Series] = {}
 
     def kind(self, name: str) -> Kind:
@@ -123,7 +165,7 @@ class Rows:
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         return rows
 
-    def numbers(self, name: str) -> _Array:
+    def numbers(self, name: str) -> Floats:
         """A numeric or boolean column as doubles; anything else is a DataError."""
         kind = self.kind(name)
         if kind not in {"numeric", "boolean"}:
@@ -182,7 +224,7 @@ class Rows:
             self._columns[name] = values if self.keep is None else values[self.keep]
         return self._columns[name]
 
-    def _read(self, name: str) -> _Array:
+    def _read(self, name: str) -> Floats:
         if name not in self._numbers:
             buffer = np.empty((self.stop - self.start, 1))
             self.table.fill([name], self.start, self.stop, buffer)
@@ -216,7 +258,7 @@ class Memory:
         self._next += count
         return tuple(self.states[self._next - count : self._next])
 
-    def transform(self, call: Call, x: _Array, bases: Bases) -> _Array:
+    def transform(self, call: Call, x: Floats, bases: Bases) -> Floats:
         """Apply a stateful call, first learning it where nothing is known yet."""
         if self.learning:
             options = {name: plain_value(value) for name, value in call.options}
@@ -230,7 +272,7 @@ class Memory:
 
 def evaluate(
     expression: Expression, rows: Rows, memory: Memory, functions: Functions, bases: Bases
-) -> _Array | Categories:
+) -> Floats | Categories:
     """Compute a factor.
 
     Parameters
@@ -274,7 +316,7 @@ def evaluate(
     return value
 
 
-def _not_finite(expression: Expression, rows: Rows, value: _Array, row: int) -> DataError:
+def _not_finite(expression: Expression, rows: Rows, value: Floats, row: int) -> DataError:
     parts = np.atleast_1d(value[row])
     result = parts[~np.isfinite(parts)][0]
     found = ((name, rows.series(name).iloc[row]) for name in expression.columns)
@@ -291,7 +333,7 @@ class _Evaluation:
         self.code, self.rows, self.memory = code, rows, memory
         self.functions, self.bases = functions, bases
 
-    def value(self, node: Node) -> _Array | Categories:
+    def value(self, node: Node) -> Floats | Categories:
         if not isinstance(node, Call):
             return self.numbers(node)
         if node.function == "C":
@@ -318,7 +360,7 @@ class _Evaluation:
             )
         return pd.Series(value, index=self.rows.index)
 
-    def numbers(self, node: Node) -> _Array:
+    def numbers(self, node: Node) -> Floats:
         match node:
             case Column(name):
                 return self.rows.numbers(name)
@@ -336,7 +378,7 @@ class _Evaluation:
             case Call():
                 return self.called(node)
 
-    def called(self, node: Call) -> _Array:
+    def called(self, node: Call) -> Floats:
         if node.function in self.functions or node.function == "C":
             value = self.value(node)
             if isinstance(value, Categories):
@@ -361,10 +403,10 @@ class _Evaluation:
         except FormulaError as error:
             raise FormulaError(f"{shortened(self.code)}: {error}") from None
 
-    def spread(self, value: _Array) -> _Array:
+    def spread(self, value: Floats) -> Floats:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
 
-    def own(self, node: Call) -> _Array | Categories:
+    def own(self, node: Call) -> Floats | Categories:
         """What a function of the user's gives for the rows, of one call on the whole column.
 
         An argument that learns has first to learn, from these rows; the function sees them alone then.
@@ -445,3 +487,81 @@ def _held(table: Table, name: str) -> str:
     # The type met least often is the one that does not belong.
     odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
     return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
+
+
+def complete_rows(
+    rows: Rows, columns: Sequence[str], spec: Spec, functions: Functions, bases: Bases
+) -> tuple[Rows, Mask]:
+    """The rows that miss nothing, and where they are, (m,).
+
+    A row is missing in which a column has no value, or to which a function of the user's gives no category.
+
+    Parameters
+    ----------
+    rows : Rows
+    columns : sequence of str
+        Those that the factors read.
+    spec : Spec
+    functions : dict
+        The user's own functions.
+    bases : dict
+        ``bs`` and ``cr``.
+    """
+    complete, keep = rows.complete(columns)
+    names = frozenset(functions)
+    made = [
+        (expression(factor.code, names), Memory(factor.states))
+        for factor in spec.factors
+        if factor.levels is not None
+    ]
+    return _without_lost(complete, keep, made, functions, bases)
+
+
+def learning_rows(
+    rows: Rows,
+    columns: Sequence[str],
+    beside: Sequence[str],
+    expressions: Iterable[Expression],
+    functions: Functions,
+    bases: Bases,
+) -> Rows:
+    """The complete rows, from which the factors of a new design learn.
+
+    Raises
+    ------
+    DataError
+        There is none.
+    """
+    complete, keep = rows.complete((*columns, *beside))
+    if not keep.any():
+        missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
+        raise DataError(
+            f"No row has a value in every column the formula reads; {missing!r} is missing most often: "
+            "leave it out, or fill its values."
+        )
+    made = [(each, Memory()) for each in expressions]
+    known, keep = _without_lost(complete, keep, made, functions, bases)
+    if not keep.any():
+        called = dict.fromkeys(each.code for each, _ in made if each.functions)
+        raise DataError(
+            f"No row is left: {', '.join(called)} gives no category to any of {len(complete.index)} rows. "
+            "Correct the function, or give it other columns."
+        )
+    return known
+
+
+def _without_lost(
+    complete: Rows, keep: Mask, made: Iterable[tuple[Expression, Memory]], functions: Functions, bases: Bases
+) -> tuple[Rows, Mask]:
+    """Complete rows without those to which a function of the user's gives no category."""
+    lost = np.zeros(len(complete.index), dtype=bool)
+    for each, memory in made:
+        if each.functions and len(lost):
+            value = evaluate(each, complete, memory, functions, bases)
+            if isinstance(value, Categories):
+                lost |= value.values.isna().to_numpy()
+    if lost.any():
+        keep = keep.copy()
+        keep[keep] = ~lost
+        complete = complete.only(~lost)
+    return complete, keep

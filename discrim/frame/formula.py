@@ -9,50 +9,314 @@ is the only module that imports it. A factor is never handed to Python: see `dis
 - A row with a missing value in any column that is read becomes a row of NaN, and a code of -1 where the
   response is missing. What a transformation learns, it learns from the complete rows.
 - Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
+
+The algebra of terms: a parsed formula expanded to the list of its terms.
+
+A term is a tuple of factors, each by its text; two terms are the same where their factors are, in
+whatever order. The tree is walked with a stack, never by recursion, so that a sum of thousands of terms
+is only a long one, and every product is counted before it is formed. Within a product, a power or a
+nesting, main effects come before interactions, as in R; a sum keeps the order it is written in.
+
+The two sides of a formula, read and checked: the response, and the factors and terms of the predictors.
+
+Columns whose values are labels, as a formula or a design says before any row is read.
+
+For who reads a table from text and has to know which columns are not to become numbers.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import comb
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, FormulaError
+from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
-from discrim.frame.complete import learning_rows
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.factors import Categories, Memory, Rows, evaluate, learning_rows
 from discrim.frame.grammar import (
     MAX_BASIS,
     MAX_COLUMNS,
+    MAX_EXPONENT,
+    MAX_TERMS,
+    Call,
     Column,
     Contrast,
     Expression,
+    Source,
+    expression,
+    quote,
+    read,
+    scan,
 )
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes
-from discrim.frame.scan import Source, scan
-from discrim.frame.sides import read_response, right_side
 from discrim.frame.table import Table
-from discrim.frame.terms import Node
 
-__all__ = [
-    "Asked",
-    "Design",
-    "Reader",
-    "Whole",
-    "asked",
-    "parse",
-    "resolve",
-    "settle",
-    "specify",
-    "spline_bases",
-]
+Terms = dict[frozenset[str], tuple[str, ...]]
+
+
+class Node(Protocol):
+    """A node of the parser's tree."""
+
+    type: Any
+    args: Sequence[Any]
+    token: Any
+    origin: Any
+
+
+@dataclass(slots=True)
+class Sum:
+    """Terms in order, and whether an intercept was asked for (None: not mentioned)."""
+
+    terms: Terms = field(default_factory=dict)
+    intercept: bool | None = None
+
+
+@dataclass(slots=True)
+class Expansion:
+    """Expands the right side of one formula.
+
+    Attributes
+    ----------
+    source : Source
+    leaf : callable
+        Terms of one factor of the tree, or of the ``.``.
+    idle : list of str
+        Parts of the formula that change nothing, to be told to the user.
+    """
+
+    source: Source
+    leaf: Callable[[Node], Terms]
+    idle: list[str] = field(default_factory=list)
+
+    def expand(self, root: Node) -> Sum:
+        """Expand a tree to its terms.
+
+        Raises
+        ------
+        FormulaError
+            An operator that has no meaning where it stands, or a limit.
+        """
+        values: list[Sum] = []
+        stack: list[tuple[Node, bool]] = [(root, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                inner = 1 if node.type == "**" else len(node.args)
+                operands = values[len(values) - inner :]
+                del values[len(values) - inner :]
+                values.append(self._apply(node, operands))
+            elif node.args:
+                stack.append((node, True))
+                inner = 1 if node.type == "**" else len(node.args)
+                stack.extend((child, False) for child in reversed(node.args[:inner]))
+            else:
+                values.append(self._atom(node))
+        return values[0]
+
+    def _error(self, message: str, node: Node) -> FormulaError:
+        return self.source.error(message, node.origin.start, node.origin.end)
+
+    def _atom(self, node: Node) -> Sum:
+        match node.type:
+            case "ZERO":
+                return Sum(intercept=False)
+            case "ONE":
+                return Sum(intercept=True)
+            case "NUMBER":
+                raise self._error(
+                    "A number other than 0 and 1 can only be a power: write "
+                    "it inside I() to compute with it.",
+                    node,
+                )
+            case _:
+                return Sum(self.leaf(node))
+
+    def _apply(self, node: Node, operands: list[Sum]) -> Sum:
+        if len(operands) == 1 and node.type in {"+", "-"}:
+            return self._sign(node, operands[0])
+        left = operands[0]
+        if node.type == "+":
+            return _added(left, operands[1])
+        if node.type == "-":
+            return self._removed(node, left, operands[1])
+        for operand in operands:
+            if operand.intercept is not None:
+                raise self._error(
+                    "0 and 1 stand for the intercept and cannot be multiplied "
+                    "or nested: leave them out here.",
+                    node,
+                )
+        match node.type:
+            case ":":
+                return Sum(self._products(node, left.terms, operands[1].terms))
+            case "*":
+                return _by_degree(
+                    {**left.terms, **_new(left, operands[1])},
+                    self._products(node, left.terms, operands[1].terms),
+                )
+            case "/":
+                every = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
+                inside = self._products(node, {frozenset(every): every}, operands[1].terms)
+                return _by_degree(left.terms, inside)
+            case "**":
+                return self._power(node, left)
+            case _:
+                raise self._error(
+                    "A formula has one ~, between the response and the predictors: leave out the others.",
+                    node,
+                )
+
+    def _sign(self, node: Node, operand: Sum) -> Sum:
+        if node.type == "+":
+            return operand
+        if operand.terms or operand.intercept is None:
+            raise self._error("A minus sign needs something on its left to take away from.", node)
+        return Sum(intercept=not operand.intercept)
+
+    def _removed(self, node: Node, left: Sum, right: Sum) -> Sum:
+        for key, term in right.terms.items():
+            if left.terms.pop(key, None) is None:
+                self.idle.append(":".join(term))
+        if right.intercept is not None:
+            left.intercept = not right.intercept
+        return left
+
+    def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
+        if len(left) * len(right) > MAX_TERMS:
+            raise self._error(f"This has more than {MAX_TERMS:,} terms: leave out some.", node)
+        return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
+
+    def _joined(self, node: Node, groups: Any) -> Terms:
+        terms: Terms = {}
+        for group in groups:
+            term = tuple(dict.fromkeys(factor for part in group for factor in part))
+            if len(term) > MAX_EXPONENT:
+                raise self._error(
+                    f"An interaction may have {MAX_EXPONENT} factors at most: leave out some.", node
+                )
+            terms.setdefault(frozenset(term), term)
+        return terms
+
+    def _power(self, node: Node, base: Sum) -> Sum:
+        text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
+        power = int(text) if text.isdecimal() and len(text) < 9 else 0
+        if not 1 <= power <= MAX_EXPONENT:
+            raise self._error(
+                f"A power in a formula is a whole number from 1 to {MAX_EXPONENT}: write I(x**2) for the "
+                "power of a column.",
+                node.args[1],
+            )
+        if len(base.terms) == 1 and power > 1:
+            name = ":".join(next(iter(base.terms.values())))
+            self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
+        if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > MAX_TERMS:
+            raise self._error(
+                f"Power {power} of {len(base.terms)} terms has more than {MAX_TERMS:,} terms: write a "
+                "smaller power.",
+                node,
+            )
+        groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
+        return _by_degree({}, self._joined(node, groups))
+
+
+def _added(left: Sum, right: Sum) -> Sum:
+    # In place: `left` is this walk's own, and copying it at every + would be quadratic.
+    for key, term in right.terms.items():
+        left.terms.setdefault(key, term)
+    left.intercept = left.intercept if right.intercept is None else right.intercept
+    return left
+
+
+def _new(left: Sum, right: Sum) -> Terms:
+    return {key: term for key, term in right.terms.items() if key not in left.terms}
+
+
+def _by_degree(main: Terms, interactions: Terms) -> Sum:
+    terms = {**main, **{key: term for key, term in interactions.items() if key not in main}}
+    return Sum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
+
+
+def read_leaf(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+    """One factor of the tree, whose columns the table has."""
+    start, end = node.origin.start, node.origin.end
+    found = read(source, start, end, str(node.token.extra), frozenset(functions))
+    for name in found.columns:
+        try:
+            table.position(name)
+        except DataError as error:
+            raise source.error(str(error), *source.find(name, start, end)) from None
+    return found
+
+
+def read_response(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+    """The left side as one response."""
+    start, end = node.origin.start, node.origin.end
+    if node.type != "PYTHON_EXPR":
+        raise source.error(
+            "The left side is one response: name a column, or a function of columns such as C(y).", start, end
+        )
+    if node.token.extra == ".":
+        raise source.error("`.` stands for the predictors: name a column as the response.", start, end)
+    return read_leaf(source, node, table, functions)
+
+
+def right_side(
+    source: Source,
+    node: Node,
+    table: Table,
+    functions: Functions,
+    response: Expression,
+    exclude: Sequence[str],
+) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
+    """The factors that are used, by their code, and the terms in order."""
+    apart = {*response.columns, *exclude}
+    known: dict[str, Expression] = {}
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            rest = [name for name in table.names if name not in apart]
+            found = [Expression(quote(name), Column(name), (name,)) for name in rest]
+        else:
+            found = [read_leaf(source, each, table, functions)]
+        known.update((one.code, one) for one in found)
+        return {frozenset({one.code}): (one.code,) for one in found}
+
+    expansion = Expansion(source, leaf)
+    total = expansion.expand(node)
+    idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
+    for each in idle:
+        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+    if total.intercept is False:
+        warn_user(
+            "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
+            "are always coded as if it were there."
+        )
+    terms = list(total.terms.values())
+    if not terms:
+        raise source.error("The right side has no predictor: name one.", node.origin.start, node.origin.end)
+    used = {code: known[code] for term in terms for code in term}
+    for code, found in used.items():
+        for name in found.columns:
+            if name in response.columns:
+                raise FormulaError(
+                    f"The response column {name!r} is also a predictor, in {code!r}: leave it out of the "
+                    f"right side of {_short(source.text)}."
+                )
+    return used, terms
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
 
 _Codes = NDArray[np.intp]
 
@@ -387,3 +651,52 @@ def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
     if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
         return wanted % len(levels)
     raise FormulaError(f"{code}: {wanted!r} is no level to refer to: use one of {list(levels[:8])}.")
+
+
+def labels_of_formula(formula: str) -> tuple[str, ...]:
+    """The response of a formula, and what stands in C(); of a formula that cannot be read, nothing.
+
+    Examples
+    --------
+    >>> labels_of_formula("y ~ x + C(id):z + log(w)")
+    ('y', 'id')
+    """
+    try:
+        source = scan(formula)
+        left, right = parse(source)
+        found = [_label(each, everything=True) for each in _leaves(source, left)]
+        found += [_label(each, everything=False) for each in _leaves(source, right)]
+    except FormulaError:
+        return ()
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def labels_of_design(design: Design) -> dict[str, bool]:
+    """Columns that are labels of a fit; whether their levels are text."""
+    names = frozenset(design.functions)
+    pairs = [(expression(design.response_code, names), design.levels)]
+    factors = () if design.spec is None else design.spec.factors
+    pairs += [(expression(each.code, names), each.levels) for each in factors if each.levels is not None]
+    return {
+        name: any(isinstance(level, str) for level in levels)
+        for each, levels in pairs
+        if (name := _label(each, everything=True)) is not None
+    }
+
+
+def _label(each: Expression, *, everything: bool) -> str | None:
+    """The column that an expression is, as labels: where it is a C(), or in any case."""
+    root = each.root
+    if isinstance(root, Call) and root.function == "C":
+        inner = root.arguments[0]
+        return inner.name if isinstance(inner, Column) else None
+    return root.name if everything and isinstance(root, Column) else None
+
+
+def _leaves(source: Source, node: Any) -> Iterator[Expression]:
+    if node.type == "PYTHON_EXPR":
+        text = str(node.token.extra)
+        if text != ".":
+            yield read(source, node.origin.start, node.origin.end, text, frozenset())
+    for each in node.args:
+        yield from _leaves(source, each)

@@ -16,19 +16,8 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Product
-from discrim.frame.scan import quote
+from discrim.frame.grammar import quote
 from discrim.frame.table import Table
-
-__all__ = [
-    "boolean_terms",
-    "codes_are_positions",
-    "known_values",
-    "level_design",
-    "level_terms",
-    "refuse_values",
-    "term_levels",
-    "with_positions",
-]
 
 
 def level_design(design: Design) -> Design:

@@ -3,6 +3,8 @@
 The class of a discriminant analysis stands on the left. A model of several factors stands there in its
 place: "sex * island ~ bill_length_mm + bill_depth_mm". Who writes the responses as R does, in `cbind()`, may
 have them on either side.
+
+Hypotheses on coefficients, written as equations: "a = b, c = 0".
 """
 
 from __future__ import annotations
@@ -14,27 +16,20 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.errors import FormulaError
-from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Spec
-from discrim.frame.formula import Asked, parse
-from discrim.frame.grammar import Call, Column, Expression, expression
+from discrim.frame.formula import Asked, Expansion, Node, Terms, parse, read_leaf, right_side
+from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, Source, expression, quote, scan
 from discrim.frame.own_functions import Functions, check_functions
-from discrim.frame.scan import Source, quote, scan
-from discrim.frame.sides import read_leaf, right_side
+from discrim.frame.rows import read
 from discrim.frame.sources.parts import ApartSource, no_rows
 from discrim.frame.sources.rows import tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
-from discrim.frame.terms import Expansion, Node, Terms
-
-__all__ = ["Cells", "ModelTerm", "cells_of", "model_rows", "one_class", "responses_right"]
-
-Floats = NDArray[np.float64]
 
 _CBIND = re.compile(r"\s*cbind\s*\(")
 
@@ -337,3 +332,60 @@ def _matrix(coding: Coding, levels: int) -> Floats:
     if coding.picks is not None:
         return np.eye(levels)[:, list(coding.picks)]
     return np.asarray(coding.matrix, dtype=np.float64)
+
+
+def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """The matrix (r, k) and the right side (r,) of equations in coefficients.
+
+    The language is patsy's, which statsmodels takes: names, numbers, `+ - * / ( )`, `=` and commas. A part
+    without `=` is zero under the hypothesis. Names stand as they are, whatever is in them.
+
+    Parameters
+    ----------
+    text : str
+    names : sequence of str
+        Of the coefficients.
+
+    Raises
+    ------
+    FormulaError
+        The text cannot be read; the message points at the place.
+
+    Examples
+    --------
+    >>> equations("a = b, 2 * c = 1", ["a", "b", "c"])
+    (array([[ 1., -1.,  0.],
+           [ 0.,  0.,  2.]]), array([0., 1.]))
+    """
+    from patsy import DesignInfo, PatsyError
+
+    if len(text) > MAX_TEXT:
+        raise FormulaError(f"The hypothesis has {len(text):,} characters: write {MAX_TEXT:,} at most.")
+    try:
+        with np.errstate(all="ignore"):
+            found = DesignInfo(list(names)).linear_constraint(text)
+    except PatsyError as error:
+        origin = error.origin
+        where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} cannot be read{where} ({error.message}): write equations in the "
+            f"coefficients, such as '{names[-1]} = 0', with commas between them."
+        ) from None
+    except (
+        ZeroDivisionError,
+        IndexError,
+        AssertionError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} cannot be read ({type(error).__name__}): write equations in the "
+            f"coefficients, such as '{names[-1]} = 0', with commas between them."
+        ) from None
+    coefs, values = np.asarray(found.coefs, dtype=np.float64), np.asarray(found.constants, dtype=np.float64)
+    if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range: write finite ones."
+        )
+    return coefs, values[:, 0]

@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, FormulaError
 from discrim.frame.categories import shown
 from discrim.frame.grammar import FUNCTIONS
-from discrim.frame.rounding import rounding
-from discrim.frame.values import as_floats, pandas_kind
-
-__all__ = ["Functions", "OwnCall", "check_functions", "recall_functions"]
+from discrim.frame.values import as_floats, pandas_kind, rounding
 
 Functions = Mapping[str, Callable[..., Any]]
 Made = NDArray[np.float64] | pd.Series

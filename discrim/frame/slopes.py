@@ -4,11 +4,14 @@ The derivative of each factor is taken by the rules of the calculus along its ex
 product of factors by the product rule; a spline is a polynomial between its knots, whose values at a few
 places there give its derivative. Nothing is differenced, so that no digits are lost, whatever the units of
 the column.
+
+How often each category of a predictor meets each class, without the columns of the design.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -16,10 +19,12 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
-from discrim.frame.arithmetic import combined
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.factors import Rows
+from discrim.frame.factors import Categories, Memory, Rows, combined, complete_rows, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import (
     NUMPY_FUNCTIONS,
@@ -34,13 +39,10 @@ from discrim.frame.grammar import (
     expression,
 )
 from discrim.frame.matrix import factor_values
-from discrim.frame.own_functions import Functions
+from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.transforms import State, apply
 
-__all__ = ["Changing", "category_of"]
-
-_Array = NDArray[np.float64]
-_Dual = tuple[_Array, _Array | None]
+_Dual = tuple[Floats, Floats | None]
 """A value, and what it changes by for one unit of a column; None where it does not."""
 
 OUTWARDS = 0.5
@@ -79,7 +81,7 @@ class Changing:
         rows: Rows,
         functions: Functions,
         means: Mapping[str, float] | None = None,
-        shares: Mapping[int, _Array] | None = None,
+        shares: Mapping[int, Floats] | None = None,
     ) -> None:
         spec = design.spec
         if spec is None:
@@ -87,20 +89,20 @@ class Changing:
         self._spec: Spec = spec
         self._rows, self._functions = rows, functions
         self._means, self._shares = means, shares or {}
-        self._known: dict[int, tuple[_Array, _Array | None]] = {}
+        self._known: dict[int, tuple[Floats, Floats | None]] = {}
         names = frozenset(functions)
         self._read = [expression(factor.code, names) for factor in spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
-    def at(self, held: Mapping[str, Any]) -> _Array:
+    def at(self, held: Mapping[str, Any]) -> Floats:
         """The design (m, p) with columns of the table held at values."""
         return self._written(held, None)[0]
 
-    def slope(self, name: str) -> _Array:
+    def slope(self, name: str) -> Floats:
         """What the design (m, p) changes by for one unit of a column of numbers."""
         return self._written({}, name)[1]
 
-    def category_shares(self, weights: _Array) -> dict[int, _Array]:
+    def category_shares(self, weights: Floats) -> dict[int, Floats]:
         """Sums (levels,) of the weights (m,) of the rows in each level of each factor of categories."""
         found = {}
         for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True)):
@@ -109,7 +111,7 @@ class Changing:
                 found[i] = np.asarray(np.bincount(codes, weights, len(factor.levels)), dtype=np.float64)
         return found
 
-    def _written(self, held: Mapping[str, Any], name: str | None) -> tuple[_Array, _Array]:
+    def _written(self, held: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
         spec = self._spec
         factors = [self._factor(i, held, name) for i in range(len(spec.factors))]
         columns, slopes = [], []
@@ -127,7 +129,7 @@ class Changing:
                 slopes.append(slope)
         return np.column_stack(columns), np.column_stack(slopes)
 
-    def _coded(self, factor: tuple[_Array, _Array | None], coding: int) -> tuple[_Array, _Array | None]:
+    def _coded(self, factor: tuple[Floats, Floats | None], coding: int) -> tuple[Floats, Floats | None]:
         if coding < 0:
             return factor
         shares, code = factor[0], self._spec.codings[coding]
@@ -135,13 +137,13 @@ class Changing:
             return shares[:, list(code.picks)], None
         return shares @ np.array(code.matrix), None
 
-    def _factor(self, i: int, held: Mapping[str, Any], name: str | None) -> tuple[_Array, _Array | None]:
+    def _factor(self, i: int, held: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats | None]:
         """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
         factor, read = self._spec.factors[i], self._read[i]
         touched = name in read.columns or any(column in held for column in read.columns)
         if not touched and i in self._known:
             return self._known[i]
-        found: tuple[_Array, _Array | None]
+        found: tuple[Floats, Floats | None]
         if factor.levels is not None and self._means is not None and not touched:
             found = self._shares[i][None, :], None
         elif factor.levels is not None:
@@ -173,7 +175,7 @@ class Changing:
         return np.full(self.count, at, dtype=np.intp)
 
 
-def _matrix(value: _Array, rows: int) -> _Array:
+def _matrix(value: Floats, rows: int) -> Floats:
     if value.ndim < 2:
         return np.broadcast_to(value, rows)[:, None]
     return value
@@ -276,7 +278,7 @@ class _Walk:
         )
 
 
-_DERIVATIVES: Mapping[str, Callable[[_Array, _Array], _Array]] = {
+_DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
     "log": lambda x, y: 1 / x,
     "log2": lambda x, y: 1 / (x * np.log(2)),
     "log10": lambda x, y: 1 / (x * np.log(10)),
@@ -287,7 +289,7 @@ _DERIVATIVES: Mapping[str, Callable[[_Array, _Array], _Array]] = {
 }
 
 
-def _of_state(state: State, x: _Array, result: _Array) -> _Array:
+def _of_state(state: State, x: Floats, result: Floats) -> Floats:
     """The derivative of a call that has learnt, at x."""
     values: dict[str, Any] = dict(state.values)
     if state.function == "center":
@@ -301,7 +303,7 @@ def _of_state(state: State, x: _Array, result: _Array) -> _Array:
     return _of_spline(state, column, values)
 
 
-def _of_poly(x: _Array, values: Mapping[str, Any]) -> _Array:
+def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
     if "raw_degree" in values:
         return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
     scaled, unit = (x - values["middle"]) / values["spread"], 1 / values["spread"]
@@ -316,7 +318,7 @@ def _of_poly(x: _Array, values: Mapping[str, Any]) -> _Array:
     return out
 
 
-def _of_spline(state: State, x: _Array, values: Mapping[str, Any]) -> _Array:
+def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     """By the polynomial of each piece between knots, from its values at a few places."""
     degree = int(values.get("degree", 3))
     if degree == 0:
@@ -332,7 +334,7 @@ def _of_spline(state: State, x: _Array, values: Mapping[str, Any]) -> _Array:
     # At the last knot the piece before it counts.
     piece = np.searchsorted(knots, x, side="right")
     piece[x == upper] = len(knots) - 1
-    out: _Array | None = None
+    out: Floats | None = None
     for j in np.unique(piece):
         here = piece == j
         middle, half = (ends[j] + ends[j + 1]) / 2, (ends[j + 1] - ends[j]) / 2
@@ -341,3 +343,59 @@ def _of_spline(state: State, x: _Array, values: Mapping[str, Any]) -> _Array:
         slopes = chebyshev.chebder(coefs, axis=0)
         out[here] = chebyshev.chebval((x[here] - middle) / half, slopes).T / half
     return np.empty((0, 0)) if out is None else out
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Rows of each category and class.
+
+    Attributes
+    ----------
+    label : str
+        The predictor, as the formula writes it.
+    levels : tuple of str, int, float or bool, length L
+    rows : (L, K) int
+        Counted, whatever their weights, where these are positive.
+    """
+
+    label: str
+    levels: tuple[Scalar, ...]
+    rows: NDArray[np.intp]
+
+
+def class_cells(blocks: Blocks) -> list[Cells]:
+    """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
+    return blocks.reduced(_cells_of, _added)
+
+
+def _added(a: list[Cells], b: list[Cells]) -> list[Cells]:
+    return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
+
+
+def _cells_of(blocks: Blocks) -> list[Cells]:
+    return list(_cells(blocks))
+
+
+def _cells(blocks: Blocks) -> Iterator[Cells]:
+    design, table = blocks.design, blocks.table
+    if design.spec is None:
+        return
+    alone = [parts[0][0] for parts in design.spec.products if len(parts) == 1 and parts[0][1] >= 0]
+    if not alone:
+        return
+    functions = recall_functions(design.functions, blocks.functions)
+    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
+    whole = Rows(table, 0, table.nrows, kinds=kinds)
+    rows, complete = complete_rows(whole, design.columns, design.spec, functions, spline_bases())
+    used = blocks.codes[complete] >= 0
+    if blocks.weights is not None:
+        used &= blocks.weights[complete] > 0
+    classes, k = blocks.codes[complete][used], len(design.levels)
+    for number in alone:
+        factor = design.spec.factors[number]
+        each = expression(factor.code, frozenset(functions))
+        value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
+        if isinstance(value, Categories) and factor.levels is not None:
+            own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
+            counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)
+            yield Cells(each.label, factor.levels, counted.reshape(-1, k))

@@ -12,14 +12,9 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.frame.values import Kind
-
-__all__ = ["SparseColumns", "SparseFrame", "found_columns", "is_sparse_number"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 WHOLE = 2.0**53
 """Whole numbers up to which doubles round none."""
@@ -97,7 +92,7 @@ class SparseColumns:
     fill : (q,) float
         What stands where nothing is stored; NaN where that is missing.
     rows : dict
-        What `discrim.frame.stored_rows` made of some of them, by their names.
+        What `discrim.frame.rows` made of some of them, by their names.
     """
 
     __slots__ = ("_by_column", "fill", "kinds", "matrix", "place", "rows")

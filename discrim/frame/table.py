@@ -4,12 +4,25 @@ pandas is read directly; every other library (polars, pyarrow, ...) through
 narwhals, so none of them is imported here. A column comes out in one of two
 ways: as numbers written into a caller's buffer (`Table.fill`, the fast path),
 or as a pandas Series whose missing values are NaN or None (`Table.column`).
+
+What a fit remembers of the values of its table, to notice a change that is made behind it.
+
+A fit holds its table by reference. What is done to the caller's table by its own library does not reach the
+fit; what is written into the memory that both share, as into the array that a frame was made of, does.
+
+What a caller passes as a table: read as a frame or refused, and held apart from later changes of it.
+
+Arrays as tables, without a copy of their numbers.
+
+Frequency weights of rows.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, cast
 
@@ -17,27 +30,225 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.doubles import compare_to_doubles
-from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
-from discrim.frame.given import given_frame, held_frame
 from discrim.frame.sources.parts import listed
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
+    LONG,
     Kind,
     as_floats,
     as_series,
     as_text,
+    compare_to_doubles,
     dictionary,
     narwhals_kind,
     narwhals_values,
+    objects,
     pandas_kind,
     plain_numbers,
     refuse_surrogates,
     rounded_integers,
     text_codes,
 )
+
+WHOLE_UP_TO = 2**17
+"""Numbers of the columns that are read up to which every one is held: 1 MiB."""
+
+SAMPLED = 2**15
+"""About so many of a larger table are held, of evenly spaced rows."""
+
+
+NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
+"""Dtypes of columns in memory that no one writes to: Arrow's, and pandas' text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Values of a table's columns, of all rows or of evenly spaced ones.
+
+    A column that is sorted or overwritten is noticed. Of a table of more than `WHOLE` numbers, a change of a
+    few rows may not be.
+
+    Attributes
+    ----------
+    step : int
+        Every so many rows are held.
+    values : dict of tuple of str to array
+        Of one column (rows,), or of several that lie side by side in memory (columns, rows).
+    """
+
+    step: int
+    values: Mapping[tuple[str, ...], NDArray[Any]]
+
+    def refuse_changes(
+        self, now: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
+    ) -> None:
+        """Raise a DataError that names the first value that is another one now, and its row."""
+        for names, before in self.values.items():
+            after = now[names]
+            if before.dtype != object and before.tobytes() == after.tobytes():
+                continue
+            differ = _differing(before, after)
+            if not differ.any():
+                continue
+            column, at = np.argwhere(differ.reshape(len(names), -1))[0].tolist()
+            was, found = (each.reshape(len(names), -1)[column, at] for each in (before, after))
+            raise DataError(
+                "The table of this fit was changed after the fit, in the memory that both share: column "
+                f"{names[column]!r} at row {label(at * self.step)!r} was {shown(was)} and is {shown(found)}. "
+                "Fit again; a fit to data.copy() keeps its own table."
+            )
+
+
+def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays differ; missing values do not."""
+    try:
+        return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
+    except (TypeError, ValueError):
+        # pd.NA, and arrays in the place of values, have no comparison that is true or false.
+        pairs = zip(before.ravel(), after.ravel(), strict=True)
+        return np.array([not _same(one, other) for one, other in pairs], dtype=bool).reshape(before.shape)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
+
+
+def every_so_many(rows: int, columns: int) -> int:
+    """Of how many rows one is held."""
+    count = rows * max(columns, 1)
+    return 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
+
+
+def column_values(series: Any, step: int) -> NDArray[Any] | None:
+    """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
+    if not isinstance(series, pd.Series):
+        if not series.dtype.is_numeric():
+            return None
+        held = series.gather_every(step)
+        return objects(held.to_list()) if str(series.dtype) in LONG else np.array(held.to_numpy())
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy()[::step].copy()
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return np.array(series.cat.codes.to_numpy()[::step])
+    return np.array(series.iloc[::step].to_numpy(dtype=object))
+
+
+def given_frame(data: Any) -> Any:
+    """A frame of pandas, or of narwhals over any other library, of what was given as a table.
+
+    Raises
+    ------
+    DataError
+        It is no table.
+    """
+    if isinstance(data, dict):
+        data = _frame_of_dict(data)
+    return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
+
+
+def held_frame(frame: Any) -> Any:
+    """The frame as a fit holds it, without a copy of its values.
+
+    What is done to the caller's frame by its own library does not reach it: columns that are added, renamed
+    or left out, rows that are sorted or dropped; with pandas from 3.0 on, values that are set.
+    """
+    if isinstance(frame, SparseFrame):
+        return frame
+    if isinstance(frame, pd.DataFrame):
+        return frame.copy(deep=False)
+    return frame.clone() if frame.implementation.is_polars() else frame
+
+
+def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
+    """A dict of columns as a frame.
+
+    Raises
+    ------
+    DataError
+        It holds numbers in the place of columns, or columns of different lengths.
+    """
+    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
+    if len(single) == len(data) > 0:
+        raise DataError(
+            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
+            "one value a row."
+        )
+    try:
+        return pd.DataFrame(data)
+    except ValueError as error:
+        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
+        raise DataError(
+            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
+        ) from None
+
+
+def _whole(data: Any) -> Any:
+    """A batch of Arrow as a table of it; all else as it is."""
+    if type(data).__module__.partition(".")[0] == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+    return data
+
+
+def _narwhals_frame(data: Any) -> Any:
+    import narwhals as nw
+
+    data = _whole(data)
+    try:
+        return nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(
+            f"{' '.join(str(error).split())}: rename the columns so that each name stands for one."
+        ) from error
+    except TypeError:
+        raise DataError(
+            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
+            f"table, or a dict of columns{_of_arrays(data)}."
+        ) from None
+
+
+def _of_arrays(data: Any) -> str:
+    """Where to go with X and y."""
+    name = type(data).__name__
+    return "; for X and y see the estimators in discrim.sklearn" if name in ("ndarray", "Series") else ""
+
+
+def _told(data: Any) -> str:
+    """What was given in the place of a table."""
+    if isinstance(data, str):
+        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
+        return f"{data[:60]!r}, {kind}"
+    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
+
+
+def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
+    """Some rows of a table, as the same kind of table; those of a dict as a frame of pandas.
+
+    Raises
+    ------
+    NotSupportedError
+        It is no table whose rows can be taken by their positions.
+    """
+    try:
+        frame = given_frame(data)
+        if isinstance(frame, pd.DataFrame):
+            return frame.iloc[positions]
+        return frame[positions.tolist()].to_native()
+    except (AttributeError, DataError, TypeError):
+        raise NotSupportedError(
+            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken by "
+            "their positions: pass a DataFrame, or a sample of the rows as one."
+        ) from None
+
 
 NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"float32", "float64"}
 """Dtypes of numbers that other libraries and NumPy call alike."""
@@ -459,3 +670,149 @@ def _owner(array: NDArray[Any]) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array if array.base is None else array.base
+
+
+def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
+    """An array (n, p) as a table with these columns, a view of it."""
+    return pd.DataFrame(x, columns=pd.Index(list(names)), copy=False)
+
+
+def with_column(
+    data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
+) -> Any:
+    """Columns of a table and one more, a categorical of codes and levels; those of pandas are not copied.
+
+    Parameters
+    ----------
+    data : table
+    names : sequence of str
+        The columns of the table that are taken.
+    name : str
+        The new column; one of the table of this name is replaced.
+    codes : (n,) int
+    levels : sequence
+    """
+    values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
+    kept = [each for each in names if each != name]
+    if isinstance(data, SparseFrame):
+        return data.with_column(name, values)
+    if not isinstance(data, pd.DataFrame):
+        frame = Table(data).frame(kept)
+    elif list(data.columns) == kept:
+        frame = data.copy(deep=False)
+    else:
+        frame = data[kept].copy(deep=False)
+    with warnings.catch_warnings():
+        # One column more is no reason to mend how the caller's table lies in memory.
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
+        frame[name] = values
+    return frame
+
+
+def refuse_missing(data: Any, names: Sequence[str]) -> None:
+    """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
+    table = Table(data)
+    columns = table.view(names)
+    # One sum finds whether there is anything to look for.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if columns is not None and np.isfinite(columns.sum()):
+            return
+    if table.sparse is not None and not table.sparse.misses():
+        names = [name for name in names if name not in table.sparse.kinds]
+    for name in names:
+        missing = table.column(name).isna().to_numpy()
+        if missing.any():
+            row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+            raise DataError(
+                f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}: "
+                "impute it, for example with sklearn.impute, or leave the row out."
+            )
+
+
+def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
+    """The column that `with_column` put last."""
+    return (data.beside if isinstance(data, SparseFrame) else data).iloc[:, -1]
+
+
+def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:
+    """Number of rows with a missing value."""
+    if not isinstance(data, SparseFrame):
+        return int(data.isna().any(axis=1).sum())
+    values = data.matrix.data
+    if values.dtype.kind != "f":
+        return 0
+    row = np.repeat(np.arange(len(data)), np.diff(data.matrix.indptr))
+    return len(np.unique(row[np.isnan(values)]))
+
+
+WEIGHT = (1e-280, 1e110)
+"""What weights may sum to: tests take squares of the sum, times others, and divide by it."""
+
+
+def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
+    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
+
+    Raises
+    ------
+    DataError
+        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
+        of weights that is out of range.
+    """
+    if weights is None:
+        return None
+    name = weights if isinstance(weights, str) else getattr(weights, "name", None)
+    label = f"weights {name!r}" if name is not None else "weights"
+    if isinstance(weights, str):
+        if table.kind(weights) not in ("numeric", "boolean"):
+            raise DataError(f"The {label} are not numeric: give a numeric column of counts.")
+        vector = table.column(weights).to_numpy(dtype=np.float64)
+    else:
+        if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
+            raise DataError(
+                f"The index of the {label} differs from the table's: align them, or pass an array."
+            )
+        vector = _numbers(weights, label)
+    if vector.shape != (table.nrows,):
+        raise DataError(
+            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
+            "for each row."
+        )
+    for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}): give 0 or more, or "
+                "drop the row."
+            )
+    if not table.part and not (vector > 0).any():
+        raise DataError(
+            f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
+        )
+    with np.errstate(over="ignore"):
+        total = float(np.nansum(vector))
+    if total > WEIGHT[1] or 0 < total < WEIGHT[0]:
+        raise DataError(
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
+            "precision: divide them by their largest, or by their mean where only their ratios matter."
+        )
+    missing = np.isnan(vector)
+    if missing.any():
+        row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+        warn_user(
+            f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
+            "counted as dropped. Fill them, for example with 1."
+        )
+    # The caller's own array, or column, may change after the fit.
+    return vector.copy()
+
+
+def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
+    """A vector as doubles; text, times and complex numbers count no rows."""
+    labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+    values = weights if labelled else np.asarray(weights)
+    if values.ndim != 1:
+        return np.zeros(values.shape)  # Its shape is the fault.
+    series = pd.Series(values)
+    if pandas_kind(series) not in ("numeric", "boolean"):
+        raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
+    return as_floats(series, label)

@@ -5,23 +5,27 @@ What is remembered is plain data. `learn` turns a call whose result depends on a
 that `apply` gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial,
 and its states are objects that cannot be saved; its B-spline and cubic regression bases are used as
 they are, given every knot, by the caller who passes them as `bases`.
+
+What stateful calls learnt, as it is read from a file: refused where `transforms.learn` never writes it.
+
+Splines are computed by native code that trusts its arguments, and the other states divide by what they hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shorten
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.errors import FormulaError, warn_user
-from discrim.frame.grammar import MAX_BASIS, Value
+from discrim.frame.grammar import MAX_BASIS, MAX_COLUMNS, Value
 
 Bases = Mapping[str, Callable[..., Any]]
-_Array = NDArray[np.float64]
 
 MAX_DEGREE = 19
 """Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
@@ -46,7 +50,7 @@ class State:
     values: tuple[tuple[str, Any], ...]
 
 
-def learn(function: str, x: _Array, options: Mapping[str, Value], bases: Bases) -> State:
+def learn(function: str, x: Floats, options: Mapping[str, Value], bases: Bases) -> State:
     """Write out what a call learns from the complete rows.
 
     Parameters
@@ -77,7 +81,7 @@ def learn(function: str, x: _Array, options: Mapping[str, Value], bases: Bases) 
     return State(function, tuple(sorted((name, _plain(value)) for name, value in learnt.items())))
 
 
-def apply(state: State, x: _Array, bases: Bases) -> _Array:
+def apply(state: State, x: Floats, bases: Bases) -> Floats:
     """Transform rows with what was learnt from others.
 
     Parameters
@@ -140,7 +144,7 @@ def _number(function: str, options: Mapping[str, Value], name: str, default: flo
     return float(value)
 
 
-def _vector(function: str, x: _Array) -> _Array:
+def _vector(function: str, x: Floats) -> Floats:
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:
@@ -150,16 +154,16 @@ def _vector(function: str, x: _Array) -> _Array:
     return x
 
 
-def _learn_center(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_center(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     return {"mean": np.atleast_1d(_mean(x))}
 
 
-def _apply_center(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+def _apply_center(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     mean = _learnt_means("center", x, values)
     return x - (mean if x.ndim == 2 else mean[0])
 
 
-def _learnt_means(function: str, x: _Array, values: Mapping[str, Any]) -> _Array:
+def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
     """The means (k,) of the columns; those of other columns are refused."""
     mean = np.asarray(values["mean"], dtype=np.float64)
     columns = x.shape[1] if x.ndim == 2 else 1
@@ -171,13 +175,13 @@ def _learnt_means(function: str, x: _Array, values: Mapping[str, Any]) -> _Array
     return mean
 
 
-def _mean(x: _Array) -> _Array:
+def _mean(x: Floats) -> Floats:
     # The mean of what the first mean leaves takes away its rounding error.
     first = x.mean(axis=0)
     return np.asarray(first + (x - first).mean(axis=0))
 
 
-def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_standardize(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     ddof = _whole("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
@@ -199,13 +203,13 @@ def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> di
     }
 
 
-def _apply_standardize(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+def _apply_standardize(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     mean = _learnt_means("standardize", x, values)
-    deviation: _Array = np.asarray(values["sd"])
+    deviation: Floats = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
 
 
-def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_poly(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     """Centres and squared norms of the orthogonal polynomials' three-term recurrence.
 
     The coefficients are those of the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004,
@@ -236,7 +240,7 @@ def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str,
     return learnt
 
 
-def _judge_orthogonality(x: _Array, learnt: dict[str, Any]) -> None:
+def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     """Warn, or raise a FormulaError, where rounding has left little of the orthogonality of the columns.
 
     The recurrence multiplies its rounding where a few values lie far from the others, as of a skewed column.
@@ -258,7 +262,7 @@ def _judge_orthogonality(x: _Array, learnt: dict[str, Any]) -> None:
     warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
 
 
-def _apply_poly(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+def _apply_poly(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     x = _vector("poly", x)
     if "raw_degree" in values:
         return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
@@ -272,7 +276,7 @@ def _apply_poly(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
     return out
 
 
-def _bounds(function: str, x: _Array, options: Mapping[str, Value]) -> tuple[float, float]:
+def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[float, float]:
     lower = _number(function, options, "lower_bound", float(x.min()))
     upper = _number(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
@@ -286,8 +290,8 @@ def _bounds(function: str, x: _Array, options: Mapping[str, Value]) -> tuple[flo
 
 
 def _knots(
-    function: str, x: _Array, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
-) -> _Array:
+    function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
+) -> Floats:
     """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
     given = options.get("knots")
     if given is None and options.get("df") is None:
@@ -315,7 +319,7 @@ def _knots(
     return knots
 
 
-def _learn_bs(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_bs(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     x = _vector("bs", x)
     degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _flag("bs", options, "include_intercept", False)
@@ -330,7 +334,7 @@ def _learn_bs(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
     }
 
 
-def _apply_bs(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+def _apply_bs(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     x = _vector("bs", x)
     inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
     width = len(values["knots"]) + values["degree"] + values["include_intercept"]
@@ -340,7 +344,7 @@ def _apply_bs(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
     return out
 
 
-def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_cr(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
@@ -362,7 +366,7 @@ def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
     return values
 
 
-def _apply_cr(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+def _apply_cr(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     x = _vector("cr", x)
     centre = values.pop("centre", None)
     basis = np.asarray(bases["cr"](x, **_lists(values)), dtype=np.float64)
@@ -381,7 +385,7 @@ def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
 
 
-_LEARN: Mapping[str, Callable[[_Array, dict[str, Value], Bases], dict[str, Any]]] = {
+_LEARN: Mapping[str, Callable[[Floats, dict[str, Value], Bases], dict[str, Any]]] = {
     "center": _learn_center,
     "scale": _learn_standardize,
     "standardize": _learn_standardize,
@@ -389,11 +393,164 @@ _LEARN: Mapping[str, Callable[[_Array, dict[str, Value], Bases], dict[str, Any]]
     "bs": _learn_bs,
     "cr": _learn_cr,
 }
-_APPLY: Mapping[str, Callable[[_Array, dict[str, Any], Bases], _Array]] = {
+_APPLY: Mapping[str, Callable[[Floats, dict[str, Any], Bases], Floats]] = {
     "center": _apply_center,
     "scale": _apply_standardize,
     "standardize": _apply_standardize,
     "poly": _apply_poly,
     "bs": _apply_bs,
     "cr": _apply_cr,
+}
+
+
+LARGEST = sys.float_info.max
+
+_OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
+"""Parts of a state that are whole numbers, or True or False."""
+
+
+def check_state(function: str, values: Sequence[Any]) -> State:
+    """Build a state from (name, value) pairs that came from a file, refusing what `learn` never writes.
+
+    Parameters
+    ----------
+    function : str
+    values : sequence of (str, value)
+
+    Raises
+    ------
+    FormulaError
+        An unknown function, a part that is missing or extra, or of another type, length or range than `learn`
+        gives it.
+
+    Examples
+    --------
+    >>> check_state("center", [["mean", [3.0]]])
+    State(function='center', values=(('mean', (3.0,)),))
+    """
+    pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
+    learnt = {str(name): _plain_state(str(name), value) for name, value in values} if pairs else {}
+    parts, fits = _CHECKS.get(function, ((), _never))
+    if set(learnt) not in parts or not fits(learnt):
+        raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
+    return State(function, tuple(sorted(learnt.items())))
+
+
+def width_of(state: State) -> int:
+    """Columns that a state makes.
+
+    Parameters
+    ----------
+    state : State
+        One that `check_state` read.
+
+    Examples
+    --------
+    >>> width_of(State("poly", (("raw_degree", 3),)))
+    3
+    """
+    learnt = dict(state.values)
+    match state.function:
+        case "poly":
+            return int(learnt["raw_degree"]) if "raw_degree" in learnt else len(learnt["centres"])
+        case "bs":
+            return len(learnt["knots"]) + int(learnt["degree"]) + int(learnt["include_intercept"])
+        case "cr":
+            return len(learnt["knots"]) + 2 - ("centre" in learnt)
+    return len(learnt["mean"])
+
+
+def _plain_state(name: str, value: Any) -> Any:
+    """A number or a tuple of numbers: doubles, but for what a function counts or is told."""
+    if name in _OPTIONS:
+        if isinstance(value, int):
+            return value
+    elif isinstance(value, list | tuple) and len(value) <= MAX_COLUMNS:
+        return tuple(_double(each) for each in value)
+    return _double(value)
+
+
+def _double(value: Any) -> float:
+    # An integer of JSON has any number of digits: NumPy makes an object of a long one, not a number.
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
+    raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")
+
+
+def _whole_state(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
+    return isinstance(value, tuple) and least <= len(value) <= most
+
+
+def _never(learnt: Mapping[str, Any]) -> bool:
+    return False
+
+
+def _fits_center(learnt: Mapping[str, Any]) -> bool:
+    return _list(learnt["mean"], 1, MAX_COLUMNS)
+
+
+def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
+    mean, deviation = learnt["mean"], learnt["sd"]
+    return (
+        _list(mean, 1, MAX_COLUMNS)
+        and _list(deviation, len(mean), len(mean))
+        and all(each > 0 for each in deviation)
+    )
+
+
+def _fits_poly(learnt: Mapping[str, Any]) -> bool:
+    if "raw_degree" in learnt:
+        return _whole_state(learnt["raw_degree"], 1, MAX_BASIS)
+    centres, norms = learnt["centres"], learnt["norms"]
+    return (
+        not isinstance(learnt["middle"], tuple)
+        and not isinstance(learnt["spread"], tuple)
+        and learnt["spread"] > 0
+        and _list(centres, 1, MAX_BASIS)
+        and _list(norms, len(centres) + 1, len(centres) + 1)
+        and all(each > 0 for each in norms)
+    )
+
+
+def _has_knots(learnt: Mapping[str, Any]) -> bool:
+    ends = (learnt["lower_bound"], learnt["upper_bound"])
+    if any(isinstance(end, tuple) for end in ends) or not _list(learnt["knots"], 0, MAX_BASIS):
+        return False
+    every = [ends[0], *learnt["knots"], ends[1]]
+    return ends[0] < ends[1] and every == sorted(every)
+
+
+def _fits_bs(learnt: Mapping[str, Any]) -> bool:
+    return (
+        _has_knots(learnt)
+        and _whole_state(learnt["degree"], 0, MAX_DEGREE)
+        and isinstance(learnt["include_intercept"], bool)
+    )
+
+
+def _fits_cr(learnt: Mapping[str, Any]) -> bool:
+    if not _has_knots(learnt):
+        return False
+    knots = (learnt["lower_bound"], *learnt["knots"], learnt["upper_bound"])
+    # Between two knots patsy has no basis.
+    if not 3 <= len(set(knots)) == len(knots):
+        return False
+    return "centre" not in learnt or (
+        _list(learnt["centre"], len(knots), len(knots)) and any(learnt["centre"])
+    )
+
+
+_Fits = Callable[[Mapping[str, Any]], bool]
+_KNOTS = {"knots", "lower_bound", "upper_bound"}
+_CHECKS: Mapping[str, tuple[tuple[set[str], ...], _Fits]] = {
+    "center": (({"mean"},), _fits_center),
+    "scale": (({"mean", "sd"},), _fits_standardize),
+    "standardize": (({"mean", "sd"},), _fits_standardize),
+    "poly": (({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _fits_poly),
+    "bs": ((_KNOTS | {"degree", "include_intercept"},), _fits_bs),
+    "cr": ((_KNOTS, _KNOTS | {"centre"}), _fits_cr),
 }

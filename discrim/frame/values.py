@@ -2,38 +2,122 @@
 
 Numbers become doubles with NaN, whole numbers stay exact where doubles would round them, text is objects.
 What no double can hold, and text that is no Unicode, is refused by the row it is in.
+
+What is lost where numbers of more digits than a double has become doubles.
+
+Whole numbers beyond 2**53, as ids and times in nanoseconds are, and decimals of many digits are rounded to
+the nearest double. Beside the spread of their column that may be nothing, or all that it says.
+
+What a user is told where doubles round the numbers of a column.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.rounding import rounding
 
-__all__ = [
-    "LONG",
-    "Kind",
-    "as_floats",
-    "as_series",
-    "as_text",
-    "dictionary",
-    "exact_values",
-    "narwhals_kind",
-    "narwhals_values",
-    "objects",
-    "pandas_kind",
-    "refuse_merged",
-    "refuse_surrogates",
-    "rounded_integers",
-]
+EXACT = 2.0**53
+"""Size up to which every whole number is a double."""
+
+FINE = 1e-9
+"""Share of a decimal column's range up to which rounding is that of decimals typed in."""
+
+
+class Rounding(NamedTuple):
+    """The largest rounding of a column.
+
+    Attributes
+    ----------
+    position : int
+        Of the value that is rounded most.
+    error : float
+        By how much.
+    spread : float
+        Range of the column.
+    low : object
+        Its least value, as it is.
+    """
+
+    position: int
+    error: float
+    spread: float
+    low: Any
+
+
+def rounding(values: NDArray[Any]) -> Rounding | None:
+    """The largest rounding of values (n,) without missing ones, of integers or objects; None where none is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rounding(np.array([2**53, 2**53 + 1])).error
+    1.0
+    >>> rounding(np.array([1, 2])) is None
+    True
+    """
+    if not len(values):
+        return None
+    if values.dtype.kind in "iu":
+        low, high = values.min(), values.max()
+        if max(-int(low), int(high)) <= EXACT:
+            return None
+        errors = _integer_errors(values)
+    elif values.dtype.kind == "O":
+        found = _object_errors(values)
+        if found is None:
+            return None
+        errors = found
+        finite = values[np.isfinite(values.astype(np.float64))]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0, 0)
+    else:
+        return None
+    position = int(np.argmax(errors))
+    if not errors[position] > 0:
+        return None
+    low, high = (each.item() if isinstance(each, np.generic) else each for each in (low, high))
+    return Rounding(position, float(errors[position]), float(Fraction(high) - Fraction(low)), low)
+
+
+def _integer_errors(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Distances (n,) of 64-bit integers to the nearest doubles."""
+    doubles = values.astype(np.float64)
+    # The double nearest to the last integers of a type is beyond it.
+    largest = float(np.iinfo(values.dtype).max)
+    within = np.minimum(doubles, np.nextafter(largest, 0.0))
+    gaps = (values - within.astype(values.dtype)).astype(np.int64)
+    return np.asarray(np.abs(gaps - (doubles - within)))
+
+
+def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Distances (n,) of integers and decimals to the nearest doubles; None where nothing is lost."""
+    kinds = {type(value) for value in values}
+    if not kinds <= {int, Decimal, float, bool} and not all(issubclass(k, (int, np.integer)) for k in kinds):
+        return None
+    doubles = values.astype(np.float64)
+    finite = np.isfinite(doubles)
+    if not finite.any():
+        return None
+    size = float(np.abs(doubles[finite]).max())
+    decimals = Decimal in kinds
+    if size <= EXACT and not (decimals and size * 2.0**-53 > FINE * np.ptp(doubles[finite])):
+        return None
+    errors = np.zeros(len(values))
+    for place in np.flatnonzero(finite):
+        value = values[place]
+        exact = Fraction(value.item() if isinstance(value, np.generic) else value)
+        errors[place] = float(abs(exact - Fraction(doubles[place].item())))
+    return errors
+
 
 Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
 
@@ -286,3 +370,42 @@ def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
     chunks = native.unify_dictionaries().chunks
     known = chunks[0].dictionary.to_pylist() if chunks else []
     return pd.Categorical(values, categories=known, ordered=native.type.ordered)
+
+
+TELLING = 1e-6
+"""Share of a column's range up to which its rounding leaves a fit what the column says."""
+
+
+def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, refused: bool) -> None:
+    """Say so where doubles round the numbers of a column.
+
+    Parameters
+    ----------
+    series : Series of pandas or narwhals
+    name : str
+    label : callable
+        From the position of a row to what it is called.
+    refused : bool
+        A model is to be fitted, and cannot be to a column of which little is left.
+
+    Raises
+    ------
+    DataError
+        It is refused, and of what the column says too little is left.
+    """
+    values, rows = exact_values(series, name)
+    lost = None if values is None else rounding(values)
+    if lost is None or values is None or rows is None:
+        return
+    row = label(int(rows[lost.position]))
+    what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
+    way_out = (
+        f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
+        "convert it to float64 if such differences mean nothing."
+    )
+    if refused and lost.error > TELLING * lost.spread:
+        raise DataError(
+            f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
+            f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
+        )
+    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}")

@@ -4,6 +4,46 @@ Rows are sorted by their probability and cut where the counts are even; rows of 
 together. Of each bin the mean probability stands beside the share of its rows that are of the class, with
 Wilson's interval (1927, Journal of the American Statistical Association 22, 209-212). A frequency weight is
 so many rows.
+
+Brier's score, and what it is made of.
+
+Theory. The score of a row is the sum over classes of (p_k - o_k)^2, o_k one for its class and else zero
+(Brier, 1950, Monthly Weather Review 78, 1-3); of two classes it is twice the square of one. Each class's
+part falls, over bins b of rows by p_k, exactly into
+
+    reliability       sum n_b (pbar_b - obar_b)^2 / n
+  - resolution        sum n_b (obar_b - obar)^2 / n
+  + uncertainty       obar (1 - obar)
+  + within variance   sum_b sum_i (p_i - pbar_b)^2 / n
+  - within covariance sum_b sum_i 2 (p_i - pbar_b) (o_i - obar_b) / n.
+
+The first three are Murphy's (1973, Journal of Applied Meteorology 12, 595-600), and all there is where the
+rows of a bin have one probability; the other two are what Stephenson, Coelho & Jolliffe (2008, Weather and
+Forecasting 23, 752-757) add where they have not.
+
+Mean losses of rows that were judged, with standard errors that know of priors, weights and groups.
+
+Theory. As in `discrim.inference.error_rates`: rows drawn from the mixture have the variance of a mean,
+rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k, and an error the
+limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
+that of the groups' sums of deviations, with the factor G/(G - 1) of G groups, and the exact interval of an
+error that of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology
+24, 193-201).
+
+Are probabilities too bold, or too shy? The slope by which log probabilities would have to be multiplied.
+
+Theory. With p_k what a rule says, the model of the recalibrated probabilities is log odds a_k + b ln p_k,
+up to a number that the classes of a row share: b is one where the rule says how sure it may be, below one
+where it is too sure of itself, as after overfitting. Of two classes this is Cox's logistic regression of
+the outcome on the log odds (1958, Biometrika 45, 562-565); its intercept, of the second class, is zero
+where the rule is calibrated. Standard errors are those of the maximum likelihood, found by Newton's method;
+a frequency weight is so many rows.
+
+*Digits.* Log probabilities are divided by their largest difference R within a row, so that no lead of a
+row's own class over another exceeds sqrt(3) times the length of a direction in the parameters. Were there a
+direction that no row contradicts, and so no maximum, the squared Newton decrement d^2 would be no less than
+a third of the least eigenvalue of the information (as `discrim.core.regression.newton` has it): the search
+ends where d^2 is small and that is ruled out, and finds nothing otherwise.
 """
 
 from __future__ import annotations
@@ -14,12 +54,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
-from discrim.inference.error_rates import check_level
-
-__all__ = ["Binned", "Bins", "binned", "calibration_bins", "wilson_interval"]
-
-Floats = NDArray[np.float64]
+from discrim.inference.error_rates import check_level, exact_interval, log_interval, mixed_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +178,308 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
     low = np.where(share > 0, middle - half, 0.0) / (rows + squared)
     high = np.where(share < 1, middle + half, rows + squared) / (rows + squared)
     return np.asarray(low), np.asarray(high)
+
+
+class BrierParts(NamedTuple):
+    """The score of one class against the rest, and its parts.
+
+    Attributes
+    ----------
+    brier, reliability, resolution, uncertainty, within_variance, within_covariance : float
+        brier = reliability - resolution + uncertainty + within_variance - within_covariance.
+    bins : int
+    """
+
+    brier: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_variance: float
+    within_covariance: float
+    bins: int
+
+
+def residuals(log_odds: Floats, codes: Codes) -> Floats:
+    """Differences (m, K) of probability and outcome, from log odds (m, K) of each class against the rest.
+
+    That of the row's own class keeps its digits where the probability is one up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [f"{found:.4g}" for found in residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
+    ['-1.929e-22', '1.929e-22']
+    """
+    own = (np.arange(len(codes)), codes)
+    signed = np.array(log_odds)
+    signed[own] *= -1
+    with np.errstate(over="ignore"):
+        found = np.asarray(1 / (1 + np.exp(-signed)))
+    found[own] *= -1
+    return found
+
+
+def brier_parts(
+    proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
+) -> BrierParts:
+    """The mean of (p - o)^2 of one class, and its parts.
+
+    Parameters
+    ----------
+    proba : (n,) float
+    true : (n,) bool
+    bins : int
+        Of about equal counts, as of `calibration_bins`.
+    weights : (n,) float, optional
+        Frequencies, or shares of rows in the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = brier_parts(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
+    >>> [round(part, 4) for part in found[:4]]
+    [0.19, 0.065, 0.0625, 0.1875]
+    """
+    held = binned(proba, true, bins, weights)
+    rows, total = held.rows, float(held.rows.sum())
+    p, o = held.predicted, held.observed
+    overall = float(rows @ o) / total
+    off, out = held.values - p[held.at], held.hits - held.counts * o[held.at]
+    misses = held.counts - held.hits
+    return BrierParts(
+        float(misses @ held.values**2 + held.hits @ (1 - held.values) ** 2) / total,
+        float(rows @ (p - o) ** 2) / total,
+        float(rows @ (o - overall) ** 2) / total,
+        overall * (1 - overall),
+        float(held.counts @ off**2) / total,
+        2 * float(off @ out) / total,
+        len(rows),
+    )
+
+
+HUGE = 1e100
+"""Losses beyond which sums of squares are taken of their shares of the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Rows that were judged.
+
+    Attributes
+    ----------
+    codes : (m,) int
+        Their classes.
+    weights : (m,) float
+        Frequency weights.
+    n_classes : int
+    prior : (K,) float or None
+        Shares of the classes, where they are not those of the rows.
+    clusters : (m,) int or None
+        Their groups.
+    """
+
+    codes: Codes
+    weights: Floats
+    n_classes: int
+    prior: Floats | None
+    clusters: Codes | None
+
+    @property
+    def rows(self) -> Floats:
+        """Sum of weights (K,) of each class."""
+        return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
+
+    def shares(self) -> Floats:
+        """Weight (m,) of each row in a mean."""
+        if self.prior is None:
+            return self.weights
+        rows = self.rows
+        factor = np.divide(self.prior * rows.sum(), rows, out=np.zeros(self.n_classes), where=rows > 0)
+        return np.asarray(self.weights * factor[self.codes])
+
+
+def loss_rate(
+    losses: Floats, judged: Judged, level: float, *, counts: bool
+) -> tuple[float, float, float, float]:
+    """Mean of losses (m,), its standard error, and an interval; these are missing for rows of one group.
+
+    Parameters
+    ----------
+    losses : (m,) float
+    judged : Judged
+    level : float
+    counts : bool
+        The losses are errors, of 0 and 1 or means of such: the interval is exact, else log-normal.
+    """
+    shares = judged.shares()
+    whole = float(shares.sum())
+    # A row without a part in the mean may lose an infinite amount.
+    losses = np.where(shares > 0, losses, 0.0)
+    largest = float(np.abs(losses).max(initial=0.0))
+    if HUGE < largest < np.inf:
+        mean, error, low, high = loss_rate(losses / largest, judged, level, counts=counts)
+        return mean * largest, error * largest, low * largest, high * largest
+    mean = float(shares @ losses) / whole if whole else np.nan
+    if not np.isfinite(mean):
+        return mean, np.nan, np.nan, np.nan
+    groups = judged.clusters
+    if groups is None:
+        variance, total = _of_rows(losses, judged, mean), float(judged.weights.sum())
+    else:
+        sums = np.bincount(groups, shares * (losses - mean))
+        total = float(len(np.unique(groups)))
+        if total < 2:
+            return mean, np.nan, np.nan, np.nan
+        variance = float(sums @ sums) / whole**2 * total / (total - 1)
+    error = float(np.sqrt(variance))
+    if not counts:
+        return mean, error, *log_interval(mean, variance, level)
+    if groups is None and judged.prior is not None:
+        rows = judged.rows
+        there = (rows > 0) & (judged.prior > 0)
+        each = np.bincount(judged.codes, judged.weights * losses, judged.n_classes)[there] / rows[there]
+        pi = judged.prior[there] / judged.prior[there].sum()
+        return mean, error, *mixed_interval(pi, each, rows[there], level)
+    total = mean * (1 - mean) / variance if variance > 0 else total
+    return mean, error, *exact_interval(mean * total, total, level)
+
+
+def _of_rows(losses: Floats, judged: Judged, mean: float) -> float:
+    """Variance of the mean of independent rows."""
+    k, codes, weights, rows = judged.n_classes, judged.codes, judged.weights, judged.rows
+    pi = rows if judged.prior is None else np.where(rows > 0, judged.prior, 0.0)
+    pi = pi / pi.sum()
+    each = np.divide(np.bincount(codes, weights * losses, k), rows, out=np.zeros(k), where=rows > 0)
+    spread = np.bincount(codes, weights * (losses - each[codes]) ** 2, k)
+    variance = float(pi**2 @ np.divide(spread, rows**2, out=np.zeros(k), where=rows > 0))
+    return variance + (float(pi @ (each - mean) ** 2) / rows.sum() if judged.prior is None else 0.0)
+
+
+def fold_means(values: Floats, shares: Floats, folds: Codes, n_folds: int) -> Floats:
+    """Weighted mean of values (m,) in each fold (F,), missing where it has no rows."""
+    whole = np.bincount(folds, shares, n_folds)
+    sums = np.bincount(folds, shares * values, n_folds)
+    return np.asarray(np.divide(sums, whole, out=np.full(n_folds, np.nan), where=whole > 0))
+
+
+STEPS = 60
+"""Most steps of Newton's method; where there is a maximum, about ten are enough."""
+
+NEAR = 1e-14
+"""Squared distance to the maximum, in standard errors, from which the information one step on is kept."""
+
+ROUNDED = 1e-12
+"""Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
+
+FLAT = 1e-13
+"""Least eigenvalue of the information of a row below which the classes are taken as separated."""
+
+
+class Recalibration(NamedTuple):
+    """What recalibrates probabilities.
+
+    Attributes
+    ----------
+    slope : (float, float)
+        With its standard error; both missing where the classes are separated, or a probability is zero.
+    intercept : (float, float) or None
+        The same, of two classes whose rows are a sample of the mixture.
+    """
+
+    slope: tuple[float, float]
+    intercept: tuple[float, float] | None
+
+
+def recalibrated(
+    log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
+) -> Recalibration:
+    """Slope, and of two classes intercept, of a recalibration.
+
+    Parameters
+    ----------
+    log_odds : (m, K) float
+        Of each class against the rest.
+    codes : (m,) int
+    weights : (m,) float, optional
+        Frequencies.
+    sampled : bool
+        Whether rows have the classes in the proportions that are meant; else there is no intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> odds = np.repeat([-2.0, -1.0, 1.0, 2.0], 10)
+    >>> came_true = np.concatenate([np.arange(10) < hits for hits in (3, 4, 6, 7)]).astype(int)
+    >>> round(recalibrated(np.column_stack([-odds, odds]), came_true).slope[0], 4)
+    0.4196
+    """
+    held = np.ones(len(codes)) if weights is None else weights
+    there, own = np.unique(codes, return_inverse=True)
+    logs = -np.logaddexp(0.0, -log_odds[:, there])
+    two = log_odds.shape[1] == 2 and sampled
+    none = np.nan, np.nan
+    nothing = Recalibration(none, none if two else None)
+    if len(there) < 2 or not np.isfinite(logs).all():
+        return nothing
+    logs -= logs[np.arange(len(own)), own][:, None]
+    unit = float(np.abs(logs).max())
+    found = _maximum(logs / unit, own, held) if unit > 0 else None
+    if found is None:
+        return nothing
+    estimate, covariance = found
+    slope = float(estimate[-1]) / unit, float(np.sqrt(covariance[-1, -1])) / unit
+    return Recalibration(slope, (float(estimate[0]), float(np.sqrt(covariance[0, 0]))) if two else None)
+
+
+def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats] | None:
+    """Estimates (K,), K - 1 constants and the slope, with their covariance; None where there are none."""
+    total = float(weights.sum())
+    at: Floats = np.zeros(logs.shape[1])
+    step: Floats = np.zeros(len(at))
+    value, near = -np.inf, False
+    for _ in range(STEPS):
+        # Half the step for as long as it goes down.
+        for _ in range(STEPS):
+            likelihood, shares = _shares(logs, own, weights, at + step)
+            if likelihood >= value - ROUNDED * abs(value) or not step.any():
+                break
+            step = step / 2
+        at, value = at + step, likelihood
+        score, information = _slopes(logs, own, weights, shares)
+        least = float(np.linalg.eigvalsh(information)[0])
+        if not least > FLAT * total:
+            return None
+        step = np.asarray(np.linalg.solve(information, score), dtype=np.float64)
+        decrement = float(score @ step)
+        if near:
+            return at + step, np.asarray(np.linalg.inv(information), dtype=np.float64)
+        near = decrement < NEAR and least > 3 * decrement
+    return None
+
+
+def _shares(logs: Floats, own: Codes, weights: Floats, at: Floats) -> tuple[float, Floats]:
+    """Log-likelihood, and probabilities (m, K)."""
+    odds = at[-1] * logs
+    odds[:, 1:] += at[:-1]
+    odds -= odds.max(axis=1, keepdims=True)
+    shares = np.exp(odds)
+    sums = shares.sum(axis=1)
+    likelihood = float(weights @ (odds[np.arange(len(own)), own] - np.log(sums)))
+    shares /= sums[:, None]
+    return likelihood, shares
+
+
+def _slopes(logs: Floats, own: Codes, weights: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Score (K,) and information (K, K)."""
+    k = logs.shape[1]
+    weighted = weights[:, None] * shares
+    expected = (shares * logs).sum(axis=1)
+    counts = np.bincount(own, weights, k)
+    # The logs of the own class are zero.
+    score = np.append((counts - weighted.sum(axis=0))[1:], -float(weights @ expected))
+    information = np.empty((k, k))
+    information[:-1, :-1] = np.diag(weighted.sum(axis=0)[1:]) - (weighted.T @ shares)[1:, 1:]
+    cross = (weighted * (logs - expected[:, None])).sum(axis=0)[1:]
+    information[-1, :-1] = information[:-1, -1] = cross
+    information[-1, -1] = float((weighted * (logs - expected[:, None]) ** 2).sum())
+    return score, information

@@ -28,19 +28,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.numerics.tails import chi2_sf
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.special import chi2_sf
 from discrim.inference.result import TestResult, approximations
-
-__all__ = [
-    "ClassShares",
-    "class_shares",
-    "covariance_of_shares",
-    "densities_over_best",
-    "profile_limits",
-    "ratio_to_prior",
-]
-
-Floats = NDArray[np.float64]
 
 EM_STEPS = 10
 """Steps of EM before the first of Newton's: it is at its best far from the maximum."""

@@ -10,8 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["TestResult"]
-
 
 @dataclass(frozen=True, slots=True)
 class TestResult:

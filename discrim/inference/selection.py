@@ -21,17 +21,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import weighted_centre
-from discrim.core.covariance.covariance import EPS, scaled_cholesky, slack, turning
-from discrim.core.covariance.updated_root import UpdatedRoot
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.tails import f_sf
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_gaps
-
-__all__ = ["CRITERIA", "Choice", "Partial"]
-
-Floats = NDArray[np.float64]
-Positions = NDArray[np.intp]
+from discrim.core.scatter.covariance import EPS, UpdatedRoot, scaled_cholesky, slack, turning
+from discrim.core.scatter.principal import weighted_centre
 
 CRITERIA = ("wilks", "mahalanobis", "maxminf", "rao")
 
@@ -83,7 +78,7 @@ class Choice:
 
     # ---- one term at a time
 
-    def dependent(self, columns: Positions) -> bool:
+    def dependent(self, columns: Codes) -> bool:
         """Whether a term holds a column that the chosen ones, or its others, determine within classes.
 
         As `dependencies` says of the columns in this order.
@@ -123,7 +118,7 @@ class Choice:
             self._inverses = self._within.inverse(), self._total.inverse()
         return self._inverses
 
-    def partials(self, terms: Sequence[Positions]) -> list[Partial]:
+    def partials(self, terms: Sequence[Codes]) -> list[Partial]:
         """What each term adds to the chosen ones, or, chosen themselves, each to the others of them."""
         if not terms:
             return []
@@ -139,7 +134,7 @@ class Choice:
         columns_of = (np.exp(logs), f, df1, df2, f_sf(f, df1, df2))
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
-    def _logs(self, terms: Sequence[Positions], inside: bool) -> Floats:
+    def _logs(self, terms: Sequence[Codes], inside: bool) -> Floats:
         """Logarithms of partial lambdas."""
         single = np.array([columns[0] for columns in terms])
         if inside:
@@ -162,7 +157,7 @@ class Choice:
             logs[i] = _log_gram(parts[0]) - _log_gram(parts[1])
         return np.asarray(logs)
 
-    def gain(self, columns: Positions, criterion: str) -> float:
+    def gain(self, columns: Codes, criterion: str) -> float:
         """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
         if criterion == "wilks":
             return -self.partials([columns])[0].wilks
@@ -179,7 +174,7 @@ class Choice:
             return float(np.exp(2.0 * (np.log(np.abs(within)) - np.log(np.abs(total))).sum()))
         return self._value(self._scores(self._within), criterion)
 
-    def move(self, columns: Positions) -> None:
+    def move(self, columns: Codes) -> None:
         """Choose a term, or take a chosen one back."""
         self._inverses = self._clear = None
         for root in (self._within, self._total):

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Kind"]
-
 
 class Kind(NamedTuple):
     """One kind of picture.
@@ -72,14 +70,14 @@ REGIONS = Kind(
 PARTITION = Kind(
     "partition",
     "regions of fits to each pair of columns alone, with their error rates",
-    "discrim.models.pictures.partition:partition",
+    "discrim.models.pictures.planes:partition",
     takes=("columns",),
     refits=True,
 )
 TERRITORY = Kind(
     "territory",
     "regions of the classes in the space of two discriminants",
-    "discrim.models.pictures.territory:territory",
+    "discrim.models.pictures.spaces:territory",
     takes=("axes",),
 )
 POSTERIORS = Kind("posteriors", "posterior of each row's own class, by class", f"{_JUDGED}posteriors")
@@ -121,7 +119,7 @@ ASSESSED = (
 )
 """Of an assessment."""
 
-_SPREAD = "discrim.models.pictures.covariances:"
+_SPREAD = "discrim.models.pictures.spaces:"
 ELLIPSES = Kind(
     "ellipses",
     "ellipses of the classes' covariances beside the pooled one",
@@ -141,11 +139,11 @@ QQ = Kind("qq", "squared distances by class against the quantiles of their law",
 SIMPLEX = Kind(
     "simplex",
     "three posteriors as places in a triangle",
-    "discrim.models.pictures.simplex:simplex",
+    "discrim.models.pictures.judged:simplex",
     ("classes",),
 )
 
-_ODDS = "discrim.models.pictures.odds:"
+_ODDS = "discrim.models.pictures.judged:"
 FOREST = Kind("forest", "log odds with their intervals", f"{_ODDS}forest", takes=("level",), leaves=("data",))
 RATIOS = Kind(
     "odds_ratios",
@@ -176,60 +174,60 @@ DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY, STRUCTURE, SCREE, HE)
 ROBUST = Kind(
     "distances",
     "robust distances of the rows against classical ones, of robust fits",
-    "discrim.models.normal.robust_pictures:distances",
+    "discrim.models.normal.gaussian_shown:distances",
     leaves=("data",),
 )
 EIGENVALUES = Kind(
     "scree",
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
-    "discrim.models.normal.factor_pictures:scree",
+    "discrim.models.normal.qda_shown:scree",
     leaves=("data",),
 )
 RANKING = Kind(
     "ranking",
     "the first columns of the ranking, with their scores by class",
-    "discrim.models.normal.ranking_pictures:ranking",
+    "discrim.models.normal.lda_shown:ranking",
     leaves=("data",),
 )
 CHOSEN_BANDWIDTH = Kind(
     "path",
     "leave-one-out error and likelihood by bandwidth",
-    "discrim.models.neighbours.kernel_pictures:path",
+    "discrim.models.neighbours.kernel_shown:path",
     leaves=("data", "colors"),
 )
 CHOSEN_K = Kind(
     "path",
     "leave-one-out error by k",
-    "discrim.models.neighbours.knn_pictures:path",
+    "discrim.models.neighbours.knn_shown:path",
     first="chosen",
     leaves=("data", "colors"),
 )
 CHOSEN_PAIR = Kind(
     "path",
     "errors of the choice by alpha and gamma",
-    "discrim.models.normal.rda_pictures:path",
+    "discrim.models.normal.qda_shown:path",
     leaves=("data",),
 )
 CHOSEN_THRESHOLD = Kind(
     "path",
     "cross-validated error by threshold",
-    "discrim.models.independent.shrunken_pictures:path",
+    "discrim.models.independent.shrunken_shown:path",
     leaves=("data", "colors"),
 )
 CHOSEN_STRENGTH = Kind(
     "choice",
     "deviance of rows left out by strength of the penalty",
-    "discrim.models.regression.penalized_pictures:choice",
+    "discrim.models.regression.penalized_shown:choice",
     first="chosen",
     leaves=("data", "colors"),
 )
 STRENGTHS = Kind(
     "path",
     "coefficients along the strength of the penalty",
-    "discrim.models.regression.penalized_pictures:path",
+    "discrim.models.regression.penalized_shown:path",
     leaves=("data", "colors"),
 )
-_SPARSE = "discrim.models.projections.sparse_pictures:"
+_SPARSE = "discrim.models.projections.sparse_shown:"
 CHOSEN_PENALTY = Kind(
     "choice",
     "cross-validated error by penalty",
@@ -243,10 +241,10 @@ PENALTIES = Kind(
 CENTROIDS = Kind(
     "centroids",
     "shrunken differences of the columns that survive, by class",
-    "discrim.models.independent.shrunken_pictures:centroids",
+    "discrim.models.independent.shrunken_shown:centroids",
     leaves=("data",),
 )
-_MIXTURES = "discrim.models.mixtures.mixture_pictures:"
+_MIXTURES = "discrim.models.mixtures.mixture_shown:"
 COMPONENTS = Kind(
     "components",
     "outlines of the components of each class in the plane of two columns",
@@ -256,7 +254,7 @@ COMPONENTS = Kind(
 CHOSEN_MIXTURE = Kind(
     "path", "BIC of what was tried, by number of components", f"{_MIXTURES}path", leaves=("data", "colors")
 )
-_PLS = "discrim.models.projections.pls_pictures:"
+_PLS = "discrim.models.projections.pls_shown:"
 PLS_SCORES = Kind(
     "scores",
     "scores of the rows on two components, by class, with outlines of the classes",
@@ -284,56 +282,56 @@ PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, CHOSEN_COMPONENTS)
 DENSITY = Kind(
     "density",
     "density of a column in each class",
-    "discrim.models.independent.naive_bayes_pictures:density",
+    "discrim.models.independent.naive_bayes_shown:density",
     takes=("columns",),
     leaves=("data",),
 )
 TABLE = Kind(
     "table",
     "shares of the levels of a column in each class",
-    "discrim.models.independent.naive_bayes_pictures:table",
+    "discrim.models.independent.naive_bayes_shown:table",
     takes=("columns",),
     leaves=("data",),
 )
 FITTED = Kind(
     "fitted",
     "fitted values of the indicators against a column",
-    "discrim.models.regression.indicator_pictures:fitted",
+    "discrim.models.regression.indicator_shown:fitted",
     takes=("columns",),
 )
 HISTORY = Kind(
     "history",
     "errors of the perceptron after each pass",
-    "discrim.models.planes.plane_pictures:history",
+    "discrim.models.planes.plane_shown:history",
     leaves=("data",),
 )
 UPDATES = Kind(
     "updates",
     "the first lines of the perceptron, each with the row that moves it, and the line kept",
-    "discrim.models.planes.plane_pictures:updates",
+    "discrim.models.planes.plane_shown:updates",
     leaves=("data",),
 )
 SIDES = Kind(
     "distances",
     "signed distances of the rows of two classes",
-    "discrim.models.planes.plane_pictures:distances",
+    "discrim.models.planes.plane_shown:distances",
 )
 MARGIN = Kind(
     "regions",
     "the line, its margin and support points, in the plane of two columns",
-    "discrim.models.planes.plane_pictures:margin",
+    "discrim.models.planes.plane_shown:margin",
     takes=("columns", "at"),
     first="plane",
 )
 MARGIN_SIDES = Kind(
     "distances",
     "signed distances of the rows, with the margin",
-    "discrim.models.planes.plane_pictures:margin_distances",
+    "discrim.models.planes.plane_shown:margin_distances",
 )
 LAW_REGIONS = Kind(
     "regions",
     "regions of two columns, with rows of a sample",
-    "discrim.models.law.bayes_pictures:regions",
+    "discrim.models.law.bayes_shown:regions",
     takes=("columns", "at"),
     first="plane",
     leaves=("data",),
@@ -341,11 +339,11 @@ LAW_REGIONS = Kind(
 LAW_DENSITIES = Kind(
     "densities",
     "prior times density of one variable, or of the values of a table",
-    "discrim.models.law.bayes_pictures:densities",
+    "discrim.models.law.bayes_shown:densities",
     leaves=("data",),
 )
 
-_COMPARING = "discrim.models.comparing.comparison_pictures:"
+_COMPARING = "discrim.models.comparing.comparison:"
 STEPS = (Kind("path", "the criterion after each step", f"{_COMPARING}steps", leaves=("data",)),)
 """Of a choice of terms."""
 

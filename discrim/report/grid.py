@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.report.numbers import (
     LABELS,
     Format,
@@ -24,21 +24,6 @@ from discrim.report.numbers import (
     shorten,
     table_texts,
 )
-
-__all__ = [
-    "INTERVAL",
-    "Grid",
-    "Pairs",
-    "Part",
-    "Section",
-    "among",
-    "escaped",
-    "grid_of",
-    "heading",
-    "pair_texts",
-]
-
-Floats = NDArray[np.float64]
 
 FORMULA = 500
 """Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""

@@ -1,31 +1,16 @@
-"""Numbers and labels as a reader wants them: as many digits as they have, in columns that line up."""
+"""Numbers and labels as a reader wants them: as many digits as they have, in columns that line up.
+
+Ink and paper of a page and its pictures, by day and by night.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
-
-__all__ = [
-    "DIGITS",
-    "LABELS",
-    "Format",
-    "as_float",
-    "clean",
-    "column_texts",
-    "display_width",
-    "fold",
-    "p_text",
-    "point_aligned",
-    "ratio_texts",
-    "row_texts",
-    "short_labels",
-    "shorten",
-    "table_texts",
-]
 
 Format = Literal["general", "count", "p", "tail", "z", "share", "ratio", "text"]
 
@@ -403,3 +388,31 @@ def as_float(value: Any) -> float:
 
 def _missing(value: Any) -> bool:
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+class Colours(NamedTuple):
+    """Colours as #rrggbb.
+
+    Attributes
+    ----------
+    paper, ink : str
+        What is written on, and with; a contrast of 12 to 1 or more.
+    faint : str
+        Of notes; a contrast of 7 to 1 or more.
+    line : str
+        Of rules and frames.
+    panel : str
+        Behind code.
+    link : str
+    """
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    panel: str
+    link: str
+
+
+LIGHT = Colours("#ffffff", "#1b1e23", "#4b525c", "#b9c0ca", "#f3f5f8", "#0b57a4")
+DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")

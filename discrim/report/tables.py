@@ -3,25 +3,348 @@
 A section is a DataFrame at full precision and a few words on how to show it. All
 renderings are made of the same grid of texts, so that they agree cell by cell; each has
 a file beside this one.
+
+Sections as text: columns that line up by what characters take on a screen.
+
+Sections as HTML, labels escaped.
+
+A fragment for a page that others have styled: notebooks, documentation, GitHub. Numbers are flush right by
+the style, and by an attribute where a page takes styles away; colours are the page's own, so that it reads in
+the dark; names of tables are captions and not headings, which would come into the page's outline.
+
+Sections as Markdown pipe tables, labels escaped.
+
+What is written renders alike by the Markdown of GitHub, of notebooks, and of pandoc and MyST. Cells are
+filled with blanks, so that the source reads as a table too, and pandoc gives columns the widths they need.
 """
 
 from __future__ import annotations
 
+import html
+import operator
+import re
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import zip_longest
+from typing import Any
 
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Pairs, Part, Section, among
-from discrim.report.html import html_of
+from discrim.report.grid import Grid, Pairs, Part, Section, among, escaped, grid_of, heading, pair_texts
 from discrim.report.latex import TEXTWIDTH, latex_of
-from discrim.report.markdown import markdown_of
-from discrim.report.text import text_of, text_width
+from discrim.report.numbers import LABELS, clean, display_width, fold
 
-__all__ = ["INTERVAL", "Pairs", "Part", "Parts", "Section", "Summary", "summarize"]
+WIDTH = 100
+"""Columns of a text rendering where there is no terminal."""
+
+NARROWEST = 40
+"""Columns of a text below which numbers no longer stand beside their labels."""
+
+LINE = 78
+"""Columns at which a note turns, where the table above it is not wider."""
+
+
+def text_width(width: Any) -> int:
+    """Columns of a text: those asked for, else the terminal's.
+
+    Raises
+    ------
+    DataError
+        The width is no whole number, or too small.
+    """
+    if width is None:
+        return max(NARROWEST, shutil.get_terminal_size((WIDTH, 0)).columns) if _is_terminal() else WIDTH
+    try:
+        columns = None if isinstance(width, bool) else operator.index(width)
+    except TypeError:
+        columns = None
+    if columns is None or columns < NARROWEST:
+        given = repr(width) if isinstance(width, str | int | float) else f"<{type(width).__name__}>"
+        raise DataError(
+            f"width={given}: give a whole number of columns, {NARROWEST} or more, or leave it out for those "
+            f"of the terminal."
+        )
+    return columns
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stdout.isatty()
+    # Without a console there is no stream; a closed stream does not answer.
+    except (AttributeError, ValueError):
+        return False
+
+
+def text_of(title: str, parts: Iterable[Part], width: int = WIDTH) -> str:
+    """A titled run of sections as text of at most so many columns."""
+    body: list[str] = []
+    for part in parts:
+        body += ["", *_text(part, width)] if body else _text(part, width)
+    titles = fold(clean(title), width)
+    used = max(display_width(line) for line in [*body, *titles])
+    titles = [" " * ((used - display_width(line)) // 2) + line for line in titles]
+    return "\n".join(["=" * used, *titles, "-" * used, *body, "=" * used])
+
+
+def _label_widths(width: int) -> tuple[int, int]:
+    """Display widths of labels in lines of so many columns: a row's and a column's fit one line."""
+    return min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)
+
+
+def _text(part: Part, width: int) -> list[str]:
+    if isinstance(part, Pairs):
+        return _pairs_text(part, width)
+    grid = grid_of(part, _label_widths(width))
+    lines = fold(heading(part), width)
+    for low, high in _panels(grid, width) if grid.cells else []:
+        cells = [line[low:high] for line in grid.cells]
+        # Below the diagonal a panel is blank; its last rows would say nothing.
+        last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
+        lines += [""] if low else []
+        lines += _laid_out(grid.headers[low:high], grid.stubs[: last + 1], cells[: last + 1])
+    for note in grid.notes:
+        lines += fold(note, min(width, max(LINE, *map(display_width, lines))))
+    return lines
+
+
+def _panels(grid: Grid, width: int) -> list[tuple[int, int]]:
+    """Runs of columns that fit the width beside the row labels."""
+    room = width - max([display_width(stub) for stub in grid.stubs], default=0)
+    panels, low, used = [], 0, 0
+    for j, header in enumerate(grid.headers):
+        wide = 2 + max([display_width(header), *(display_width(row[j]) for row in grid.cells)])
+        if j > low and used + wide > room:
+            panels.append((low, j))
+            low, used = j, 0
+        used += wide
+    return [*panels, (low, len(grid.headers))]
+
+
+def _laid_out(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
+    """Lines of row labels flush left and cells flush right, by what characters take on a screen."""
+    lines = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
+    widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
+    laid = []
+    for stub, *row in lines:
+        gaps = [" " * (wide - display_width(text)) for text, wide in zip(row, widths[1:], strict=True)]
+        rest = "".join(f"  {gap}{text}" for gap, text in zip(gaps, row, strict=True))
+        laid.append((stub + " " * (widths[0] - display_width(stub)) + rest).rstrip())
+    return laid
+
+
+def _pairs_text(pairs: Pairs, width: int) -> list[str]:
+    items = pair_texts(pairs)
+    half = (len(items) + 1) // 2
+    left, right = _flush(items[:half]), _flush(items[half:])
+    wide = max(map(display_width, left), default=0)
+    if wide + 4 + max(map(display_width, right), default=0) > width:
+        left, right = _flush(_folded(items, width)), []
+    lines = fold(heading(pairs), width)
+    for i, line in enumerate(left):
+        gap = " " * (wide - display_width(line) + 4)
+        lines.append(f"{line}{gap}{right[i]}" if i < len(right) else line.rstrip())
+    return lines + (fold(clean(pairs.note), width) if pairs.note else [])
+
+
+def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Labels and texts whose pieces stand side by side in so many columns."""
+    labels = [fold(label, width // 2 - 1) for label, _ in items]
+    room = width - 2 - max((display_width(piece) for pieces in labels for piece in pieces), default=0)
+    return [
+        pair
+        for pieces, (_, text) in zip(labels, items, strict=True)
+        for pair in zip_longest(pieces, fold(text, room), fillvalue="")
+    ]
+
+
+def _flush(items: list[tuple[str, str]]) -> list[str]:
+    """Labels flush left, texts flush right."""
+    width = max((display_width(label) for label, _ in items), default=0) + 2
+    width += max((display_width(text) for _, text in items), default=0)
+    return [label + " " * (width - display_width(label + text)) + text for label, text in items]
+
+
+LONG = 24
+"""Lines of a table from which its section is closed at first."""
+
+STYLE = """<style>
+.discrim-summary {
+  color: inherit; font-variant-numeric: tabular-nums; line-height: 1.35; max-width: 100%; overflow-x: auto;
+}
+.discrim-summary .discrim-title { font-size: 1.1em; font-weight: 600; margin: 0.5em 0; }
+.discrim-summary details { margin: 0.4em 0; overflow-x: auto; padding: 0; }
+.discrim-summary summary { cursor: pointer; font-weight: 600; }
+.discrim-summary table {
+  background: transparent !important; border: 0 !important; border-collapse: collapse !important;
+  display: table !important; font-size: 0.92em; margin: 0.2em 0 0.4em 0.9em !important;
+  table-layout: auto !important; width: auto !important;
+}
+.discrim-summary table caption {
+  clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; white-space: nowrap; width: 1px;
+}
+.discrim-summary table tr { background: transparent !important; }
+.discrim-summary table tr > th, .discrim-summary table tr > td {
+  background: transparent !important; border: 0 !important; color: inherit !important;
+  font-weight: normal !important; max-width: none !important; padding: 0.1em 0.7em !important;
+  text-align: right !important; vertical-align: baseline !important; white-space: nowrap !important;
+}
+.discrim-summary table thead tr > th, .discrim-summary table thead tr > td {
+  border-bottom: 1px solid rgba(128, 128, 128, 0.6) !important; font-weight: 600 !important;
+}
+.discrim-summary table tbody tr > th, .discrim-summary table thead tr > td { text-align: left !important; }
+.discrim-summary table tbody tr > th[scope="rowgroup"] { font-weight: 600 !important; }
+.discrim-summary table tbody tr > td + th { padding-left: 2.5em !important; }
+.discrim-summary .discrim-note { font-size: 0.85em; margin: 0.2em 0 0.4em 1.5em; max-width: 46em; }
+</style>"""
+"""The same for every summary, without an id, so that a page may hold many."""
+
+
+def html_of(title: str, parts: Iterable[Part]) -> str:
+    """A titled run of sections as HTML."""
+    said = html.escape(clean(title))
+    body = "\n".join(_section(part) for part in parts)
+    return (
+        f'<div class="discrim-summary" role="group" aria-label="{said}">\n{STYLE}\n'
+        f'<div class="discrim-title">{said}</div>\n{body}\n</div>'
+    )
+
+
+def _section(part: Part) -> str:
+    grid, name = grid_of(part), heading(part)
+    pairs = isinstance(part, Pairs)
+    lines = [_pairs_html(grid, name) if pairs else table_html(grid, name)] if grid.cells else []
+    lines += [f'<div class="discrim-note">{html.escape(note)}</div>' for note in grid.notes]
+    state = " open" if pairs or len(grid.cells) <= LONG else ""
+    return "\n".join([f"<details{state}>", f"<summary>{html.escape(name)}</summary>", *lines, "</details>"])
+
+
+def table_html(grid: Grid, caption: str, corner: str = "") -> str:
+    """A grid as a table, with the scope of its labels; the corner says what the rows are."""
+    head = [f'<td align="left">{html.escape(corner)}</td>'] + [
+        _cell("th", text, 'scope="col"') for text in grid.headers
+    ]
+    grouped = any(stub.startswith("  ") for stub in grid.stubs)
+    rows = []
+    for stub, line in zip(grid.stubs, grid.cells, strict=True):
+        outer = grouped and not stub.startswith("  ") and not any(line)
+        label = "&emsp;" + html.escape(stub[2:]) if stub.startswith("  ") else html.escape(stub)
+        scope = "rowgroup" if outer else "row"
+        cells = "".join(_cell("td", text) for text in line)
+        rows.append(f'<tr><th scope="{scope}" align="left">{label}</th>{cells}</tr>')
+    return _table(caption, [f"<thead>\n<tr>{''.join(head)}</tr>\n</thead>"], rows)
+
+
+def _pairs_html(grid: Grid, caption: str) -> str:
+    """Labels with values: each value has its label as the header of its row."""
+    rows = []
+    for stub, line in zip(grid.stubs, grid.cells, strict=True):
+        texts = [stub, *line]
+        cells = [
+            f'<th scope="row" align="left">{html.escape(text)}</th>' if j % 2 == 0 else _cell("td", text)
+            for j, text in enumerate(texts)
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return _table(caption, [], rows)
+
+
+def _table(caption: str, head: list[str], rows: list[str]) -> str:
+    lines = ["<table>", f"<caption>{html.escape(caption)}</caption>", *head]
+    return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>"])
+
+
+def _cell(tag: str, text: str, attributes: str = "") -> str:
+    bare = text.rstrip(" ")
+    # Blanks that bring points in line have the width of a figure here.
+    shown = html.escape(bare) + "\u2007" * (len(text) - len(bare))
+    return f'<{" ".join(filter(None, [tag, attributes]))} align="right">{shown}</{tag}>'
+
+
+def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
+    """A table without a title, for a page where its name stands already.
+
+    Parameters
+    ----------
+    section : Section
+    names : iterable
+        Of the levels of its row labels; what has none is left out.
+    """
+    grid = grid_of(section)
+    corner = " / ".join(clean(name) for name in names if name is not None)
+    notes = [f'<div class="discrim-note">{html.escape(note)}</div>' for note in grid.notes]
+    lines = ['<div class="discrim-summary">', STYLE, table_html(grid, heading(section), corner), *notes]
+    return "\n".join([*lines, "</div>"])
+
+
+INDENT = "&emsp;"
+
+
+def markdown_of(title: str, parts: Iterable[Part]) -> str:
+    """A titled run of sections as Markdown."""
+    return "\n\n".join([f"## {_md(clean(title))}", *map(_markdown, parts)])
+
+
+def _markdown(part: Part) -> str:
+    grid = grid_of(part)
+    table = ""
+    if grid.cells:
+        cells, headers, stubs = escaped(grid, _markdown_cell, INDENT)
+        width = len(grid.cells[0])
+        aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
+        lines = [["", *(headers or [""] * width)]]
+        lines += [[stub, *line] for stub, line in zip(stubs, cells, strict=True)]
+        table = "\n\n" + _piped(lines, aligns)
+    notes = "".join(f"\n\n{_paragraph(note)}" for note in grid.notes)
+    return f"### {_md(heading(part))}{table}{notes}"
+
+
+def _piped(lines: list[list[str]], aligns: str) -> str:
+    """A pipe table, the first line its header."""
+    widths = [max(3, *map(display_width, column)) for column in zip(*lines, strict=True)]
+    rules = [
+        f":{'-' * (w - 1)}" if a == "l" else f"{'-' * (w - 1)}:" for a, w in zip(aligns, widths, strict=True)
+    ]
+    rows = [[_filled(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], rules, *rows[1:]])
+
+
+def _filled(text: str, width: int, align: str) -> str:
+    gap = " " * (width - display_width(text))
+    return text + gap if align == "l" else gap + text
+
+
+def _markdown_cell(text: str) -> str:
+    """A cell; blanks that bring points in line have the widths of figures and of a point."""
+    bare = text.rstrip(" ")
+    blanks = len(text) - len(bare)
+    point = "&puncsp;" if blanks and "." not in bare else ""
+    return _md(bare) + point + "&numsp;" * (blanks - bool(point))
+
+
+def _md(text: str) -> str:
+    r"""A text with what Markdown, its tables, its mathematics and its citations give a meaning escaped.
+
+    Examples
+    --------
+    >>> print(_md("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
+    a\|b \*c\* \_d\_ \$x_1\$ R&amp;D \@e \-\- \[f\]
+    """
+    marked = re.sub(
+        r"((?<![^\W_])_|_(?![^\W_])|[\\`*{}\[\]<>#|~$^@!]|(?<=-)-|-(?=-)|(?<=:)/)", r"\\\1", text.rstrip(" ")
+    )
+    # A web address becomes a link of itself, but for its dots.
+    marked = re.sub(r"(?i)\bwww\.", "www&#46;", re.sub(r"&", "&amp;", marked))
+    return marked.replace("...", "..&#46;")
+
+
+def _paragraph(text: str) -> str:
+    """A text as a paragraph, which no sign at its start makes an item of a list, a rule or a comment."""
+    marked = _md(text.lstrip(" "))
+    return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", marked))
 
 
 class Parts(dict[str, Callable[[], Part]]):

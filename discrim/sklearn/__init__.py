@@ -26,13 +26,12 @@ from discrim.sklearn.chosen import RDAClassifier, ShrunkenCentroidsClassifier
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
     HyperplaneClassifier,
+    KernelDensityClassifier,
     KNNClassifier,
     NearestCentroidClassifier,
     PerceptronClassifier,
 )
-from discrim.sklearn.kernels import KernelDensityClassifier
-from discrim.sklearn.mixtures import MixtureClassifier
-from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
+from discrim.sklearn.normal import LDAClassifier, MixtureClassifier, NaiveBayesClassifier, QDAClassifier
 from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 

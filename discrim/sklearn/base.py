@@ -1,10 +1,18 @@
-"""What the estimators share: arrays and frames to a verb's table, and its answers back to arrays."""
+"""What the estimators share: arrays and frames to a verb's table, and its answers back to arrays.
+
+Prediction sets of estimators.
+
+What is fitted instead where a verb refuses, so that a search over models goes on.
+
+Coefficients by feature, of estimators whose rule may be linear: what selections of features look at.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 import scipy
@@ -21,30 +29,124 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
-from discrim.frame.arrays import array_table, refuse_missing, with_column
-from discrim.frame.scan import quote
+from discrim.core.numerics.arrays import Array, Floats
+from discrim.core.rules.rules import LinearRule
+from discrim.core.scatter.robust import ROBUST
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, warn_user
+from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
-from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.gaps import AS_FITTED, Gaps
+from discrim.frame.table import array_table, last_column, refuse_missing, with_column
+from discrim.models.fits.fit import AS_FITTED, Gaps
+from discrim.models.fits.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.sets import SetMethods
 
-__all__ = [
-    "FittedClassifier",
-    "FrequencyClassifier",
-    "PosteriorMethods",
-    "VerbClassifier",
-    "WeightedClassifier",
-    "class_codes",
-    "only_if",
-    "refuse_constant",
-    "response_name",
-    "warn_instead",
-]
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+class SetMethods:
+    """Conformal prediction sets, for children of `FittedClassifier`."""
+
+    def predict_set(
+        self: Any,
+        X: Any,
+        level: float = 0.95,
+        *,
+        by: Literal["class"] | None = None,
+        method: Literal["loo", "cv", "split"] | None = None,
+        calibration: tuple[Any, Any] | None = None,
+        score: Literal["lac", "aps", "margin"] | None = None,
+        smoothed: bool = False,
+        seed: int | None = None,
+    ) -> NDArray[np.bool_]:
+        """Sets of classes that contain the class of a row as often as the level says.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows with the columns of the fit.
+        level : float
+            How often the set contains the class: 0.95 stands for 95 percent.
+        by : {"class"}, optional
+            "class" keeps the promise within each class, whose rows are compared with those of the class, and
+            not just over all rows together. A class with too few calibration rows for the level is in every
+            set; a warning says so.
+        method : {"loo", "cv", "split"}, optional
+            How the calibration rows get their scores. "split" takes the rows of `calibration`. If new rows
+            are exchangeable with these, it promises at least the level, and at most 1/(n + 1) more where
+            scores do not tie, whatever the law and however bad the model. "loo" takes the rows of the fit,
+            each by the rule without it, and "cv" takes them by rules without folds. Both keep the level
+            closely in practice, but no bound says so for every law, because new rows are scored by another
+            rule. They need the rows of the fit, which estimators do not keep: only those that `as_estimator`
+            makes of a fit have them.
+        calibration : tuple of X (m, p) and y (m,), optional
+            Rows that the estimator has not seen, with their classes, for which the level is then promised.
+            They are needed, as estimators keep no rows; only those of `as_estimator` do without.
+        score : {"lac", "aps", "margin"}, optional
+            How strange a row is in a class. "lac", the default, is one less its posterior; it gives the
+            smallest sets on average, and is ranked by log odds, so that posteriors that are 0 or 1 to the
+            last digit do not tie. "aps" is the sum of the posteriors of the class and of all more probable
+            ones; its sets are larger, and as often right for hard rows as for easy ones. "margin" is the best
+            score of the other classes less that of the class, and is what models without posteriors have.
+        smoothed : bool
+            Whether ties are broken at random, and "aps" takes a random share of the class's own posterior.
+            The level is then kept exactly, and not just at least.
+        seed : int, optional
+            Seed of the folds and of smoothed sets.
+
+        Returns
+        -------
+        (n, K) array of bool
+            Whether the class is in the set, in the order of `classes_`. A class without rows is in none.
+
+        Raises
+        ------
+        DataError
+            A value is missing, or a class of `calibration` is not among `classes_`.
+        NotSupportedError
+            There is no `calibration`, and there are no rows to leave out, or no rules without them.
+
+        Examples
+        --------
+        >>> from discrim.sklearn import LDAClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = LDAClassifier().fit(X[::2], y[::2])
+        >>> sets = model.predict_set(X[[0, 70, 133]], level=0.98, calibration=(X[1::2], y[1::2]))
+        >>> sets.astype(int).tolist()
+        [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+        """
+        results, blocks = self._asked(X)
+        held = None if calibration is None else self._calibration(calibration)
+        frame = results.predict_set(
+            blocks, level, by=by, method=method, calibration=held, score=score, smoothed=smoothed, seed=seed
+        )
+        # A row with a level that the fit has not seen may be of any class.
+        inside = frame.iloc[:, 1:].fillna(True).to_numpy(bool)
+        found = np.zeros((len(inside), len(self._order)), dtype=bool)
+        found[:, self._order >= 0] = inside[:, self._order[self._order >= 0]]
+        return found
+
+    def _calibration(self: Any, calibration: Any) -> Any:
+        """X and y as a table with the response of the fit."""
+        if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
+            raise DataError("calibration= takes rows and their classes: give a tuple (X, y).")
+        design = self.results_._fit.blocks.design
+        if design.response_columns != (design.response,):
+            raise DataError(
+                f"The response of the formula, {design.response!r}, is computed from other columns: "
+                "pass calibration= as a table to results_.predict_set()."
+            )
+        X, y = calibration
+        labels = column_or_1d(y)
+        check_consistent_length(X, labels)
+        position = {label: k for k, label in enumerate(design.levels)}
+        unknown = sorted({str(label) for label in labels.tolist() if label not in position})
+        if unknown:
+            raise DataError(
+                f"calibration= has classes that the estimator has no rows of: {listed(unknown)}. It knows "
+                f"{listed(design.levels)}: leave the others out."
+            )
+        codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+        return with_column(self._table(X), design.columns, design.response, codes, list(design.levels))
+
 
 NUMBERS = "biuf"
 """Kinds of array that a verb reads as they stand."""
@@ -377,3 +479,133 @@ def response_name(y: Any, names: Sequence[str]) -> str:
     while name in names:
         name += "_"
     return name
+
+
+SHRUNK = 'covariance="shrunk", standardize=True'
+"""What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
+
+
+PLAIN = {"method": "moment", "nu": 5, "scatter": "covariance", "support_fraction": 0.5}
+"""The method in the place of a robust one, whose own options are as if they were not given."""
+
+
+MOST_FEW = 2
+"""Rows of a class up to which leaving one out may leave too few."""
+
+
+def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
+    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
+    if data is None:
+        sizes = options["moments"].counts
+        return sizes[sizes > 0]
+    labels, weights = last_column(data), options.get("weights")
+    if weights is None:
+        counts = labels.value_counts()
+        return counts[counts > 0]
+    if np.shape(weights) != (len(labels),):
+        # The verb has said so, and nothing else is the matter.
+        return labels.value_counts() + np.inf
+    table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
+    counts = table.groupby("label", observed=True)["weight"].sum()
+    return counts[counts > 0]
+
+
+def again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
+    """What a verb gives that was asked before, without a second warning of constant columns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
+        results: ClassifierResults = verb(*arguments, **options)
+        return results
+
+
+def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
+    """Whether the covariance asked for is one of these, by its name."""
+    asked = options["covariance"]
+    return isinstance(asked, str) and asked in structures
+
+
+def shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a shrunk covariance, shrunk as was asked for if it was."""
+    own = options["covariance"] == "shrunk"
+    # A robust covariance that does not exist is shrunk by no rule.
+    plain = PLAIN if options.get("method") in ROBUST else {}
+    return {
+        **options,
+        "covariance": "shrunk",
+        "standardize": True,
+        **({} if own else {"shrinkage": None, "grid": None}),
+        **plain,
+    }
+
+
+def words(options: Mapping[str, Any]) -> str:
+    """What `shrunk` of these options fits, in words."""
+    return f'method="moment", {SHRUNK}' if options.get("method") in ROBUST else SHRUNK
+
+
+class LinearCoefficients:
+    """The planes of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
+
+    Where the rule is not linear, or the formula makes several columns of one feature of a frame, there are no
+    such attributes, and `hasattr` is false.
+    """
+
+    @property
+    def coef_(self: Any) -> Floats:
+        """Coefficients (K, p) by class and feature, or (1, p) for two classes.
+
+        `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
+        posteriors. Otherwise it differs from it by a number that all classes of a row share, which is chosen
+        so that the coefficients of a feature sum to zero. A feature that was dropped has zeros. Where
+        features lie far from zero in their own units, `decision_function` has digits that the product does
+        not have.
+        """
+        return _planes(self)[0]
+
+    @property
+    def intercept_(self: Any) -> Floats:
+        """Constants (K,), or (1,) for two classes.
+
+        The constant of a class without rows, or with a prior of zero, is minus infinity.
+        """
+        return _planes(self)[1]
+
+
+def _planes(estimator: Any) -> tuple[Floats, Floats]:
+    """Coefficients (K, p) and constants (K,) on features as they come, in the order of `classes_`.
+
+    Raises
+    ------
+    AttributeError
+        The estimator is not fitted, or the fit has no coefficients by feature.
+    """
+    if not hasattr(estimator, "results_"):
+        raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
+    fit = estimator.results_._fit
+    rule, names = fit.rule(), list(estimator._names())
+    if not isinstance(rule, LinearRule):
+        raise AttributeError(
+            f"{type(estimator).__name__} as it was fitted has no linear rule, and so no coefficients: see "
+            "sklearn.inspection.permutation_importance."
+        )
+    position = {name: j for j, name in enumerate(names)}
+    strange = [term for term in fit.terms if term not in position]
+    if strange:
+        raise AttributeError(
+            f"{listed(strange)} of the design are no features, so that features do not have one "
+            "coefficient each: see results_.terms, and its tables by term."
+        )
+    slopes = rule.coef * rule.scale[:, None]
+    coef, constants = np.zeros((len(fit.classes), len(names))), rule.intercept - rule.origin @ slopes
+    coef[:, [position[term] for term in fit.terms]] = slopes.T
+    order = estimator._order
+    known = order >= 0
+    out, level = np.zeros((len(order), len(names))), np.full(len(order), -np.inf)
+    out[known], level[known] = coef[order[known]], constants[order[known]]
+    if len(order) == 2:
+        return np.diff(out, axis=0), np.diff(level)
+    there = np.isfinite(level)
+    if not fit.model.instead:
+        out[known] -= out[there].mean(axis=0)
+        level[known] -= level[there].mean()
+    return out, level

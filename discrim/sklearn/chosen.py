@@ -11,19 +11,24 @@ from numpy import bool_
 from numpy.typing import NDArray
 
 from discrim.errors import CollinearError, DataError, DiscrimWarning
-from discrim.frame.arrays import last_column
-from discrim.models.fits.arguments import check_word
+from discrim.frame.table import last_column
+from discrim.models.fits.reading import check_word
 from discrim.models.independent.shrunken_centroids import shrunken_centroids
-from discrim.models.judging.splits import Splits
+from discrim.models.judging.validation import Splits
 from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import qda
 from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import WeightedClassifier, warn_instead
-from discrim.sklearn.instead import MOST_FEW, SHRUNK, again, class_sizes, shrunk
-from discrim.sklearn.linear import LinearCoefficients
-
-__all__ = ["RDAClassifier", "ShrunkenCentroidsClassifier"]
+from discrim.sklearn.base import (
+    MOST_FEW,
+    SHRUNK,
+    LinearCoefficients,
+    WeightedClassifier,
+    again,
+    class_sizes,
+    shrunk,
+    warn_instead,
+)
 
 
 class RDAClassifier(LinearCoefficients, WeightedClassifier):

@@ -7,25 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import discrim
+from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
-from discrim.frame.arrays import array_table, refuse_missing, with_column
-from discrim.frame.scan import quote
-from discrim.frame.table import Table
-from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.options import options_of, verb_of
+from discrim.frame.blocks import Unseen
+from discrim.frame.grammar import quote
+from discrim.frame.table import Table, array_table, refuse_missing, with_column
+from discrim.models.fits.displayed import options_of, verb_of
+from discrim.models.fits.fit import Gaps
+from discrim.models.fits.reading import check_word, listed
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if
-
-__all__ = ["FormulaClassifier", "as_estimator"]
-
-Floats = NDArray[np.float64]
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 

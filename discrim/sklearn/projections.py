@@ -9,17 +9,24 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discrim.errors import CollinearError, DataError
-from discrim.models.fits.arguments import check_word, is_whole
-from discrim.models.judging.splits import Splits
+from discrim.models.fits.reading import check_word, is_whole
+from discrim.models.judging.validation import Splits
 from discrim.models.normal.lda import lda
 from discrim.models.projections.pls import pls
 from discrim.models.projections.sparse_lda import sparse_lda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, only_if, warn_instead
-from discrim.sklearn.instead import MOST_FEW, SHRUNK, again, class_sizes, shrunk
-from discrim.sklearn.linear import LinearCoefficients
-
-__all__ = ["PLSClassifier", "SparseLDAClassifier"]
+from discrim.sklearn.base import (
+    MOST_FEW,
+    SHRUNK,
+    FrequencyClassifier,
+    LinearCoefficients,
+    WeightedClassifier,
+    again,
+    class_sizes,
+    only_if,
+    shrunk,
+    warn_instead,
+)
 
 
 class PLSClassifier(FrequencyClassifier):

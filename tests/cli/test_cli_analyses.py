@@ -12,7 +12,7 @@ import pytest
 
 import discrim
 from discrim import datasets
-from discrim.models.comparing.on_new_rows import compared_on
+from discrim.models.comparing.comparison import compared_on
 from tests.cli.support import refused, said
 
 FORMULA = "species ~ ."

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from discrim import cli, datasets
-from discrim.cli import fitting, reading
+from discrim.cli import analyses as fitting
+from discrim.cli import reading
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
 

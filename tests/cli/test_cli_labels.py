@@ -10,8 +10,7 @@ import pytest
 
 import discrim
 from discrim import cli
-from discrim.cli.labels import labels_to_fit
-from discrim.cli.reading import read_table
+from discrim.cli.reading import labels_to_fit, read_table
 
 BIG = 2**53
 X = np.random.default_rng(0).normal(size=40) + np.repeat([0, 2], 20)

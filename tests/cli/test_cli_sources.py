@@ -10,7 +10,7 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
-from discrim.cli import sources
+from discrim.cli import reading as sources
 
 
 @pytest.fixture

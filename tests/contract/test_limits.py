@@ -10,7 +10,7 @@ import pytest
 
 from discrim import lda, logistic, mixture, perceptron, sparse_lda
 from discrim.core.regression.penalized import fit_at
-from discrim.core.regression.penalized_likelihood import Likelihood
+from discrim.core.regression.proximal_newton import Likelihood
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 

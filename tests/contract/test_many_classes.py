@@ -12,7 +12,7 @@ from scipy import special, stats
 import discrim
 from discrim.core.law.densities import density_of
 from discrim.errors import NotSupportedError
-from discrim.inference.running_quantiles import RunningInterval
+from discrim.inference.conformal import RunningInterval
 
 
 def table_of(n: int, p: int, k: int) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discrim
-from discrim.core.numerics.gamma_ratios import determinant_bias, student_gain
+from discrim.core.numerics.special import determinant_bias, student_gain
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from discrim import lda, load, qda
-from discrim.core.covariance.covariance import pooled
-from discrim.core.covariance.principal import ThinCovariance, ignored, principal, pseudo
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.shrinkage.shrinkage import oas, shrunk
+from discrim.core.scatter.covariance import pooled
+from discrim.core.scatter.principal import ThinCovariance, ignored, principal, pseudo
+from discrim.core.scatter.shrinkage import oas, shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 

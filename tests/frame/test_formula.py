@@ -21,10 +21,19 @@ from hypothesis import strategies as st
 
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame import factors
-from discrim.frame.filled import fill, response_codes
-from discrim.frame.formula import Design, resolve
-from discrim.frame.grammar import MAX_COLUMNS, MAX_EXPONENT, MAX_TERMS
-from discrim.frame.scan import MAX_NESTING, MAX_OPERATORS, MAX_TEXT, quote, scan
+from discrim.frame.design import Design
+from discrim.frame.formula import resolve
+from discrim.frame.grammar import (
+    MAX_COLUMNS,
+    MAX_EXPONENT,
+    MAX_NESTING,
+    MAX_OPERATORS,
+    MAX_TERMS,
+    MAX_TEXT,
+    quote,
+    scan,
+)
+from discrim.frame.matrix import fill, response_codes
 from discrim.frame.table import Table
 from tests import support
 

@@ -9,11 +9,10 @@ import pytest
 from scipy.interpolate import BSpline
 
 from discrim.errors import FormulaError
-from discrim.frame.filled import fill
 from discrim.frame.formula import resolve
-from discrim.frame.saved_states import check_state
+from discrim.frame.matrix import fill
 from discrim.frame.table import Table
-from discrim.frame.transforms import apply
+from discrim.frame.transforms import apply, check_state
 
 BS = {"degree": 3, "include_intercept": False, "knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0}
 CR = {"knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0, "centre": [0.3, 0.4, 0.3]}

@@ -16,11 +16,10 @@ from discrim import covariance_models, hausman, lda, lr_test, manova, qda
 from discrim.core.moments.moments import ClassMoments
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
-from discrim.inference.common_components import common_components, proportional
+from discrim.inference.covariance_models import common_components, proportional, quantile
 from discrim.inference.covariance_models import covariance_models as ladder
-from discrim.inference.hausman import hausman as hausman_of_estimates
 from discrim.inference.likelihood_ratio import box_m as box_m_of_covariances
-from discrim.inference.log_determinants import quantile
+from discrim.inference.likelihood_ratio import hausman as hausman_of_estimates
 from discrim.inference.manova import dimension_table
 from discrim.inference.resampling import bootstrap_ratios
 
@@ -506,7 +505,7 @@ def test_hausman_rejects_where_the_classes_are_far_from_normal():
 
 
 def test_the_covariance_of_all_slopes_holds_that_of_each_class():
-    from discrim.inference.hausman import slope_covariance
+    from discrim.inference.likelihood_ratio import slope_covariance
 
     fit = lda("species ~ .", IRIS)
     slopes, cov = slope_covariance(fit._fit.numbers.moments, fit._fit.numbers.covariance, 147, 0)

@@ -13,12 +13,16 @@ from sklearn import metrics
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from discrim.inference.brier import brier_parts, residuals
-from discrim.inference.confusion_measures import accuracy, balanced_accuracy, class_measures, kappa
-from discrim.inference.error_rates import Resampled, point_six_three_two
-from discrim.inference.pair_areas import pair_areas
-from discrim.inference.recalibration import recalibrated
-from discrim.inference.roc import against_rest, rectangle_limits, roc_area
+from discrim.inference.calibration import brier_parts, recalibrated, residuals
+from discrim.inference.error_rates import (
+    Resampled,
+    accuracy,
+    balanced_accuracy,
+    class_measures,
+    kappa,
+    point_six_three_two,
+)
+from discrim.inference.roc import against_rest, pair_areas, rectangle_limits, roc_area
 from tests.support import GOLDEN
 
 WRITTEN = json.loads((GOLDEN / "judged.json").read_text())

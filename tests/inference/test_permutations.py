@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discrim.inference.permutations import Shuffle, mixed_unit, permutation_pvalue
+from discrim.inference.resampling import Shuffle, mixed_unit, permutation_pvalue
 
 
 def every_labelling(codes, blocks):

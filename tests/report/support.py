@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 
 from discrim import lda
 from discrim.datasets import load_iris
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Summary
 
 IRIS = load_iris()
 SUMMARY = lda("species ~ .", IRIS).summary()

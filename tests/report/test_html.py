@@ -11,7 +11,8 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from discrim.report.tables import Section, Summary
+from discrim.report.grid import Section
+from discrim.report.tables import Summary
 from tests.report.support import SUMMARY, Page, hostile_summary, table
 
 FOREIGN = """<style>

@@ -15,8 +15,9 @@ from discrim import logistic, qda
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
-from discrim.report.latex_text import column_cells, escaped, pieces, text_width
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.grid import Pairs, Section
+from discrim.report.latex import column_cells, escaped, pieces, text_width
+from discrim.report.tables import Summary
 from tests.contract.test_names import fitted
 from tests.report.support import (
     HOSTILE,

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from discrim.report.tables import Section, Summary
+from discrim.report.grid import Section
+from discrim.report.tables import Summary
 from tests.report.support import (
     hostile_summary,
     markdown_cells,

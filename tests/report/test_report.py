@@ -11,14 +11,10 @@ from scipy import stats
 
 from discrim import lda, qda
 from discrim.datasets import load_wine
-from discrim.report.numbers import (
-    clean,
-    display_width,
-    shorten,
-)
-from discrim.report.plots import log_determinants as determinants
-from discrim.report.plots import scores as space
-from discrim.report.plots.biplot import biplot
+from discrim.report.numbers import clean, display_width, shorten
+from discrim.report.plots import columns as determinants
+from discrim.report.plots import spaces as space
+from discrim.report.plots.spaces import biplot
 from tests.report.support import (
     IRIS,
     NAMES,

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.numbers import (
-    display_width,
-)
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.grid import Pairs, Section
+from discrim.report.numbers import display_width
+from discrim.report.tables import Summary
 from tests.report.support import (
     IRIS,
     LABELS,

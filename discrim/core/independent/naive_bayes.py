@@ -14,34 +14,291 @@ Without a row x of weight w, N V_j falls by w N / (N - w) (x_j - mean_j)^2: e fo
 
 Where each column is fitted to the rows that have it, sums of squares, tables and values are of these, and the
 counts of classes of all rows with a class; see `available`.
+
+Normal columns of which rows miss values, each fitted to the rows that have it.
+
+Theory. Columns are independent within classes, so that the likelihood of what is there is a product over
+columns: that of column j is of the rows that have it, n_kj of class k. Its mean and its variance (divisor
+n_kj - 1 or n_kj) are those of these rows (Little & Rubin, 2020, Statistical Analysis with Missing Data, sec.
+3.4). Without a row x of weight w, which has the column,
+
+    m' = m - w (x - m) / (n_kj - w),   SS' = SS - w n_kj / (n_kj - w) (x - m)^2,
+
+and nothing of the column changes without a row that misses it.
+
+Columns of categories: a table P(level | class) for each, with Laplace's correction.
+
+Theory. Of n_k rows of class k, n_kl have level l of a column with L levels. With the correction a,
+
+    P(l | k) = (n_kl + a) / (n_k + a L),
+
+the mean of the posterior under a Dirichlet prior of a pseudo-rows for each level (Agresti, 2013, Categorical
+Data Analysis, sec. 1.6). Without a row of weight w of class k and level l, n_kl and n_k fall by w.
+
+Columns of counts, such as those of words in texts: one multinomial a class over all of them.
+
+Theory. Given their sum, the J counts x_j of a row of class k are multinomial with
+
+    theta_kj = (s_kj + a) / (s_k + a J),   s_kj the sum of column j over the rows of class k, s_k = sum_j
+    s_kj,
+
+a being Laplace's correction (McCallum & Nigam, 1998, AAAI workshop on learning for text categorization,
+41-48). The multinomial coefficient is the same for every class and left out, of the likelihood too. Given the
+sum of those counts that are not missing, these are multinomial with theta_kj over the sum of their thetas:
+that is what a row with missing counts is predicted from.
+
+A naive Bayes classifier as named buffers of a file, and back, every one checked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import weighted_centre
-from discrim.core.covariance.covariance import EPS, Covariance, dependencies, divisors_by_class
-from discrim.core.independent.available import available_left_out, available_llf
-from discrim.core.independent.kernel_density import KernelColumns, KernelDensity
-from discrim.core.independent.level_tables import LevelTables
-from discrim.core.independent.multinomial import CountColumns
-from discrim.core.independent.tally import ColumnPlan, Tally
-from discrim.core.moments.coordinates import standard_columns
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.independent.kernel_density import FACTORS, KernelColumns, KernelDensity
+from discrim.core.independent.tally import ColumnPlan, Piece, Tally
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.normal.qda import QDAFit, fit_qda
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.whole_file import are_whole
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.rules.rules import Distances, IndependentRule
-from discrim.errors import NotSupportedError
+from discrim.core.scatter.covariance import EPS, Covariance, dependencies, divisors_by_class
+from discrim.core.scatter.principal import weighted_centre
+from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["NaiveBayesFit", "added_variances", "fit_naive_bayes", "has_fit", "has_variances"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+def available_llf(moments: ClassMoments, counts: Floats, added: Floats | float = 0.0) -> float:
+    """Log-likelihood of the columns given the class, at variances of divisor n_kj to which some is added.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal; its sums of squares are of the rows that have the column.
+    counts : (K, p) float
+        Their weight, by class.
+    added : (p,) float
+    """
+    variances = moments.scatters / counts + added
+    logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
+    return float(-0.5 * (counts * logs + moments.scatters / variances).sum())
+
+
+def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
+    """Scores of rows under normal columns fitted without each of them, of what each row has.
+
+    Parameters
+    ----------
+    moments, counts
+        As for `available_llf`.
+    log_prior : (K,) float
+    short : float
+        By what the divisor is short of the weight of the rows: 1, or 0.
+
+    Returns
+    -------
+    callable
+        From rows x (m, p), codes (m,) and weights (m,) or None to scores (m, K); missing where there is no
+        variance without the row, or it has lost its digits.
+    """
+    means, squares = moments.means, moments.scatters
+    variances = squares / (counts - short)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        z = standard_columns(x, moments.origin, moments.scale).T
+        there = ~np.isnan(z)
+        n, held = counts[codes], squares[codes]
+        left = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
+        gap = z - means[codes]
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            rest = held - (n - left) * n / left * gap**2
+            lost = there & ~((left - short > EPS * n) & (rest > SPOILT * held))
+            own = -0.5 * ((gap * n / left) ** 2 * (left - short) / rest + np.log(rest / (left - short)))
+        total = np.repeat(log_prior[:, None], len(x), axis=1)
+        for k, variance in enumerate(variances):
+            with np.errstate(over="ignore"):
+                others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
+            terms = np.where((codes == k)[:, None], own, others)
+            total[k] += np.where(there & ~lost, terms, 0.0).sum(axis=1)
+        total[:, lost.any(axis=1)] = np.nan
+        return np.asarray(total.T)
+
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class LevelTables:
+    """Tables of the columns that hold positions of levels.
+
+    Attributes
+    ----------
+    positions : (q,) int
+        Of the columns in the rows.
+    counts : tuple of (K, L_j) float
+        Rows, or weights, by class and level.
+    laplace : float
+        What is added to each count.
+    """
+
+    positions: Codes
+    counts: tuple[Floats, ...]
+    laplace: float
+
+    def probabilities(self) -> tuple[Floats, ...]:
+        """P(level | class), a (K, L_j) for each column."""
+        return tuple(_shares(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace) for n in self.counts)
+
+    def log_densities(self, x: Floats) -> Floats:
+        """Log probabilities (K, m) of rows x (m, p), summed over the columns that are not missing."""
+        total = np.zeros((len(self.counts[0]), len(x)))
+        for position, shares in zip(self.positions.tolist(), self.probabilities(), strict=True):
+            values, levels = x[:, position], shares.shape[1]
+            with np.errstate(divide="ignore"):
+                logs = np.column_stack([np.log(shares), np.zeros(len(shares))])
+            # A missing value takes the column of zeros: its factor is left out.
+            total += logs[:, np.where(np.isnan(values), levels, values).astype(np.intp)]
+        return total
+
+    def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """The same of rows of the fit, each without itself."""
+        total, rows = self.log_densities(x), np.arange(len(x))
+        out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+        own = np.zeros(len(x))
+        for position, n in zip(self.positions.tolist(), self.counts, strict=True):
+            values = x[:, position]
+            there = ~np.isnan(values)
+            held, size = n[codes, np.where(there, values, 0).astype(np.intp)], n.sum(axis=1)[codes]
+            left = np.where(held - out <= EPS * held, 0.0, held - out)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
+            own += np.where(there, logs, 0.0)
+        total[codes, rows] = own
+        return total
+
+    def llf(self) -> float:
+        """Log-likelihood of the columns, given the class, at the probabilities of the fit."""
+        pairs = zip(self.counts, self.probabilities(), strict=True)
+        return float(sum(scipy.special.xlogy(n, p).sum() for n, p in pairs))
+
+    def df_model(self) -> int:
+        """Free probabilities."""
+        return sum(n.shape[0] * (n.shape[1] - 1) for n in self.counts)
+
+
+def _shares(counts: Floats, sizes: Floats, levels: int, laplace: float) -> Floats:
+    return np.asarray((counts + laplace) / (sizes + laplace * levels))
+
+
+WRITTEN = 2**21
+"""Numbers of sparse rows that are written out at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountColumns:
+    """Multinomials over the columns of counts.
+
+    Attributes
+    ----------
+    positions : (J,) int
+        Of the columns in the rows.
+    sums : (K, J) float
+        Of the counts, weighted, by class.
+    laplace : float
+        What is added to each sum.
+    """
+
+    positions: Codes
+    sums: Floats
+    laplace: float
+
+    takes_stored: ClassVar[bool] = True
+
+    def probabilities(self) -> Floats:
+        """Probabilities theta (K, J)."""
+        sizes = self.sums.sum(axis=1, keepdims=True) + self.laplace * len(self.positions)
+        return np.asarray((self.sums + self.laplace) / sizes)
+
+    def log_densities(self, x: Floats | SparseRows) -> Floats:
+        """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
+        if isinstance(x, SparseRows):
+            return self._of_sparse(x.columns(self.positions))
+        counts, theta = x.T[self.positions], self.probabilities()
+        known = ~np.isnan(counts)
+        whole = bool(known.all())
+        counts = counts if whole else np.where(known, counts, 0.0)
+        logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts
+        rows = np.flatnonzero(~known.all(axis=0)) if not whole else self.positions[:0]
+        logs[:, rows] -= scipy.special.xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
+        # A count of zero has probability one whatever its theta, so that 0 times -inf never arises.
+        if (theta == 0).any():
+            logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
+        return np.asarray(logs)
+
+    def _of_sparse(self, counts: SparseRows) -> Floats:
+        """The same of sparse columns of counts, none missing."""
+        theta = self.probabilities().T
+        logs = np.log(np.where(theta > 0, theta, 1.0))
+        found = counts.products(counts.base @ logs, logs)
+        if (theta == 0).any():
+            never = (theta == 0).astype(np.float64)
+            found[counts.products(counts.base @ never, never) > 0] = -np.inf
+        return np.asarray(found.T)
+
+    def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+        """The same of complete rows of the fit, each without itself."""
+        if isinstance(x, SparseRows):
+            return self._left_out_of_sparse(x, codes, weights)
+        logs, counts = self.log_densities(x), x.T[self.positions]
+        held = self.sums.T[:, codes]
+        left = held - (counts if weights is None else np.minimum(weights, 1.0) * counts)
+        left[left <= EPS * held] = 0.0
+        sizes = left.sum(axis=0) + self.laplace * len(self.positions)
+        theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
+        logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
+        return logs
+
+    def _left_out_of_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+        logs, counts = self.log_densities(x), x.columns(self.positions)
+        if counts.base.any():
+            return self._left_out_written(x, codes, weights)
+        row, column, values = counts.row_of_stored(), counts.steps.indices, counts.steps.data
+        out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+        held = self.sums[codes[row], column]
+        left = held - out[row] * values
+        left[left <= EPS * held] = 0.0
+        # What a row does not hold is left as it is.
+        whole = self.sums.sum(axis=1)[codes]
+        sizes = whole + np.bincount(row, left - held, len(x))
+        sizes[sizes <= EPS * whole] = 0.0
+        sizes += self.laplace * len(self.positions)
+        sizes = sizes[row]
+        theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
+        logs[codes, np.arange(len(x))] = np.bincount(row, scipy.special.xlogy(values, theta), len(x))
+        return logs
+
+    def _left_out_written(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+        """Columns that are seldom zero are written out, a few rows at a time."""
+        step = max(WRITTEN // max(x.shape[1], 1), 1)
+        parts = [slice(start, start + step) for start in range(0, len(x), step)]
+        held = (None if weights is None else weights[part] for part in parts)
+        every = zip(parts, held, strict=True)
+        return np.concatenate([self.left_out(x.rows(p).dense(), codes[p], w) for p, w in every], axis=1)
+
+    def llf(self) -> float:
+        """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""
+        return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
+
+    def df_model(self) -> int:
+        """Free probabilities."""
+        return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
+
+
 Other = LevelTables | KernelColumns | CountColumns
 
 
@@ -394,3 +651,104 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
         return np.asarray(moments.scatters.sum(axis=0) + (available * (means - middle) ** 2).sum(axis=0))
     between = moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2
     return np.asarray(moments.scatters.sum(axis=0) + between)
+
+
+def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
+    """What is written beside the moments: what each column is, and tables, sums and values by class.
+
+    Returns
+    -------
+    dict
+        `columns` (3, p): family, levels, bandwidth given; `tables` (K, all levels); `sums` (K, J);
+        `points` (n, 4): column, class, value, weight, of kernel densities; `available` (K, p), where each
+        column is fitted to the rows that have it.
+    """
+    plan, k = fit.plan, fit.moments.n_classes
+    points = [
+        np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
+        for j, column in enumerate(fit.kernels.densities if fit.kernels is not None else ())
+        for c, d in enumerate(column)
+    ]
+    held = {} if fit.available is None else {"available": fit.available}
+    return held | {
+        "columns": np.stack([plan.families, plan.sizes, plan.bandwidths]).astype(np.float64),
+        "tables": np.concatenate([np.zeros((k, 0)), *(fit.tables.counts if fit.tables else ())], axis=1),
+        "sums": np.zeros((k, 0)) if fit.counts is None else fit.counts.sums,
+        "points": np.concatenate([np.zeros((0, 4)), *points]),
+    }
+
+
+def naive_bayes_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    smoothing: float,
+    laplace: float,
+    bandwidth: str,
+    unseen: str,
+    estimated_prior: bool,
+    columns: Floats,
+    tables: Floats,
+    sums: Floats,
+    points: Floats,
+    available: Floats | None = None,
+) -> NaiveBayesFit:
+    """Fit from moments and `naive_bayes_buffers` that were read from a file.
+
+    Raises
+    ------
+    DataError
+        They do not fit together, or a density does not exist.
+    """
+    families, sizes, bandwidths = columns
+    # Tables take room for each level: there are as many in all as the file holds.
+    known = are_whole(families, 0, 3) and are_whole(sizes, 0, tables.shape[1]) and (bandwidths >= 0).all()
+    _check(
+        bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing"),
+        "its columns are of no kind that is known",
+    )
+    options = bandwidth, laplace, smoothing, method, unseen
+    plan = ColumnPlan(families.astype(np.intp), sizes.astype(np.intp), bandwidths, *options)
+    tally = Tally(plan, moments.n_classes)
+    ends = np.cumsum(plan.sizes[plan.tables])
+    _check(tables.shape[1] == (ends[-1] if len(ends) else 0), "its tables do not fit its columns")
+    _check(sums.shape[1] == len(plan.counts), "its sums do not fit its columns")
+    tally.tables = (
+        [np.ascontiguousarray(part) for part in np.split(tables, ends[:-1], axis=1)] if len(ends) else []
+    )
+    tally.available = available
+    counts = moments.counts[:, None] if available is None else available
+    _check(
+        bool((counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()), "it has no rows"
+    )
+    own = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
+    pairs = zip(tally.tables, own[:, plan.tables].T, strict=True)
+    near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) for n, rows in pairs]
+    _check(all(near) and bool((tables >= 0).all() and (sums >= 0).all()), "a table is no table of counts")
+    tally.sums = sums
+    tally.values = _values(points, own[:, plan.kernels])
+    _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
+    fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
+    _check(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
+    return fit
+
+
+def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
+    """Values of the columns with kernel densities, as a tally holds them; `counts` (K, q) are their rows."""
+    k, q = counts.shape
+    placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
+    _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
+    found: list[list[Piece]] = []
+    for j in range(q):
+        own = points[points[:, 0] == j]
+        codes = own[:, 1].astype(np.intp)
+        sums = np.bincount(codes, own[:, 3], k)
+        _check(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
+        found.append([(own[:, 2], codes, own[:, 3])])
+    return found
+
+
+def _check(right: bool, what: str) -> None:
+    if not right:
+        raise DataError(f"A saved fit of naive Bayes is damaged: {what}.")

@@ -27,18 +27,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Dependency, dependencies
-from discrim.core.moments.coordinates import from_class_means, standard_columns
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.nearest_means import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, best_class
+from discrim.core.scatter.covariance import EPS, Dependency, dependencies
 from discrim.errors import NotSupportedError
 
-__all__ = ["Offset", "ShrunkenFit", "fit_shrunken", "labels_along", "left_out_scores", "unshrunken"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Offset = float | Literal["median"]
 
 PIECE = 2**18

@@ -8,17 +8,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
-from discrim.core.numerics.parts import is_apart, reduced
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import is_apart, reduced
 
-__all__ = ["ColumnPlan", "Piece", "Tally"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Piece = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
 

@@ -1,4 +1,20 @@
-"""Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p)."""
+"""Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p).
+
+Densities and draws that are code of the user's: asked, and what they give checked.
+
+Normal laws of rows on a plane of fewer dimensions: singular covariances.
+
+A normal distribution of rank r has a density on its plane of r dimensions alone, and none beside it. A class
+of more dimensions never hits the plane: a row on it is of the class of fewer dimensions, whatever numbers the
+two densities have there, for they are densities of different measures (Khatri, 1968, Sankhya A 30, 267-280).
+
+Integrals over a line, adaptively, all panels of a pass at once.
+
+A panel's integral by ten Gauss-Legendre nodes is compared with that of its two halves; halves of panels that
+differ by too much are cut again. The bound on the error adds up the last differences, each times what its
+fall from level to level leaves to come, and no less than a share of the difference before: two sums may agree
+by chance on the two sides of a jump. It is far above the true error where the integrand is smooth.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +26,310 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.law.callables import asked, refuse_negative, short
-from discrim.core.law.quadrature import integrate, masses
-from discrim.core.law.supports import Plane, plane_of, rank_of, seems_singular
-from discrim.errors import DataError, NotSupportedError
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 
-__all__ = ["Density", "FunctionDensity", "Normal", "RowDensity", "ScipyDensity", "density_of"]
 
-Floats = NDArray[np.float64]
+def refuse_negative(found: Floats, x: Floats) -> None:
+    """Raise a DataError that names the first point (m,) where a density (m,) is negative or not known."""
+    bad = ~(found >= 0) & np.isfinite(x)
+    if bad.any():
+        raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+
+
+def asked(
+    whose: Any, function: Callable[..., Any], *arguments: Any, points: int, dim: int = 0, **options: Any
+) -> Floats:
+    """Numbers (points,), or (points, dim), that a function of the user's gives; a single one is that of all.
+
+    Raises
+    ------
+    DataError
+        It raised an error, or gave something else.
+    """
+    try:
+        given = function(*arguments, **options)
+    except DiscrimError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"{short(whose)} raised {type(error).__name__} when it was asked for {points} points: {error}. "
+            "Correct it, or give a frozen distribution of scipy.stats."
+        ) from error
+    shape = (points, dim) if dim else (points,)
+    try:
+        raw = np.asarray(given)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError
+        found = np.asarray(raw, dtype=np.float64)
+        return found.reshape(shape) if found.size == np.prod(shape) else np.broadcast_to(found, shape).copy()
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{short(whose)} gave {short(given)} for {points} points: it has to give a number for each."
+        ) from None
+
+
+def short(given: Any) -> str:
+    """What stands for an object in a message."""
+    text = repr(given)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+EPS = float(np.finfo(np.float64).eps)
+
+EMPTY = 1e6 * EPS
+"""Variance along an axis, over the largest, that is none; as in scipy."""
+
+BESIDE = 1e-7
+"""Distance from a plane, over the largest standard deviation in it, at which a row lies beside it: random
+rows are off by the root of a rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Where a normal distribution lies, in columns of unit variance.
+
+    Attributes
+    ----------
+    unit : (p,) float
+        Standard deviations of the columns; one for a column that has none.
+    axes : (p, r) float
+        Orthogonal directions of the plane.
+    sd : (r,) float
+        Standard deviations along them.
+    across : (p, p - r) float
+        Directions that leave the plane.
+    log_volume : float
+        Half the logarithm of the product of the positive eigenvalues of the covariance.
+    """
+
+    unit: Floats
+    axes: Floats
+    sd: Floats
+    across: Floats
+    log_volume: float
+
+    def holds(self, gaps: Floats, size: Floats) -> NDArray[np.bool_]:
+        """Whether rows less the mean (m, p) lie on it, where the columns have numbers of some size (p,)."""
+        away = np.sqrt(((gaps / self.unit @ self.across) ** 2).sum(axis=-1))
+        return np.asarray(away <= BESIDE * self.sd.max(initial=0.0) + 64 * EPS * (size / self.unit).max())
+
+    def distances(self, gaps: Floats) -> Floats:
+        """Mahalanobis distances (m,) of rows less the mean (m, p), within the plane."""
+        return np.asarray(np.sqrt(((gaps / self.unit @ self.axes / self.sd) ** 2).sum(axis=-1)))
+
+    def log_density(self, x: Floats, mean: Floats) -> Floats:
+        """Log density (m,) on the plane of rows x (m, p); minus infinity beside it."""
+        gaps = x - mean
+        logs = -0.5 * (self.distances(gaps) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
+        return np.where(self.holds(gaps, np.abs(mean)), logs, -np.inf)
+
+
+def plane_of(cov: Floats) -> Plane:
+    """The plane of a covariance (p, p), which is all of the space where it has full rank."""
+    sd = np.sqrt(np.diagonal(cov))
+    unit = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
+    there = values > EMPTY * values[-1]
+    axes, lengths = vectors[:, there], np.sqrt(values[there])
+    root = np.linalg.qr(unit[:, None] * axes * lengths, mode="r")
+    volume = float(np.log(np.abs(np.diagonal(root))).sum())
+    return Plane(unit, axes, lengths, vectors[:, ~there], volume)
+
+
+def rank_of(cov: Floats) -> int:
+    """Dimensions in which a covariance (p, p) spreads."""
+    return len(plane_of(cov).sd)
+
+
+def seems_singular(cov: Floats) -> bool:
+    """Whether scipy takes a covariance (p, p) for singular, as it does where columns differ much in unit."""
+    values = np.linalg.eigvalsh(cov)
+    return bool(values[0] <= EMPTY * values[-1])
+
+
+def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
+    """Mahalanobis distance of two means (p,): infinite where their planes lie side by side."""
+    gap, plane = second - first, plane_of(cov)
+    if len(plane.sd) == len(cov):
+        return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(cov), gap)))
+    if not plane.holds(gap, np.abs(first) + np.abs(second)):
+        return np.inf
+    return float(plane.distances(gap))
+
+
+def on_smallest(logs: Floats, ranks: NDArray[np.intp]) -> Floats:
+    """Log densities (m, K) of classes of ranks (K,), but minus infinity beside one of fewer dimensions."""
+    if (ranks == ranks[0]).all():
+        return logs
+    here = np.where(np.isneginf(logs), ranks.max() + 1, ranks)
+    return np.where(here > here.min(axis=1, keepdims=True), -np.inf, logs)
+
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+PANELS = 256
+"""Panels whose points are looked at together."""
+
+MOST_LEVELS = 200
+"""How often a panel is cut in two: a jump is enclosed to the last bit, a pole at zero to the 60th decimal."""
+
+SLOWEST = 0.98
+"""Ratio of successive changes of a panel beyond which they are taken for this one."""
+
+DOUBT = 0.25
+"""Share of a panel's change before last that its error is taken to be at least."""
+
+MOST_PANELS = 20_000
+"""Panels of one level; more are left as they are, and the bound says so."""
+
+
+def integrate(
+    f: Callable[[Floats], Floats], breaks: Floats, rtol: float | Floats = 1e-11
+) -> tuple[Floats, Floats]:
+    """Integrals of functions over a line, with a bound on the error of each.
+
+    Parameters
+    ----------
+    f : callable
+        From points (m,) to values (m, q).
+    breaks : (b,) float
+        Ascending; the first and the last are the ends of the line, and may be infinite. One between them
+        at least is finite. Kinks, jumps and the heights of the mass belong here: what no panel sees is not
+        found.
+    rtol : float or (q,) float
+        Wanted error of a panel over the integral.
+
+    Returns
+    -------
+    value, bound : (q,) float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, bound = integrate(lambda x: np.exp(-np.abs(x))[:, None], np.array([-np.inf, 0.0, np.inf]))
+    >>> abs(float(value[0]) - 2) < 1e-13, bool(bound[0] < 1e-9)
+    (True, True)
+    """
+    scale = _tail_scale(breaks)
+    finite = breaks[np.isfinite(breaks)]
+    kind = np.zeros(len(breaks) - 1, dtype=np.intp)
+    low, high = breaks[:-1].copy(), breaks[1:].copy()
+    # A tail is the image of [0, 1) under anchor +- scale t/(1-t).
+    for end, sign in ((0, -1), (-1, 1)):
+        if np.isinf(breaks[end]):
+            kind[end], low[end], high[end] = sign, 0.0, 1.0
+
+    def panel(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        # In parts, as many functions at the points of many panels fill the memory.
+        starts = range(0, len(kind), PANELS)
+        parts = [some(kind[i : i + PANELS], low[i : i + PANELS], high[i : i + PANELS]) for i in starts]
+        return np.concatenate(parts)
+
+    def some(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        half = 0.5 * (high - low)
+        t = low[:, None] + half[:, None] * (1 + NODES)
+        tail = (kind != 0)[:, None]
+        anchor = np.where(kind < 0, finite[0], finite[-1])[:, None]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            x = np.where(tail, anchor + kind[:, None] * scale * t / (1 - t), t)
+            slope = half[:, None] * np.where(tail, scale / (1 - t) ** 2, 1.0)
+            values = f(x.ravel()).reshape(*x.shape, -1)
+        # Beyond 1e308 there is no mass that could be seen.
+        values = np.where(np.isfinite(x)[..., None], values, 0.0)
+        return np.asarray(np.einsum("ijq,ij,j->iq", values, slope, WEIGHTS))
+
+    return _refined(panel, kind, low, high, rtol)
+
+
+def _refined(
+    panel: Callable[[NDArray[np.intp], Floats, Floats], Floats],
+    kind: NDArray[np.intp],
+    low: Floats,
+    high: Floats,
+    rtol: float | Floats,
+) -> tuple[Floats, Floats]:
+    coarse = panel(kind, low, high)
+    before = np.full(coarse.shape, np.inf)
+    value, bound = np.zeros(coarse.shape[1]), np.zeros(coarse.shape[1])
+    for level in range(MOST_LEVELS):
+        middle = 0.5 * (low + high)
+        left, right = panel(kind, low, middle), panel(kind, middle, high)
+        change = np.abs(left + right - coarse)
+        # The first panels have no change before.
+        doubt = DOUBT * before if level else change
+        error = np.maximum(change * _remainder(change, before), doubt)
+        # Between neighbouring numbers nothing is known of the integrand.
+        point = (middle == low) | (middle == high)
+        error[point] = np.maximum(error[point], np.abs(left + right)[point])
+        total = np.abs(value + (left + right).sum(axis=0))
+        last = level == MOST_LEVELS - 1 or 2 * len(low) > MOST_PANELS
+        done = ((error <= rtol * total) & (level > 0) | last).all(axis=1) | point
+        value += (left + right)[done].sum(axis=0)
+        bound += error[done].sum(axis=0)
+        again = ~done
+        if not again.any():
+            break
+        coarse = np.concatenate([left[again], right[again]])
+        before = np.tile(change[again], (2, 1))
+        kind = np.tile(kind[again], 2)
+        low, high = (
+            np.concatenate([low[again], middle[again]]),
+            np.concatenate([middle[again], high[again]]),
+        )
+    # Rounding of sums of positive numbers.
+    return value, bound + 64 * np.finfo(float).eps * np.abs(value)
+
+
+def _remainder(change: Floats, before: Floats) -> Floats:
+    """What is left of an error over its last change, one at least.
+
+    At a pole, changes fall by a constant ratio r only, and all that follow add up to r/(1 - r) of the last;
+    a tenth is added.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
+    return np.asarray(np.maximum(1.1 * ratio / (1 - ratio), 1.0))
+
+
+def _tail_scale(breaks: Floats) -> float:
+    """A length for the tails: that between the finite breaks, or one."""
+    finite = breaks[np.isfinite(breaks)]
+    return float(finite[-1] - finite[0]) or 1.0
+
+
+def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
+    """Points of a line, and the integral of a function from the first of them to each.
+
+    Parameters
+    ----------
+    f : callable
+        From points (m,) to values (m,).
+    breaks : (b,) float
+        Finite, ascending. Panels between them are halved until each has an integral of `most` or less.
+    most : float
+
+    Returns
+    -------
+    at, cumulative : (c,) float
+    """
+    low, high = breaks[:-1], breaks[1:]
+    done: list[tuple[Floats, Floats]] = []
+    for level in range(MOST_LEVELS):
+        half = 0.5 * (high - low)
+        values = f((low[:, None] + half[:, None] * (1 + NODES)).ravel()).reshape(len(low), -1)
+        held = half * (values @ WEIGHTS)
+        middle = low + half
+        again = (held > most) & (middle > low) & (middle < high) & (level < MOST_LEVELS - 1)
+        done.append((low[~again], held[~again]))
+        if not again.any():
+            break
+        low, high = np.concatenate([low[again], middle[again]]), np.concatenate([middle[again], high[again]])
+    starts, held = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    order = np.argsort(starts)
+    at = np.append(starts[order], breaks[-1])
+    return at, np.concatenate([[0.0], np.cumsum(held[order])])
+
 
 SLACK = 1e-6
 """How far from one the integral of a density may be, beyond the error of the quadrature."""

@@ -1,38 +1,54 @@
-"""The numbers of mixture discriminant analysis: rules and likelihoods of the components of each class."""
+"""The numbers of mixture discriminant analysis: rules and likelihoods of the components of each class.
+
+The number and the form of components of most evidence: every one is tried, and BIC decides.
+
+BIC = df ln n - 2 llf of the rows within classes (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley &
+Raftery, 2002): smaller is better, the negative of what mclust prints.
+
+Rows left out of mixtures: EM begun at the components of the fit, of the class of the row alone if it may.
+
+The steps begin where those of the fit ended, so that few are left. A class that is fitted for itself does not
+know of rows of others, and its components are all that change.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.marginal import of_columns
-from discrim.core.mixtures.em import Components, Degenerate, Plan, Rows, maximized, of_weights
-from discrim.core.mixtures.forms import free_parameters, is_axial, keeps_units
-from discrim.core.mixtures.frames import Frames, frames_of, in_frames, out_of_frames, rows_in_frames
-from discrim.core.mixtures.hierarchy import Hierarchies, hierarchies_of
-from discrim.core.mixtures.starts import tried
-from discrim.core.moments.coordinates import standard_columns
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.mixtures.em import (
+    Components,
+    Degenerate,
+    Plan,
+    Rows,
+    form_of,
+    free_parameters,
+    is_axial,
+    keeps_units,
+    maximized,
+    of_weights,
+)
+from discrim.core.mixtures.starts import (
+    Frames,
+    Hierarchies,
+    frames_of,
+    hierarchies_of,
+    in_frames,
+    out_of_frames,
+    rows_in_frames,
+    tried,
+)
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.normal.marginal import of_columns
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule
+from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
 
-__all__ = [
-    "MixtureFit",
-    "MixtureRule",
-    "class_hierarchies",
-    "fit_mixture",
-    "in_order",
-    "mixture_from_file",
-    "of_class",
-    "rows_by_class",
-]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Tell = Callable[[float], None]
 
 
@@ -472,3 +488,148 @@ def mixture_from_file(
     return MixtureFit(
         moments, prior, estimated_prior, tuple(forms), together, unit, held, plan, llf_given, llf_rows, tried
     )
+
+
+class Tried(NamedTuple):
+    """One number and form of components.
+
+    Attributes
+    ----------
+    components : int
+    form : str
+    df : int
+        Free parameters of the law of the rows within classes.
+    llf, bic : float
+        Of the rows given their classes; missing where EM found no maximum.
+    """
+
+    components: int
+    form: str
+    df: int
+    llf: float
+    bic: float
+
+
+def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
+    """Numbers and forms that differ: of a single component, a form stands for those that are the same."""
+    found: list[tuple[int, str]] = []
+    for size in sizes:
+        seen: set[str] = set()
+        for form in forms:
+            name = form_of(form, size * classes)
+            if name not in seen:
+                found.append((size, form))
+            seen.add(name)
+    return found
+
+
+def tried_forms(
+    moments: ClassMoments,
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    asked: Sequence[tuple[int, str]],
+    plan: Plan,
+    tell: Callable[[float], None] = lambda more: None,
+) -> list[Tried]:
+    """Fits of each number and form that is asked for to some classes, whose components share the form.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of the rows.
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float, optional
+    asked : sequence of (int, str)
+    plan : Plan
+    tell : callable
+        Called after each.
+    """
+    shares, found = moments.counts / moments.total, []
+    several = any(size > 1 for size, _ in asked)
+    hierarchies = class_hierarchies(moments, x, codes, weights) if several else None
+    for size, form in asked:
+        k = moments.n_classes
+        fit = fit_mixture(
+            moments, x, codes, weights, shares,
+            forms=[form] * k, sizes=[size] * k, together=True, plan=plan, hierarchies=hierarchies,
+            rows_too=False,
+        )  # fmt: skip
+        tell(1)
+        if isinstance(fit, Degenerate):
+            found.append(Tried(size, form, 0, np.nan, np.nan))
+            continue
+        found.append(_tried(fit, size, form))
+    return found
+
+
+def _tried(fit: MixtureFit, size: int, form: str) -> Tried:
+    df, llf = fit.df_given(), fit.llf_given
+    return Tried(size, form, df, llf, float(df * np.log(fit.moments.total) - 2 * llf))
+
+
+class _Group(NamedTuple):
+    """Classes that are fitted together: their rows and components in the frames of all rows."""
+
+    rows: list[Rows]
+    held: Components
+    frames: Frames
+
+
+def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None) -> LeftOut:
+    """Scores of rows of the fit under the rule without each of them.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    log_prior : (K,) float
+    x : (n, p) float
+        All rows of the fit, with their classes `codes` (n,) and `weights` (n,), if any.
+    """
+    every = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
+    rows_of = [x[codes == k] for k in range(len(log_prior))]
+    if fit.together:
+        groups = [_group(every, fit.components, fit.forms[0])] * len(every)
+    else:
+        groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
+
+    def scores(rows: Floats, own: Codes, times: Floats | None) -> Floats:
+        found = np.empty((len(rows), len(log_prior)))
+        for i, (row, k) in enumerate(zip(rows, own.tolist(), strict=True)):
+            at = int(np.argmax((rows_of[k] == row).all(axis=1)))
+            found[i] = _without(fit, log_prior, groups[k], k, at, row)
+        return found
+
+    return scores
+
+
+def _group(plain: list[Rows], held: Components, form: str) -> _Group:
+    frames = frames_of(plain, form)
+    return _Group(rows_in_frames(plain, frames), in_frames(held, frames), frames)
+
+
+def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int, row: Floats) -> Floats:
+    """Scores (K,) of one row; missing where a component is lost without it."""
+    rows, held, frames = group
+    own = k if fit.together else 0
+    less = rows[own].weights.copy()
+    less[at] -= min(1.0, less[at])
+    if not less.any():
+        return np.full(len(log_prior), np.nan)
+    rows = [*rows[:own], Rows(rows[own].z, less), *rows[own + 1 :]]
+    found = maximized(held, rows, fit.forms[k], tol=fit.how.tol, maxiter=fit.how.maxiter)
+    if isinstance(found, Degenerate):
+        return np.full(len(log_prior), np.nan)
+    found = out_of_frames(found, rows, frames)
+    held = found if fit.together else _with_class(fit.components, k, found)
+    return np.asarray(replace(fit, components=held).rule(log_prior).scores(row[None])[0])
+
+
+def _with_class(held: Components, k: int, found: Components) -> Components:
+    """The components with others in the place of those of a class."""
+    at = held.places()[k]
+    shares, means = held.shares.copy(), held.means.copy()
+    shares[at], means[at] = found.shares, found.means
+    covariances = (*held.covariances[: at.start], *found.covariances, *held.covariances[at.stop :])
+    return replace(held, shares=shares, means=means, covariances=covariances)

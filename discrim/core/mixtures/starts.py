@@ -12,23 +12,196 @@ the maximum: ranks after some steps are not those at the end. Where they are man
 of the rows, and one run goes on with all of them.
 
 Rows are drawn by their place, so that a fit is the same whatever the order of the table if they come sorted.
+
+Partitions of the rows of a class by hierarchical clustering, from which EM begins beside random ones.
+
+Theory. Clusters are merged two by two, each time those whose union costs least. Two hierarchies are built,
+neither of which depends on the units of the columns. The first is that of Ward (1963, Journal of the American
+Statistical Association 58, 236-244), where a cluster costs its sum of squares, in axes in which the class has
+unit covariance. The second is model-based (Banfield & Raftery, 1993, Biometrics 49, 803-821; Fraley, 1998,
+SIAM Journal on Scientific Computing 20, 270-281): a cluster of n_k of the n rows, with the scatter W_k, has a
+covariance of its own and costs
+
+    n_k ln( |W_k / n_k| + (tr W_k + tr W / (n p)) / n_k ) ,
+
+where W is the scatter of all rows, and the traces keep clusters of few rows from being singular. Its axes are
+the principal ones of the standardized columns, each over the root of its singular value (Scrucca & Raftery,
+2015, Advances in Data Analysis and Classification 9, 447-460).
+
+*Cost.* A class of many rows is clustered by `MOST_ROWS` of them, taken at equal steps of the order in which
+they are given. Merges of the second hierarchy begin at `GROUPS` clusters of Ward's, and see the `AXES` axes
+along which the class is longest.
+
+Coordinates in which EM keeps the digits of the rows, as far as the form of the covariances bears them.
+
+Theory. Scatters square the condition number of the rows: where a column is nearly a combination of others,
+they lose twice the digits that the data lack. With R the triangular root of the scatter within a class, by a
+QR of its rows, the whitened rows R'^-1 z have no such columns, and the root of a covariance R'SR is that of S
+times R. EEE and VEE, whose covariances are multiples of one matrix, stay what they are in the coordinates of
+any one R; EVV in those of an own R for each class, all of one determinant; VVV in those of any.
+
+EVE, VVE, EEV and VEV bear rotations, a common one or for each class its own. In principal axes a scatter has
+entries of as many digits each as the rows have along these axes. Forms without an orientation have
+variances only, which no other column can spoil.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from discrim.core.mixtures.em import FEW_TURNS, Components, Degenerate, Plan, Rows, maximized, of_weights
-from discrim.core.mixtures.hierarchy import Hierarchies, at_weights, labels_of, standardized
-from discrim.core.moments.coordinates import column_squares
+from discrim.core.mixtures.em import (
+    FEW_TURNS,
+    Components,
+    Degenerate,
+    Plan,
+    Rows,
+    is_axial,
+    maximized,
+    of_weights,
+)
+from discrim.core.moments.moments import ClassMoments, column_squares
+from discrim.core.moments.row_sums import ill_conditioned, triangle
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.scatter.covariance import Covariance, dependencies
 
-__all__ = ["Trials", "tried"]
+MOST_ROWS = 300
+"""Rows of a class that are clustered."""
 
-Floats = NDArray[np.float64]
+GROUPS = 40
+"""Clusters at which merges by covariances begin."""
+
+AXES = 6
+"""Axes by which they are judged."""
+
+FLAT = 1e-6
+"""Singular value, over the largest, of an axis along which there is nothing to tell clusters by."""
+
+
+class Hierarchies(NamedTuple):
+    """How the rows of a class are merged into fewer and fewer clusters.
+
+    Attributes
+    ----------
+    rows : (m,) int
+        Positions of the rows that were clustered; one of a larger weight may be there several times.
+    trees : list of (labels (m,) int, merges (t, 3) int)
+        Clusters at the beginning; and the two that each step merges, with the label of their union.
+    """
+
+    rows: Codes
+    trees: list[tuple[Codes, Codes]]
+
+
+def at_weights(weights: Floats, uniform: Floats) -> Codes:
+    """Positions at shares of all weight; of repeated rows those of one with their sum."""
+    sums = np.cumsum(weights)
+    return np.asarray(np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1))
+
+
+def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
+    """Deviations (p, m) of some rows over the standard deviations of all; constant columns are 0."""
+    sd = np.sqrt(np.einsum("ij,ij,j->i", z, z, weights) / weights.sum())
+    return np.asarray(z[:, rows] / np.where(sd > 0, sd, 1.0)[:, None])
+
+
+def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
+    """The hierarchies of rows with deviations z (p, n) from their mean and weights (n,), in their order."""
+    there = max(int((weights > 0).sum()), round(float(weights.sum())))
+    m = min(MOST_ROWS, there)
+    rows = at_weights(weights, (np.arange(m) + 0.5) / m)
+    unit = standardized(z, weights, rows)
+    left, lengths, _ = np.linalg.svd(unit.T, full_matrices=False)
+    kept = lengths > FLAT * lengths[0]
+    if m < 2 or not kept.any():
+        return Hierarchies(rows, [])
+    left, lengths = left[:, kept], lengths[kept]
+    halfway = left[:, :AXES] * np.sqrt(lengths[:AXES])
+    groups = _at_size(np.arange(m), _ward(halfway), min(m, GROUPS))
+    return Hierarchies(rows, [(np.arange(m), _ward(left)), (groups, _by_covariances(halfway, groups))])
+
+
+def labels_of(held: Hierarchies, size: int) -> list[Codes]:
+    """The clusters, from 0 to `size` - 1, of the rows of each hierarchy that has so many."""
+    found = []
+    for labels, merges in held.trees:
+        if size <= len(merges) + 1:
+            found.append(_at_size(labels, merges, size))
+    return found
+
+
+def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
+    """Labels from 0 on after merges up to a number of clusters."""
+    labels = labels.copy()
+    for one, other, union in merges[: len(merges) + 1 - size]:
+        labels[(labels == one) | (labels == other)] = union
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
+def _ward(points: Floats) -> Codes:
+    """Merges of points (m, q), those that cost less first."""
+    tree = scipy.cluster.hierarchy.linkage(points, method="ward")
+    unions = len(points) + np.arange(len(tree))
+    return np.column_stack([tree[:, :2].astype(np.intp), unions])
+
+
+class _Clusters(NamedTuple):
+    """Weights (m,), means (m, q) and scatters (m, q, q) of clusters."""
+
+    counts: Floats
+    means: Floats
+    scatters: Floats
+
+    def united(self, i: Codes | int, j: Codes) -> _Clusters:
+        """The unions of clusters i and j."""
+        counts = self.counts[i] + self.counts[j]
+        gaps = self.means[j] - self.means[i]
+        share = self.counts[j] / counts
+        lifts = (self.counts[i] * share)[:, None, None] * gaps[:, :, None] * gaps[:, None, :]
+        means = self.means[i] + share[:, None] * gaps
+        return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + lifts)
+
+    def costs(self, least: float) -> Floats:
+        """Costs (m,) of the clusters, with the total trace over n q."""
+        covariances = self.scatters / self.counts[:, None, None]
+        traces = np.trace(covariances, axis1=1, axis2=2) + least / self.counts
+        determinants = np.maximum(np.linalg.det(covariances), 0.0)
+        return np.asarray(self.counts * np.log(determinants + traces))
+
+
+def _by_covariances(points: Floats, labels: Codes) -> Codes:
+    """Merges of the clusters of points (m, q) by the model-based criterion."""
+    n, q = points.shape
+    members = labels == np.arange(labels.max() + 1)[:, None]
+    counts = members.sum(axis=1).astype(np.float64)
+    means = members @ points / counts[:, None]
+    gaps = points - means[labels]
+    scatters = np.array([gaps[own].T @ gaps[own] for own in members])
+    held, least = _Clusters(counts, means, scatters), float((points**2).sum() / (n * q))
+    own, alive, merges = held.costs(least), np.ones(len(counts), dtype=bool), []
+    rises = np.full((len(own), len(own)), np.inf)
+    i, j = np.triu_indices(len(own), 1)
+    rises[i, j] = held.united(i, j).costs(least) - own[i] - own[j]
+    for _ in range(len(own) - 1):
+        a, b = (int(place) for place in np.unravel_index(np.argmin(rises), rises.shape))
+        merges.append((a, b, a))
+        union = held.united(a, np.array([b]))
+        for whole, part in zip(held, union, strict=True):
+            whole[a] = part[0]
+        own[a] = union.costs(least)[0]
+        alive[b] = False
+        rises[b], rises[:, b] = np.inf, np.inf
+        others = np.flatnonzero(alive & (np.arange(len(own)) != a))
+        if len(others):
+            risen = held.united(a, others).costs(least) - own[a] - own[others]
+            rises[np.minimum(a, others), np.maximum(a, others)] = risen
+    return np.array(merges, dtype=np.intp).reshape(-1, 3)
+
 
 FEW = 2000
 """Rows of a class up to which starts are tried by all of them."""
@@ -207,3 +380,155 @@ def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) 
         there = sums > 0
         middle[there] = (members[there] @ z.T) / sums[there, None]
     return np.asarray(members)
+
+
+ROTATED = ("EVE", "VVE", "EEV", "VEV")
+"""Forms that depend on lengths along axes."""
+
+UNEVEN = 1e-2
+"""Standard deviation of a column, over that of another, below which lengths along axes lose digits."""
+
+OF_ALL = ("EEE", "VEE", "EVE", "VVE")
+"""Forms that bear one frame for all classes only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Coordinates u of rows z = M'u.
+
+    Attributes
+    ----------
+    root : (p, p) float
+        M, upper triangular or orthogonal.
+    rotated : bool
+        Whether it is orthogonal.
+    """
+
+    root: Floats
+    rotated: bool
+
+    @property
+    def log_volume(self) -> float:
+        """Log-determinant of M."""
+        return 0.0 if self.rotated else float(np.log(np.abs(np.diagonal(self.root))).sum())
+
+    def enter(self, z: Floats) -> Floats:
+        """The coordinates u (p, n) of deviations z (p, n)."""
+        return np.asarray(self.root @ z) if self.rotated else Covariance.from_root(self.root).whiten(z)
+
+    def leave(self, means: Floats) -> Floats:
+        """Deviations z (G, p) of points u (G, p)."""
+        return np.asarray(means @ self.root)
+
+    def root_inside(self, covariance: Covariance) -> Covariance:
+        """The covariance of u, from that of z."""
+        if self.rotated:
+            return Covariance.from_root(triangle(covariance.root @ self.root.T))
+        return Covariance.from_root(np.triu(self.enter(covariance.root.T).T))
+
+    def root_outside(self, covariance: Covariance) -> Covariance:
+        """The covariance of z, from that of u."""
+        root = covariance.root @ self.root
+        return Covariance.from_root(triangle(root) if self.rotated else root)
+
+
+Frames = Sequence[Frame] | None
+
+
+def frames_of(rows: Sequence[Rows], form: str, moments: ClassMoments | None = None) -> Frames:
+    """The frame of each class of those that are fitted together; None where it is not needed, or not borne.
+
+    Parameters
+    ----------
+    rows : sequence of Rows
+    form : str
+    moments : ClassMoments, optional
+        Of the rows, diagonal and in their unit: then columns that others determine are looked for.
+
+    Raises
+    ------
+    LinAlgError
+        No covariance of the form has an inverse: a class has too few rows, or columns that others determine.
+    """
+    if is_axial(form):
+        return None
+    places = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
+    scatters = [_scatter([rows[k] for k in place]) for place in places]
+    if not any(_loses_digits(scatter, form) for scatter in scatters):
+        return None
+    roots = [_root([rows[k] for k in place]) for place in places]
+    if moments is not None:
+        flat = [
+            _is_flat(root, moments.classes(np.array(own))) for root, own in zip(roots, places, strict=True)
+        ]
+        # The shape that all components have may be that of the other classes.
+        if all(flat) if form in ROTATED else any(flat):
+            raise np.linalg.LinAlgError
+    if form in ROTATED:
+        frames = [Frame(np.linalg.svd(root)[2], rotated=True) for root in roots]
+    else:
+        lengths = np.abs([np.diagonal(root) for root in roots])
+        if not lengths.all():
+            raise np.linalg.LinAlgError
+        volumes = np.log(lengths).mean(axis=1)
+        # Equal volumes stay equal where all frames have one.
+        units = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
+        frames = [Frame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
+    return frames * len(rows) if form in OF_ALL else frames
+
+
+def _scatter(rows: Sequence[Rows]) -> Floats:
+    """The scatter (p, p) of rows."""
+    return np.asarray(np.sum([(row.z * row.weights) @ row.z.T for row in rows], axis=0))
+
+
+def _loses_digits(scatter: Floats, form: str) -> bool:
+    """Whether covariances of the form lose digits in these coordinates."""
+    squares = np.diagonal(scatter)
+    uneven = form in ROTATED and squares.min() < UNEVEN**2 * squares.max()
+    return bool(uneven) or ill_conditioned(scatter)
+
+
+def _root(rows: Sequence[Rows]) -> Floats:
+    """Upper triangular root (p, p) of the scatter of rows over their weight, by QR of the rows."""
+    weight = sum(float(row.weights.sum()) for row in rows)
+    return triangle(np.concatenate([row.z * np.sqrt(row.weights / weight) for row in rows], axis=1).T)
+
+
+def _is_flat(root: Floats, moments: ClassMoments) -> bool:
+    """Whether a column of a root (p, p) of moments over their weight says nothing beyond those before it."""
+    whole = root * np.sqrt(moments.total)
+    return bool(dependencies(replace(moments, scatters=(whole.T @ whole)[None], roots=whole[None])))
+
+
+def rows_in_frames(rows: Sequence[Rows], frames: Frames) -> list[Rows]:
+    """The rows of each class in the coordinates of its frame."""
+    if frames is None:
+        return list(rows)
+    return [Rows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
+
+
+def in_frames(held: Components, frames: Frames) -> Components:
+    """Components in the coordinates of the frames of their classes."""
+    if frames is None:
+        return held
+    means, covariances = held.means.copy(), []
+    for at, frame in zip(held.places(), frames, strict=True):
+        means[at] = frame.enter(held.means[at].T).T
+        covariances += [frame.root_inside(each) for each in held.covariances[at]]
+    axes = None if held.axes is None else frames[0].root @ held.axes
+    return replace(held, means=means, covariances=tuple(covariances), axes=axes)
+
+
+def out_of_frames(held: Components, rows: Sequence[Rows], frames: Frames) -> Components:
+    """Components of rows in the coordinates that these have without frames, and the log-likelihoods there."""
+    if frames is None:
+        return held
+    means, covariances = held.means.copy(), []
+    for at, frame in zip(held.places(), frames, strict=True):
+        means[at] = frame.leave(held.means[at])
+        covariances += [frame.root_outside(each) for each in held.covariances[at]]
+    lost = sum(float(row.weights.sum()) * frame.log_volume for row, frame in zip(rows, frames, strict=True))
+    axes = None if held.axes is None else frames[0].root.T @ held.axes
+    path = tuple(llf - lost for llf in held.path)
+    return replace(held, means=means, covariances=tuple(covariances), axes=axes, path=path)

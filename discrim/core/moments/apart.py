@@ -14,16 +14,13 @@ from discrim.core.moments.given_moments import merged
 from discrim.core.moments.moments import (
     ROOT_WORK,
     ClassMoments,
-    Spread,
     asks_for_roots,
     gather_parts,
     lacks_digits,
     settled,
 )
-from discrim.core.moments.row_sums import Part, RowBlocks, Sums, products
-from discrim.core.numerics.parts import reduced
-
-__all__ = ["gather_apart", "gather_parts_apart"]
+from discrim.core.moments.row_sums import Part, RowBlocks, Spread, Sums, products
+from discrim.core.numerics.progress import reduced
 
 
 def gather_apart(

@@ -15,15 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
-from discrim.core.numerics.parts import is_apart, reduced
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import is_apart, reduced
+from discrim.core.scatter.covariance import EPS
 
-__all__ = ["LevelCounts", "Watched", "add_levels", "as_columns", "count_sums"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 T = TypeVar("T")
 
 ROUNDED = 64 * EPS

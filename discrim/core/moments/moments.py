@@ -24,11 +24,16 @@ that, the sums of squares alone are held.
 *Merging* adds positive terms only (Chan, Golub & LeVeque, 1983, The American
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
 difference of the means; roots are merged by the QR of what they stand for.
+
+Weights that sum to little: what divides by their sum less the degrees of freedom that means take.
+
+Rows in the coordinates of moments, columns side by side.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +54,8 @@ from discrim.core.moments.row_sums import (
     trapezium,
     triangle,
 )
-from discrim.errors import DataError
-
-__all__ = [
-    "ClassMoments", "Spread", "asks_for_roots", "gather", "gather_parts", "lacks_digits", "settled",
-    "split_mean",
-]  # fmt: skip
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import DataError, NotSupportedError
 
 ROOT_WORK = 2.0**24
 """Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
@@ -445,3 +443,40 @@ def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Float
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")
     return centres, np.subtract(step, (centres - base) * scale, order="C")
+
+
+LIGHT = 1e-9
+"""Share by which weights have to exceed what is taken off their sum, which rounding may leave."""
+
+
+def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
+    """The error that refuses what takes N - K of p or more, for weights that sum to less."""
+    return NotSupportedError(
+        f"The rows have weights that sum to {total:g}, and this needs {n_classes + n_columns} or "
+        "more, the number of classes and columns. Pass weights that count rows, for example divided "
+        "by their mean."
+    )
+
+
+def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
+    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m).
+
+    In one memory layout whatever the table's; by "K" in that of the table, x itself where that is z.
+    """
+    unscaled = bool((scale == 1).all())
+    if order == "K" and unscaled and not origin.any():
+        return x.T
+    z = np.subtract(x.T, origin.reshape(len(scale), -1), order=order)
+    return np.asarray(z if unscaled else np.multiply(z, scale[:, None], out=z))
+
+
+def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
+    """Deviations (p, m) of rows x (m, p) from the mean of a class, or of one for each row (m,), in z."""
+    z = standard_columns(x, moments.centres[classes].T, moments.scale)
+    z -= moments.rests[classes].T.reshape(len(z), -1)
+    return z
+
+
+def column_squares(columns: Floats) -> Floats:
+    """Sum of squares (m,) of each column of (p, m)."""
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))

@@ -10,7 +10,7 @@ is corrected by the mean of the deviations from it, which for rounded numbers is
 
 A linear score is that of the base, plus the products of the steps alone. Where a step is large beside what
 the column varies by within classes this loses digits, and so a column that is stored in most rows has a base
-amid its values; see `discrim.frame.stored_rows`.
+amid its values; see `discrim.frame.rows`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wide
-
-__all__ = ["SparseBlock", "SparseRows", "gather_sparse", "indicators"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.core.numerics.arrays import Codes, Floats
 
 KEPT = 0.125
 """Share of a column's sum of squares that has to be left within classes, so that products keep digits."""

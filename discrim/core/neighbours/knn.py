@@ -14,6 +14,26 @@ classes. The covariance within classes does: the row that is left out leaves it 
 (`neighbours.neighbour_downdate`). The class proportions, where they are the prior, are those of the other
 rows, by which votes count one as before, and ties are broken. Where the prior is given, n_g / pi_g is held:
 with the counts of the rows that are left, a row's own class would have heavier votes, and win its ties.
+
+Votes of nearest neighbours for any number of them, and the classes that win.
+
+Where classes are many, only those that a row's neighbours are of are counted. See `neighbours.knn` for how
+ties are broken.
+
+Nearest rows by Mahalanobis' distance, each row's own of a covariance that has not seen it.
+
+Theory. Without row i of class g, of n_g rows, the scatter W within classes is W - n_g / (n_g - 1) u u', with
+u the row's deviation from its class mean. In coordinates where the pooled covariance W / f is the identity,
+with
+
+    a = sqrt(n_g / ((n_g - 1) f)) u   and the leverage   h = a'a <= 1,
+
+Sherman and Morrison's formula makes the squared length of a gap v = z_i - z_j, up to a factor that is one for
+all j, (1 - h) |v|^2 + (a'v)^2. Its limit at h = 1, where the covariance is singular without the row, is
+(a'v)^2. A row that is alone in its class takes nothing from W: a = 0.
+
+The length is at least sqrt(1 - h) |v|, so that a search for a few more rows than k in the coordinates is
+enough wherever the last of them, shrunk so, is farther than the k-th length. Elsewhere every row is measured.
 """
 
 from __future__ import annotations
@@ -25,24 +45,214 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import (
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.whole_file import are_whole
+from discrim.core.scatter.covariance import (
+    EPS,
     Covariance,
     constant_columns,
     dependencies,
     pooled,
     total_squares,
 )
-from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.neighbours.neighbour_downdate import others_downdated, pulls
-from discrim.core.neighbours.neighbour_votes import Tally
-from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
-from discrim.core.numerics.file_numbers import are_whole
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
-__all__ = ["KNNFit", "NeighbourRule", "fit_knn", "knn_from_file"]
+EQUAL = 1e-13
+"""Relative difference of two posteriors below which they are one."""
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The neighbours of some rows, counted by class for any k up to as many as were found.
+
+    Attributes
+    ----------
+    classes : (m, n) int
+        Of the neighbours, the nearest first.
+    beyond : (m, K) int
+        Rows that are as near as the last of them.
+    ends : (m, n) int
+        Last position that is tied with each.
+    nearest : (m, K) int
+        Rank of the distance of the nearest row of each class; of one that is not among the neighbours, the
+        last.
+    labels : (m, K) int or None
+        The classes, in the order of the levels, where each row has its own few, filled up by the first; all
+        of them else.
+    """
+
+    classes: Codes
+    beyond: Codes
+    ends: Codes
+    nearest: Codes
+    labels: Codes | None = None
+
+    @staticmethod
+    def of(found: Neighbours, search: Search, *, few: bool = False) -> Tally:
+        """Of what a search has found; with few classes a row, only those that it found."""
+        with np.errstate(invalid="ignore"):
+            steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
+        classes, labels = search.codes[found.rows], None
+        if few:
+            classes, beyond, labels = _few(classes, found.beyond)
+            found = found._replace(beyond=beyond)
+        m, n = classes.shape
+        levels = np.zeros((m, n), dtype=np.intp)
+        np.cumsum(steps, axis=1, out=levels[:, 1:])
+        ends = np.broadcast_to(np.arange(n), (m, n)).copy()
+        for j in np.flatnonzero(~steps.all(axis=0))[::-1]:
+            ends[:, j] = np.where(steps[:, j], j, ends[:, j + 1])
+        nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
+        for j in range(n - 1, -1, -1):
+            nearest[np.arange(m), classes[:, j]] = levels[:, j]
+        return Tally(classes, found.beyond, ends, nearest, labels)
+
+    def of_classes(self, values: Floats) -> Floats:
+        """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
+        return values if self.labels is None else values[self.labels]
+
+    def of_classes_without(self, values: Floats, own: Codes, share: float) -> Floats:
+        """The same, (m, K), with a share less for the class of each row, own (m,)."""
+        labels = np.arange(len(values))[None] if self.labels is None else self.labels
+        return np.asarray(values[labels] - share * (labels == own[:, None]))
+
+    def classes_at(self, winner: Codes) -> Codes:
+        """The classes (m,) at positions of winners (m,)."""
+        return winner if self.labels is None else self.labels[np.arange(len(winner)), winner]
+
+    def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
+        """Votes (m, K) for each k of a grid."""
+        m, n = self.classes.shape
+        running = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
+        running[np.arange(n), np.arange(m)[:, None], self.classes] = 1
+        np.cumsum(running, axis=0, out=running)
+        for k in grid:
+            end = self.ends[:, k - 1]
+            votes = running[k - 1] if (end == k - 1).all() else running[end, np.arange(m)]
+            last = end == n - 1
+            yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
+
+    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+        """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
+
+        The prior is that of `of_classes`.
+
+        Returns
+        -------
+        winner : (m,) int
+        rows : (t,) int
+            Rows with a tie.
+        equal : (t, K) bool
+            Classes that are tied there.
+        """
+        winner = mass.argmax(axis=1)
+        equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
+        rows = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+        equal = equal[rows]
+        if len(rows):
+            rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
+            nearest = rank == rank.min(axis=1, keepdims=True)
+            larger = np.where(nearest, prior if prior.ndim == 1 else prior[rows], -1.0)
+            first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
+            winner[rows] = first.argmax(axis=1)
+        return winner, rows, equal
+
+    def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
+        """Logs (m, K) of weighted votes less their maximum; a winner leads its ties by two roundings."""
+        mass = votes * weights
+        winner, rows, equal = self.winners(mass, prior)
+        with np.errstate(divide="ignore"):
+            scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
+        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
+        scores[rows, winner[rows]] = 0.0
+        return scores
+
+
+def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
+    """Classes (m, n), and rows beyond (m, K) by class, by the number of each class among those of its row.
+
+    The third is the class of each number.
+    """
+    m, n_classes = beyond.shape
+    own = classes + n_classes * np.arange(m)[:, None]
+    more = np.flatnonzero(beyond)
+    cells = np.unique(np.concatenate([own.ravel(), more]))
+    counts = np.bincount(cells // n_classes, minlength=m)
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(len(cells)) - np.repeat(starts, counts)
+    labels = np.zeros((m, int(counts.max())), dtype=np.intp)
+    labels[cells // n_classes, rank] = cells % n_classes
+    held = np.zeros(labels.shape, dtype=np.intp)
+    row = more // n_classes
+    held[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
+    return np.searchsorted(cells, own) - starts[:, None], held, labels
+
+
+MORE = 8
+"""Rows that are searched for beyond k, or a quarter of k if that is more."""
+
+GAPS = 2**18
+"""Numbers in the gaps that are held at once."""
+
+
+def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
+    """The a (n, p) of rows whose coordinates have unit covariance within classes, divisor n - n_classes."""
+    counts = np.bincount(codes, minlength=n_classes)
+    means = np.zeros((n_classes, points.shape[1]))
+    np.add.at(means, codes, points)
+    means /= np.maximum(counts, 1)[:, None]
+    lost = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 0.0) / (len(points) - n_classes)
+    return np.asarray((points - means[codes]) * np.sqrt(lost)[codes, None])
+
+
+def others_downdated(search: Search, start: int, stop: int, k: int, a: Floats) -> Neighbours:
+    """The k nearest other rows to the rows from start to stop, whose pulls are a (stop - start, p).
+
+    Distances are those of the theory, before the factor.
+    """
+    from scipy.spatial.distance import cdist
+
+    n = len(search.points)
+    z, own = search.points[start:stop], np.arange(start, stop)
+    room = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
+    first = search.among(start, stop, min(k + 1 + max(MORE, k // 4), n))
+    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), room)
+    lengths[first.rows == own[:, None]] = np.inf
+    reach = search.space.tied(np.partition(lengths, k - 1, axis=1)[:, k - 1])
+    enough = (np.sqrt(room) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
+    found = search.blank(len(z), k)
+    kept = np.flatnonzero(enough)
+    search.settle(lengths[kept], first.rows[kept], k, kept, found)
+    left = np.flatnonzero(~enough)
+    step = max(GAPS // n, 1)
+    for at in range(0, len(left), step):
+        rows = left[at : at + step]
+        members = np.broadcast_to(np.arange(n), (len(rows), n))
+        along = _along(search.points, z[rows], members, a[rows])
+        lengths = _lengths(cdist(z[rows], search.points), along, room[rows])
+        lengths[np.arange(len(rows)), own[rows]] = np.inf
+        search.settle(lengths, members, k, rows, found)
+    return found
+
+
+def _lengths(distances: Floats, along: Floats, room: Floats) -> Floats:
+    return np.sqrt(room[:, None] * distances**2 + along**2)
+
+
+def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
+    """Products a'v (m, w) of the gaps from z (m, p) to members (m, w)."""
+    m, width = members.shape
+    out = np.empty((m, width))
+    step = max(GAPS // (width * points.shape[1]), 1)
+    for start in range(0, m, step):
+        rows = slice(start, start + step)
+        gaps = points[members[rows]]
+        np.subtract(z[rows, None], gaps, out=gaps)
+        np.matmul(gaps, a[rows, :, None], out=out[rows, :, None])
+    return out
+
 
 VOTES = 2**21
 """Votes by k and class that are held at once."""

@@ -21,6 +21,15 @@ pooled standard deviations; with roots at hand, from the singular values of the 
 
 A row is missing here, and left to a refit, where 1 - f c e'(L + r I)^-1 e or a trace is next to
 nothing without it, or where its class is left with one row.
+
+Coordinates of the span of few rows of many columns.
+
+Theory. Rows less one of their points span fewer dimensions than there are rows: with an orthonormal basis
+Q (r, p) of that span, means, scatters and deviations of the rows are those of their coordinates Q y, and
+whatever is made of scatters and the identity is known from them and from p. What it is beyond the span, a
+multiple of the identity, adds to determinants alone, since no row of the fit lies there.
+
+What the covariance of a regularized class is mixed of; see `discrim.core.normal.rda` for the theory.
 """
 
 from __future__ import annotations
@@ -28,24 +37,181 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
-from discrim.core.moments.coordinates import column_squares, from_class_means
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
 from discrim.core.moments.row_sums import triangle
 from discrim.core.moments.units import comparable
-from discrim.core.normal.few_rows import Span
-from discrim.core.normal.regularized_scatters import Pair, Parametrization, Scatters, mixture
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.scatter.covariance import EPS, divisors_by_class
 
-__all__ = ["LeftOutGroup", "left_out_groups", "rda_left_out"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An orthonormal basis of the rows of a fit, in the units of the data times one power of two.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        By class, of the coordinates.
+    origin, scale : (p,) float
+        A row's z is (x - origin) * scale.
+    axes : (r, p) float
+        Rows that z is projected on.
+    """
+
+    moments: ClassMoments
+    origin: Floats
+    scale: Floats
+    axes: Floats
+
+    @staticmethod
+    def of(held: ClassMoments) -> Span:
+        """From moments with thin roots by class.
+
+        Raises
+        ------
+        ValueError
+            The moments have other roots, or none.
+        """
+        held = comparable(held)
+        if held.roots is None or held.spread != "thin class":
+            raise ValueError(f"Moments of spread {held.spread!r} have no thin roots by class.")
+        unit = held.common_unit
+        rows = np.concatenate([*held.roots, held.means]) * unit
+        basis, _ = np.linalg.qr(rows.T)
+        axes = basis.T * unit
+        roots = np.stack([triangle(root @ axes.T) for root in held.roots])
+        moments = ClassMoments(
+            held.counts,
+            held.rows,
+            held.means @ axes.T,
+            np.zeros((held.n_classes, len(axes))),
+            np.ones(len(axes)),
+            np.swapaxes(roots, 1, 2) @ roots,
+            roots,
+        )
+        return Span(moments, held.origin, held.scale, axes)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns, p."""
+        return len(self.scale)
+
+    def coordinates(self, x: Floats) -> Floats:
+        """Coordinates (m, r) of rows x (m, p) of the fit."""
+        return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
+
+
+Parametrization = Literal["esl", "friedman", "klar"]
+
+
+class Pair(NamedTuple):
+    """How much is regularized.
+
+    Attributes
+    ----------
+    alpha, gamma : float
+        Within [0, 1].
+    """
+
+    alpha: float
+    gamma: float
+
+
+def mixture(
+    parametrization: Parametrization, pair: Pair, divisors: Floats, variances: Floats, variance: float
+) -> tuple[Floats, Floats, Floats]:
+    """Shares (K,) of each class's own covariance, of the pooled one, and of the identity.
+
+    Parameters
+    ----------
+    parametrization : {"esl", "friedman", "klar"}
+    pair : Pair
+    divisors : (K,) float
+        Of the classes' covariances; that of the pooled one is their sum.
+    variances : (K,) float
+        tr(S_k)/p.
+    variance : float
+        tr(S)/p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> own, pooled, ridge = mixture("esl", Pair(0.5, 0.8), np.array([9.0, 19.0]), np.array([1.0, 2.0]), 1.5)
+    >>> own.tolist(), pooled.round(12).tolist(), ridge.round(12).tolist()
+    ([0.5, 0.5], [0.4, 0.4], [0.15, 0.15])
+    """
+    alpha, gamma = pair
+    ones = np.ones(len(divisors))
+    if parametrization == "esl":
+        return alpha * ones, (1 - alpha) * gamma * ones, (1 - alpha) * (1 - gamma) * variance * ones
+    if parametrization == "friedman":
+        total = divisors.sum()
+        mixed = alpha * divisors + (1 - alpha) * total
+        own, pooled = alpha * divisors / mixed, (1 - alpha) * total / mixed
+    else:
+        own, pooled = alpha * ones, (1 - alpha) * ones
+    return (1 - gamma) * own, (1 - gamma) * pooled, gamma * (own * variances + pooled * variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatters:
+    """Scatters in the units of the data times one power of two, in which the identity is meant, or in others.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        By class.
+    unit : (p,) float
+        What z of the moments is multiplied by.
+    own : (K, p, p) float
+    whole : (p, p) float
+        Their sum.
+    divisors : (K,) float
+    columns : int
+        Columns of the data: those of the moments, and others in which nothing varies.
+    """
+
+    moments: ClassMoments
+    unit: Floats
+    own: Floats
+    whole: Floats
+    divisors: Floats
+    columns: int
+
+    @staticmethod
+    def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+        """From moments by class and the method of the divisors, n_k - 1 by "moment" or n_k by "mle"."""
+        return Scatters._in(moments.common_unit, moments, method, columns)
+
+    @staticmethod
+    def unitless(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+        """As `of`, in units of the standard deviations within classes, for mixtures without a ridge."""
+        sd = np.sqrt(moments.squares.sum(axis=0))
+        return Scatters._in(1.0 / np.where(sd > 0, sd, 1.0), moments, method, columns)
+
+    @staticmethod
+    def _in(unit: Floats, moments: ClassMoments, method: str, columns: int | None) -> Scatters:
+        own = moments.scatters * unit * unit[:, None]
+        divisors = divisors_by_class(moments.counts, method)
+        p = moments.n_columns if columns is None else columns
+        return Scatters(moments, unit, own, own.sum(axis=0), divisors, p)
+
+    @property
+    def squares(self) -> Floats:
+        """Traces (K,) of the scatters."""
+        return np.asarray(np.trace(self.own, axis1=1, axis2=2))
+
+    @property
+    def beyond(self) -> int:
+        """Columns of the data in which nothing varies, beside those of the moments."""
+        return self.columns - self.moments.n_columns
+
 
 WORTH = 1e8
 """How far 1 - f c e'(L + r I)^-1 e has to be above the rounding of the eigenvalues, relative to the least."""

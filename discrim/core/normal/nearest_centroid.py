@@ -13,23 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.units import comparable
-from discrim.core.moments.weights import LIGHT
+from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.far_rows import beyond_range
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
-from discrim.core.rules.rules import Distances, Rule
-from discrim.core.shrinkage.leave_one_out_shrunk import common_left_out
-from discrim.core.shrinkage.shrinkage import obstacles, spherical
+from discrim.core.rules.rules import Distances, Rule, beyond_range
+from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.shrinkage import obstacles, spherical
+from discrim.core.scatter.shrinkage_choice import common_left_out
 from discrim.errors import NotSupportedError
-
-__all__ = ["EuclideanDistances", "NearestCentroidFit", "fit_nearest_centroid", "has_spread"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

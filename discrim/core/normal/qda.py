@@ -1,4 +1,7 @@
-"""The numbers of a quadratic discriminant analysis, and the pure function that fits them."""
+"""The numbers of a quadratic discriminant analysis, and the pure function that fits them.
+
+A quadratic discriminant analysis from the buffers and options of a file, checked.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance, divisors_by_class
-from discrim.core.covariance.factor import Factors, Found, Wanted, factors_of
-from discrim.core.incomplete.em import Em
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import standardized, standardized_left_out
-from discrim.core.moments.weights import LIGHT
-from discrim.core.normal.leave_one_out_factor import factors_left_out
-from discrim.core.robust.robust import Robust
+from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.moments.units import standardized, standardized_left_out
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import (
-    FullLeftOut,
-    LeftOut,
-    diagonal_scores,
-    separate_distances,
-)
+from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, diagonal_scores, separate_distances
 from discrim.core.rules.rules import Distances, Rule
-from discrim.core.shrinkage.fourth_moments import Powers
-from discrim.core.shrinkage.leave_one_out_shrunk import (
-    intensity_without,
-    separate_left_out,
+from discrim.core.scatter.covariance import Covariance, divisors_by_class
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.factor import (
+    FORMS,
+    Factors,
+    Found,
+    Wanted,
+    common_dimension,
+    factors_left_out,
+    factors_of,
 )
-from discrim.core.shrinkage.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
-from discrim.core.shrinkage.shrinkage import (
+from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.shrinkage import (
     Chosen,
+    Powers,
     Structure,
     by_class,
+    check_own,
+    column_held_at,
+    diagonal_left_out,
     estimator_left_out,
     has_likelihood,
     in_one_unit,
@@ -41,13 +43,10 @@ from discrim.core.shrinkage.shrinkage import (
     no_likelihood,
     obstacles,
     own_buffers,
+    strimmer_without,
 )
-from discrim.errors import NotSupportedError
-
-__all__ = ["QDAFit", "factors_for", "fit_qda"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.core.scatter.shrinkage_choice import intensity_without, separate_left_out
+from discrim.errors import DataError, NotSupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,3 +356,73 @@ def factors_for(moments: ClassMoments, wanted: Wanted, *, standardize: bool) -> 
     """
     held = standardized(moments) if standardize else in_one_unit(moments, "factor", None)
     return factors_of(held, wanted)
+
+
+_FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
+
+
+def qda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    structure: Structure,
+    estimated_prior: bool,
+    chosen: Chosen | None,
+    estimator: str | None,
+    standardize: bool,
+    form: str | None = None,
+    found_by: Found | None = None,
+    least_fall: float | None = None,
+    robust: Robust | None = None,
+    shrinkage: Floats | None = None,
+    covariance_roots: Floats | None = None,
+    dimensions: Floats | None = None,
+) -> QDAFit:
+    """The fit that `buffers` and its options are of; as `discrim.core.normal.lda.lda_from_file`."""
+    check_own(structure, chosen, shrinkage, covariance_roots)
+    wanted = _wanted(structure, form, found_by, least_fall, dimensions)
+    factors = None if wanted is None else factors_for(moments, wanted, standardize=standardize)
+    if factors is not None and factors.fault() is not None:
+        raise DataError("its dimensions do not go with its moments")
+    return fit_qda(
+        moments,
+        prior,
+        method=method,
+        structure=structure,
+        estimated_prior=estimated_prior,
+        shrinkage=shrinkage,
+        chosen=chosen,
+        covariances=None
+        if covariance_roots is None
+        else tuple(Covariance.from_root(root) for root in covariance_roots),
+        estimator=estimator,
+        robust=robust,
+        standardize=standardize,
+        factors=factors,
+    )
+
+
+def _wanted(
+    structure: str, form: str | None, found: str | None, threshold: float | None, dimensions: Floats | None
+) -> Wanted | None:
+    """What a file says of its covariances, None where they are others.
+
+    Raises
+    ------
+    DataError
+        It is no such thing.
+    """
+    there = {part is not None for part in (form, found, threshold, dimensions)}
+    if there != {structure == "factor"}:
+        raise DataError("its form, or its dimensions, do not go with its structure")
+    if form is None or found is None or threshold is None or dimensions is None:
+        return None
+    if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
+        raise DataError("its form, or how its dimensions were found, is not known")
+    whole = dimensions.astype(np.intp)
+    if (whole != dimensions).any() or (whole < 1).any():
+        raise DataError("its dimensions are no whole numbers")
+    if common_dimension(form) and len(set(whole.tolist())) > 1:
+        raise DataError("its dimensions are to be the same")
+    return Wanted(form, _FOUND[found], whole, threshold)

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from discrim.errors import DataError
 
-__all__ = ["at_hand", "refuse_beyond_memory"]
-
 SHARE = 0.5
 """Of the memory that one result may take with what it is computed by: the table itself needs some."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError
 
-__all__ = ["svd"]
-
 
 def svd(matrix: NDArray[np.float64], **options: Any) -> Any:
     """As `numpy.linalg.svd`.

@@ -21,16 +21,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import positive_signs
-from discrim.core.covariance.covariance import EPS
-from discrim.core.moments.coordinates import column_squares
+from discrim.core.moments.moments import column_squares
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.singular_values import svd
+from discrim.core.scatter.covariance import EPS
+from discrim.core.scatter.principal import positive_signs
 
-__all__ = ["Algorithm", "Latent", "latent", "latent_of"]
-
-Floats = NDArray[np.float64]
 Algorithm = Literal["nipals", "simpls", "engine"]
 """What has found the components; an engine is not of ours."""
 

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from discrim.core.covariance.canonical import positive_signs
-from discrim.core.covariance.covariance import EPS, constant_columns
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.file_numbers import are_whole
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.whole_file import are_whole
 from discrim.core.projections.sparse_scoring import (
     Direction,
     Problem,
@@ -26,13 +25,12 @@ from discrim.core.projections.sparse_scoring import (
     directions_with,
     path_of,
 )
-from discrim.core.rules.nearest_means import Means, nearest_mean_rule
+from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule
+from discrim.core.scatter.covariance import EPS, constant_columns
+from discrim.core.scatter.principal import positive_signs
 from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["By", "SparseFit", "along", "fit_sparse", "overall", "sparse_from_file", "top_penalty"]
-
-Floats = NDArray[np.float64]
 By = Literal["penalty", "nonzero"]
 
 SINGULAR = 64 * EPS

@@ -24,19 +24,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.parts import reduced
-from discrim.core.regression.newton import HALVINGS, Frame, Newton, class_shares, sweep
-from discrim.core.regression.symmetric_pairs import Forms
-
-__all__ = ["learnt", "maximize_penalized", "penalized_sweep"]
-
-Floats = NDArray[np.float64]
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import reduced
+from discrim.core.regression.newton import HALVINGS, Forms, Frame, Newton, class_shares, sweep
+from discrim.core.scatter.covariance import EPS
 
 LONGEST = 8.0
 """Log odds that a step moves a row by at most."""

@@ -1,30 +1,378 @@
-"""The numbers of a logistic regression, and the pure function that fits them."""
+"""The numbers of a logistic regression, and the pure function that fits them.
+
+Where the search for a logistic regression begins.
+
+Linear discriminant analysis gives the log odds where classes are normal, and is close where they nearly are.
+Of many rows a part is enough to come closer: its own maximum lies about as many standard errors of the part
+from that of all rows as the root of the number of coefficients. One step by the score of all rows, and by the
+information of the part, takes out most of that.
+
+Whether the columns of one model lie within those of another.
+
+Theory. One model is nested in another where each of its columns, and the constant, is a combination of the
+other's: Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1 C;
+what the rows of Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
+The hypothesis that takes the large model to the small one is N'b = 0, N the directions across the range of B.
+
+Covariances of the estimates that hold where the model's variance, or independence of the rows, does not.
+
+Theory. At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and
+of groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
+(Huber, 1967; White, 1982, Econometrica 50, 1-25; of groups Liang & Zeger, 1986, Biometrika 73, 13-22), times
+a factor for small samples. A weight counts equal rows, whose scores add up one by one.
+
+With H = L L', what is held is a root of L^-1 M L^-T: close to the identity where the model holds, so that its
+eigenvalues keep their digits, and with as many rows as there are coefficients however few groups there are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-from discrim.core.covariance.covariance import Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.file_numbers import are_whole
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import is_apart, reduced
 from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.whole_file import are_whole
 from discrim.core.regression.bias_reduction import maximize_penalized
-from discrim.core.regression.logistic_start import class_odds, start_of
-from discrim.core.regression.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
-from discrim.core.regression.sandwich import Sandwich
+from discrim.core.regression.newton import (
+    NOTHING,
+    Frame,
+    Newton,
+    Swept,
+    class_shares,
+    gradient,
+    informs,
+    maximize,
+    sweep,
+)
 from discrim.core.rules.rules import LinearRule
+from discrim.core.scatter.covariance import Covariance, pooled
 from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["PENALIZED_STEPS", "Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
+PART = 16
+"""Rows of which one is in the part."""
 
-Floats = NDArray[np.float64]
+TOGETHER = 128
+"""Rows of the part that are worked on at once."""
+
+ROWS_A_COEFFICIENT = 10
+"""Rows of the part, for each coefficient, below which its maximum is too far from that of all."""
+
+UNEVEN = 2.0
+"""Times that the weight of a class in the part may be more, or less, than its share."""
+
+PART_STEPS = 8
+"""Steps of the search over the part, which begins close enough to need three or four."""
+
+
+def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
+    """Coefficients (p + 1, K - 1) of the class proportions alone."""
+    odds = np.zeros((p1, len(counts) - 1))
+    odds[0] = np.log(np.delete(counts, reference) / counts[reference])
+    return odds
+
+
+def start_of(
+    blocks: RowBlocks, moments: ClassMoments, frame: Frame, reference: int, floor: Floats
+) -> tuple[Floats, Swept | None]:
+    """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
+
+    They are those of a part of the rows, of discriminant analysis, or of the class proportions: the first
+    that are likelier than the proportions and whose information exceeds the floor.
+    """
+    counts = moments.counts
+    guess, even = (
+        _discriminant(moments, frame, reference),
+        class_odds(counts, reference, len(frame.scale) + 1),
+    )
+    if not np.isfinite(guess).all():
+        return even, None
+    least = float(counts @ np.log(counts / counts.sum()))
+    start = _of_part(blocks, moments, frame, guess, reference, least)
+    for begun in (guess,) if start is None else (start, guess):
+        swept = sweep(blocks, frame, begun, reference)
+        if swept.llf > least and informs(swept.information, floor):
+            return begun, swept
+    return even, None
+
+
+def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
+    """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
+    try:
+        within = pooled(moments, moments.total)
+    except LinAlgError:
+        return np.full((moments.n_columns + 1, moments.n_classes - 1), np.nan)
+    means = (moments.means_from(frame.centre) - frame.rest).T
+    whitened = within.whiten(means)
+    slopes = within.unwhiten(whitened)
+    root = frame.covariance.root
+    scores = np.empty((moments.n_columns + 1, moments.n_classes))
+    scores[0] = np.log(moments.counts) - 0.5 * (whitened**2).sum(axis=0)
+    scores[1:] = root[:, None] * slopes if frame.covariance.is_diagonal else root @ slopes
+    return np.delete(scores - scores[:, [reference]], reference, axis=1)
+
+
+def _of_part(
+    blocks: RowBlocks, moments: ClassMoments, frame: Frame, guess: Floats, reference: int, least: float
+) -> Floats | None:
+    """A step by the score of all rows from the maximum of a part of them.
+
+    None where the rows are few or lie apart, the part holds too much or too little of a class, or its maximum
+    is not found or no likelier than a log-likelihood.
+    """
+    rows = int(moments.rows.sum())
+    # A part of rows that lie apart is no cheaper to reach than all of them.
+    if is_apart(blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
+        return None
+    part, held = _Part(blocks, rows), np.zeros(moments.n_classes)
+    for _, codes, weights in part:
+        held += np.bincount(codes, weights, len(held))
+    share = PART * held / moments.counts
+    if not ((share >= 1 / UNEVEN) & (share <= UNEVEN)).all():
+        return None
+    known = np.zeros((guess.shape[1], guess.shape[1]))
+    # The distance of its maximum from that of all rows is as large: closer makes no difference.
+    near = np.sqrt(guess.size) / 2
+    found = maximize(part, frame, guess, reference, tol=near, maxiter=PART_STEPS, floor=known)
+    if not found.converged:
+        return None
+    llf, score = gradient(blocks, frame, found.coef, reference)
+    if not llf > least:
+        return None
+    try:
+        step = cho_solve(cho_factor(found.information), score.T.ravel()) * (held.sum() / moments.counts.sum())
+    except LinAlgError:
+        return None
+    return np.asarray(found.coef + step.reshape(score.T.shape).T)
+
+
+class _Part(RowBlocks):
+    """One row of each `PART` in their order, drawn so that no period of it matters."""
+
+    def __init__(self, blocks: RowBlocks, rows: int) -> None:
+        size = rows // PART
+        self._blocks = blocks
+        self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        first, held = 0, list[RowBlock]()
+        for x, codes, weights in self._blocks:
+            low, high = np.searchsorted(self._drawn, (first, first + len(x)))
+            some = self._drawn[low:high] - first
+            held.append((x[some], codes[some], None if weights is None else weights[some]))
+            first += len(x)
+            if sum(len(rows) for _, rows, _ in held) >= TOGETHER:
+                together = _joined(held)
+                held.clear()
+                yield together
+        if held:
+            yield _joined(held)
+
+
+def _joined(held: list[RowBlock]) -> RowBlock:
+    """One block of several."""
+    weights = [own for _, _, own in held if own is not None]
+    x, codes = (np.concatenate([rows[i] for rows in held]) for i in range(2))
+    return x, codes, np.concatenate(weights) if weights else None
+
+
+ROUNDED = 1e-6
+"""What the columns of another may leave of a column, in its standard deviations, and still hold it."""
+
+
+class Within(NamedTuple):
+    """Whether the columns of a small model lie within those of a large one.
+
+    Attributes
+    ----------
+    combinations : (p + 1, s + 1) float
+        Of the columns of the large model's frame that make the standardized ones of the small model.
+    left : (s,) float
+        The most that a row leaves of each column of the small model, in standard deviations.
+    """
+
+    combinations: Floats
+    left: Floats
+
+    @property
+    def nested(self) -> bool:
+        """Whether nothing is left but rounding."""
+        return bool((self.left <= ROUNDED).all())
+
+
+Pairs = Iterable[tuple[Floats, Floats, Floats | None]]
+"""Rows x of the large model and of the small one, and their weights, block by block."""
+
+
+def within(pairs: Pairs, large: Frame, small: Frame) -> Within:
+    """Whether the columns of one model are combinations of those of another, in two passes.
+
+    Parameters
+    ----------
+    pairs : re-iterable of (x (m, p), x (m, s), weights (m,) or None)
+    large, small : Frame
+    """
+    p1, s1 = len(large.scale) + 1, len(small.scale) + 1
+    gram, cross = np.zeros((p1, p1)), np.zeros((p1, s1))
+    for x, y, _ in pairs:
+        z = large.columns(x)
+        gram += z @ z.T
+        cross += z @ _standardized(small, y).T
+    combinations = np.asarray(cho_solve(cho_factor(gram), cross))
+    left = np.zeros(s1)
+    for x, y, _ in pairs:
+        gaps = _standardized(small, y) - combinations.T @ large.columns(x)
+        left = np.maximum(left, np.abs(gaps).max(axis=1, initial=0.0))
+    return Within(combinations, left[1:])
+
+
+def _standardized(frame: Frame, x: Floats) -> Floats:
+    """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
+    z = frame.deviations(x)
+    z[1:] = (z[1:] * frame.scale[:, None] - frame.rest[:, None]) / frame.covariance.sd[:, None]
+    return z
+
+
+def null_directions(combinations: Floats) -> Floats:
+    """Normals (r, p + 1), of length one, of the coefficients of which the small model is made."""
+    left, values, _ = np.linalg.svd(combinations, full_matrices=True)
+    rank = int((values > ROUNDED * values[0]).sum())
+    return np.asarray(left[:, rank:].T)
+
+
+class Columns:
+    """Rows of some of the columns, block by block."""
+
+    def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
+        self._rows, self._keep = rows, keep
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for x, codes, weights in self._rows:
+            # Column by column, as the rows lie.
+            yield x.T[self._keep].T, codes, weights
+
+
+KINDS = ("HC0", "HC1", "cluster")
+
+SANDWICH_PIECE = 2**18
+"""Numbers of scores worked on at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandwich:
+    """A covariance of the estimates beside that of the model.
+
+    Attributes
+    ----------
+    kind : {"HC0", "HC1", "cluster"}
+    root : (r, r) float
+        In the frame: root'root is the covariance of the coefficients, class by class.
+    factor : float
+        What the sum of squares was multiplied by for small samples.
+    groups : int
+        Groups of rows; of no groups 0.
+    grouped_by : str
+        What the groups are called; empty of a fit that was loaded.
+    rank : int
+        Of the covariance: with few groups less than the number of coefficients.
+    """
+
+    kind: str
+    root: Floats
+    factor: float
+    groups: int
+    grouped_by: str
+    rank: int
+
+    def to_buffers(self) -> dict[str, Floats]:
+        """What is kept in a file; what the groups are called is not."""
+        course = np.array([KINDS.index(self.kind), self.factor, self.groups, self.rank], dtype=np.float64)
+        return {"sandwich": self.root, "sandwich_course": course}
+
+    @classmethod
+    def from_buffers(cls, root: Floats | None, course: Floats | None) -> Sandwich | None:
+        """What `to_buffers` gave; None of a file that has nothing of it.
+
+        Raises
+        ------
+        DataError
+            A part is missing, or is none.
+        """
+        if root is None and course is None:
+            return None
+        if root is None or course is None:
+            raise DataError("its robust covariance is there in part")
+        kind, factor, groups, rank = course.tolist()
+        whole = are_whole(kind) and are_whole(groups) and are_whole(rank)
+        if not (whole and kind < len(KINDS) and factor > 0 and rank <= len(root)):
+            raise DataError("its robust covariance is not described")
+        return cls(KINDS[int(kind)], root, factor, int(groups), "", int(rank))
+
+
+def scores_of(frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
+    """Scores (q (p + 1), m) of rows x (m, p) of weight one, class by class."""
+    z = frame.columns(x)
+    misses = -class_shares(coef.T @ z, reference)[1]
+    modelled = np.flatnonzero(codes != reference)
+    line = codes[modelled]
+    misses[line - (line > reference), modelled] += 1.0
+    return np.asarray((misses[:, None, :] * z).reshape(-1, len(x)))
+
+
+def score_squares(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Floats:
+    """The sum over rows of weight times score by score, (r, r)."""
+    task = partial(_squares, frame=frame, coef=coef, reference=reference)
+    return reduced(blocks, task, np.add)
+
+
+def _squares(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Floats:
+    total = np.zeros((coef.size, coef.size))
+    piece = max(SANDWICH_PIECE // coef.size, 16)
+    for x, codes, weights in blocks:
+        for start in range(0, len(x), piece):
+            at = slice(start, start + piece)
+            scores = scores_of(frame, coef, reference, x[at], codes[at])
+            if weights is not None:
+                scores *= np.sqrt(weights[at])
+            total += scores @ scores.T
+    return total
+
+
+def group_scores(
+    sums: Floats, frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes, weights: Floats | None,
+    groups: Codes,
+) -> None:  # fmt: skip
+    """Add the scores of a block of rows to the sums (G, r) of their groups (m,)."""
+    piece = max(SANDWICH_PIECE // coef.size, 16)
+    for start in range(0, len(x), piece):
+        at = slice(start, start + piece)
+        scores = scores_of(frame, coef, reference, x[at], codes[at])
+        if weights is not None:
+            scores *= weights[at]
+        order = np.argsort(groups[at], kind="stable")
+        held = groups[at][order]
+        first = np.flatnonzero(np.append(True, held[1:] != held[:-1]))
+        sums[held[first]] += np.add.reduceat(scores[:, order], first, axis=1).T
+
+
+def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
+    """A root (r, r) of H^-1 M H^-1, and its rank."""
+    lower = cholesky(information, lower=True)
+    inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
+    values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+    least = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    values = np.where(values > least, values, 0.0)
+    inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
+    return np.asarray(np.sqrt(values)[:, None] * (vectors.T @ inverse)), int((values > 0).sum())
+
 
 TOLERANCE = 1e-6
 """Distance to the maximum, in standard errors, after which one step more is the last."""
@@ -327,7 +675,7 @@ def fit_logistic(
 ) -> LogisticFit:
     """Maximum likelihood, penalized where asked for.
 
-    Where the search begins says `discrim.core.regression.logistic_start`.
+    Where the search begins says `discrim.core.regression.logistic`.
 
     Parameters
     ----------

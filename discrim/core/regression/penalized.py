@@ -17,20 +17,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.file_numbers import are_whole
-from discrim.core.regression.penalized_likelihood import Likelihood
-from discrim.core.regression.proximal_newton import Ended, ProximalNewton
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.whole_file import are_whole
+from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
-
-__all__ = ["PATH_TOLERANCE", "PenalizedFit", "Standard", "fit_at", "fit_from_end", "path_of", "rows_of"]
-
-Floats = NDArray[np.float64]
 
 PATH_TOLERANCE = 1e-5
 """Violation of the conditions, in units of lambda, at which a search along a path ends."""

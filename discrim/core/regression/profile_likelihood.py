@@ -30,27 +30,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.bias_reduction import learnt, penalized_sweep
-from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import HALVINGS, gradient, sweep
-
-__all__ = [
-    "Goal",
-    "Peak",
-    "crossing",
-    "deviance_on",
-    "deviance_without",
-    "maximize_on_plane",
-    "profile_bounds",
-]
-
-Floats = NDArray[np.float64]
+from discrim.core.regression.newton import HALVINGS, LimitedMemory, gradient, sweep
 
 MOST_STEPS = 1000
 """Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""

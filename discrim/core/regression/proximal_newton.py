@@ -11,22 +11,407 @@ Along a path of falling lambda, each fit begins where the last one ended, with t
 rule leaves (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani, 2012, JRSS B 74, 245-266); that
 the others have no part is checked at the end. The curvature is that of an earlier place as long as steps by
 it lead on fast: to make it costs more than what is done with it.
+
+Mean negative log-likelihood of classes given standardized columns, its gradient and its curvature.
+
+Of two classes there is one function of a row, the log odds of the second against the first. Of more there is
+one for each class, of which those of a row may all be moved by one number (the symmetric parametrization).
+
+Notation: z (p + 1, n) are the columns of the rows, one after the other and first a column of ones; beta
+(C, p + 1) the coefficients; eta = beta z (C, n) the functions. With shares s_i of the weights, which sum to
+one, the loss is L = -sum_i s_i log P(y_i), its gradient (C, p + 1) that of r z', r = s (P - Y), and its
+curvature between coefficient j of function c and coefficient l of function d that of
+sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
+
+The quadratic approximation of a likelihood with an elastic net penalty, and its minimum by active sets.
+
+Which coefficients are zero at the minimum is found by the feature-sign search of Lee, Battle, Raina & Ng
+(2006, Advances in Neural Information Processing Systems 19): given which are not, and their signs, it is a
+linear system.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.special import expit
 
-from discrim.core.regression.penalized_likelihood import Likelihood
-from discrim.core.regression.penalized_quadratic import Curvature, Quadratic
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.memory import refuse_beyond_memory
 
-__all__ = ["Ended", "ProximalNewton"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+class Place(NamedTuple):
+    """The likelihood at some coefficients.
+
+    Attributes
+    ----------
+    loss : float
+    residual : (C, n) float
+        s (P - Y).
+    shares : (C, n) float
+        P.
+    """
+
+    loss: float
+    residual: Floats
+    shares: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """Rows whose classes are to be told by columns.
+
+    Attributes
+    ----------
+    z : (p + 1, n) float
+    codes : (n,) int
+    weights : (n,) float
+        They sum to one.
+    n_classes : int
+    """
+
+    z: Floats
+    codes: Codes
+    weights: Floats
+    n_classes: int
+
+    @property
+    def functions(self) -> int:
+        """C: one of two classes, else as many as classes."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def class_shares(self) -> Floats:
+        """Shares (K,) of the classes."""
+        return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
+
+    def null(self) -> Floats:
+        """Coefficients (C, p + 1) of the class proportions alone."""
+        beta = np.zeros((self.functions, len(self.z)))
+        logs = np.log(self.class_shares)
+        beta[:, 0] = logs[1] - logs[0] if self.functions == 1 else logs - logs.mean()
+        return beta
+
+    def eta(self, beta: Floats) -> Floats:
+        """The functions (C, n) at coefficients (C, p + 1), of which few may differ from zero."""
+        used = np.flatnonzero(beta.any(axis=0))
+        if 2 * len(used) > len(self.z):
+            return np.asarray(beta @ self.z)
+        return np.asarray(beta[:, used] @ self.z[used])
+
+    def at(self, eta: Floats) -> Place:
+        """Loss, residuals and probabilities at functions (C, n)."""
+        rows = np.arange(len(self.codes))
+        if self.functions == 1:
+            odds = eta[0]
+            own = np.where(self.codes == 1, odds, -odds)
+            loss = float(self.weights @ np.logaddexp(0.0, -own))
+            # Of a row that is all but certain the rest is small, and has its digits.
+            residual = self.weights * expit(-own) * np.where(self.codes == 1, -1.0, 1.0)
+            return Place(loss, residual[None], expit(odds)[None])
+        shifted = eta - eta.max(axis=0)
+        shares = np.exp(shifted)
+        total = shares.sum(axis=0)
+        shares /= total
+        loss = float(self.weights @ (np.log(total) - shifted[self.codes, rows]))
+        residual = shares.copy()
+        residual[self.codes, rows] = 0.0
+        residual[self.codes, rows] = -residual.sum(axis=0)
+        residual *= self.weights
+        return Place(loss, residual, shares)
+
+    def gradient(self, residual: Floats, columns: Codes | None = None) -> Floats:
+        """Gradient (C, p + 1) of the loss, or of some of its columns."""
+        return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
+
+    def turned(self, shares: Floats, change: Floats) -> Floats:
+        """What the residuals change by, to first order, where the functions change (C, n)."""
+        moved = shares * change
+        if self.functions == 1:
+            return np.asarray(self.weights * (moved * (1 - shares)))
+        moved -= shares * moved.sum(axis=0)
+        moved *= self.weights
+        return moved
+
+    def curvature(self, shares: Floats, rows: Codes, columns: Codes) -> Floats:
+        """Second derivatives between some coefficients and others, by their places in beta.ravel().
+
+        Parameters
+        ----------
+        shares : (C, n) float
+            Probabilities.
+        rows, columns : (a,), (b,) int
+            Of one and the same array half is computed.
+
+        Returns
+        -------
+        (a, b) float
+        """
+        p1, alike = len(self.z), rows is columns
+        out = np.empty((len(rows), len(columns)))
+        own, other = np.divmod(rows, p1), np.divmod(columns, p1)
+        columns_of = {d: np.flatnonzero(other[0] == d) for d in np.unique(other[0]).tolist()}
+        right = {d: self.z[other[1][theirs]].T for d, theirs in columns_of.items()}
+        for c in np.unique(own[0]).tolist():
+            mine = np.flatnonzero(own[0] == c)
+            left = self.z[own[1][mine]]
+            for d, theirs in columns_of.items():
+                if alike and d < c:
+                    continue
+                same = shares[c] * (1 - shares[c]) if c == d else -shares[c] * shares[d]
+                block = (left * (self.weights * same)) @ right[d]
+                out[np.ix_(mine, theirs)] = block
+                if alike and d > c:
+                    out[np.ix_(theirs, mine)] = block.T
+        return out
+
+    def roots(self, shares: Floats, places: Codes) -> Floats:
+        """A (C n, a) with A'A the curvature of some coefficients, by their places in beta.ravel().
+
+        For probabilities P of a row, (diag(sqrt P) - P sqrt P')(.)' = diag(P) - P P'.
+        """
+        own, columns = np.divmod(places, len(self.z))
+        root = np.sqrt(self.weights)
+        if self.functions == 1:
+            return np.asarray((root * np.sqrt(shares[0] * (1 - shares[0])) * self.z[columns]).T)
+        half = np.sqrt(shares)
+        parts = []
+        for other in range(self.functions):
+            factor = -shares[own] * half[other]
+            factor[own == other] += half[other]
+            parts.append((root * factor * self.z[columns]).T)
+        return np.concatenate(parts)
+
+
+MATRICES = 4
+"""Times that the curvature is held: before and after it grows, a copy of some of it, and its root."""
+
+NEXT_TO_NOTHING = 1e-10
+"""Share of the mean curvature that is added to each: steps of constants alone would have no length."""
+
+AT_ONCE = 16
+"""Fewest coefficients that may enter the active set at once."""
+
+ROUNDS = 500
+"""Most changes of the active set in one step."""
+
+
+@dataclass(slots=True)
+class Curvature:
+    """Second derivatives at some probabilities, of the coefficients that were asked for so far.
+
+    Attributes
+    ----------
+    model : Likelihood
+    shares : (C, n) float
+    place : (C (p + 1),) int
+        Where each coefficient is in what is held, -1 where it is not.
+    held : (m, m) float
+    """
+
+    model: Likelihood
+    shares: Floats
+    place: Codes
+    known: Codes
+    held: Floats
+    solved: tuple[Codes, Floats, Floats] | None = None
+
+    @classmethod
+    def at(cls, model: Likelihood, shares: Floats) -> Curvature:
+        """That at probabilities (C, n), of no coefficient yet."""
+        size = model.functions * len(model.z)
+        none = np.zeros(0, dtype=np.intp)
+        return cls(model, shares, np.full(size, -1), none, np.zeros((0, 0)))
+
+    def factor(self, places: Codes, ridge: Floats) -> Floats:
+        """A lower triangular root of the curvature of some coefficients, a ridge (a,) on its diagonal."""
+        if self.solved is not None:
+            before, added, root = self.solved
+            if np.array_equal(before, places) and np.array_equal(added, ridge):
+                return root
+        held = self.of(places)
+        own = np.arange(len(places))
+        diagonal = held[own, own]
+        tiny = NEXT_TO_NOTHING * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
+        while True:
+            matrix = held.copy(order="F")
+            matrix[own, own] += ridge + tiny
+            root, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
+            if not failed:
+                self.solved = places, ridge, root
+                return np.asarray(root)
+            tiny *= 100
+
+    def of(self, places: Codes) -> Floats:
+        """That of some coefficients (a, a)."""
+        new = places[self.place[places] < 0]
+        if len(new):
+            before, after = len(self.known), len(self.known) + len(new)
+            refuse_beyond_memory(
+                MATRICES * float(after) ** 2,
+                f"The curvature of the {after:,} coefficients that the search has come to",
+                "Give a larger strength=, or a grid= of larger ones",
+            )
+            grown = np.empty((after, after))
+            grown[:before, :before] = self.held
+            grown[before:, before:] = self.model.curvature(self.shares, new, new)
+            if before:
+                grown[before:, :before] = self.model.curvature(self.shares, new, self.known)
+                grown[:before, before:] = grown[before:, :before].T
+            self.place[new] = np.arange(before, after)
+            self.known = np.concatenate([self.known, new])
+            self.held = grown
+        at = self.place[places]
+        return self.held[np.ix_(at, at)]
+
+
+class Quadratic:
+    """g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2, without the penalty of constants."""
+
+    def __init__(
+        self,
+        curvature: Curvature,
+        gradient: Floats,
+        beta: Floats,
+        columns: Codes,
+        z: Floats,
+        first: float,
+        second: float,
+    ) -> None:
+        self.curvature, self.model, self.z = curvature, curvature.model, z
+        self.first, self.second = first, second
+        self.shape, self.columns = beta.shape, columns
+        self.v = beta.ravel().copy()
+        penalized = np.ones(beta.shape, dtype=bool)
+        penalized[:, 0] = False
+        self.penalized = penalized.ravel()
+        slope = gradient + second * beta
+        slope[:, 0] = gradient[:, 0]
+        self.slope = slope.ravel()
+        # Places among all coefficients.
+        functions, p1 = beta.shape[0], len(self.model.z)
+        self.places = (np.arange(functions)[:, None] * p1 + columns).ravel()
+
+    def minimum(self) -> Floats:
+        """Its place (C, m)."""
+        free = (self.v != 0) | ~self.penalized
+        if not self.first:
+            free[:] = True
+        sign = np.sign(self.v) * self.penalized
+        one, rounds = False, 0
+        value = best = 0.0
+        while rounds < ROUNDS:
+            value += self._settle(free, sign)
+            rounds += 1
+            if not self.first:
+                break
+            excess = np.abs(self.slope) - self.first
+            excess[free] = -np.inf
+            over = excess > 1e-10 * self.first
+            if not over.any():
+                break
+            if rounds > 1 and value > best - 1e-15 * abs(best):
+                if one:
+                    break
+                one = True
+            else:
+                one = False
+            best = value
+            if one:
+                over = np.arange(len(over)) == np.argmax(excess)
+            elif not self.second:
+                over = self._first(over, excess, int(free.sum()))
+            sign[over] = -np.sign(self.slope[over])
+            free |= over
+        return self.v.reshape(self.shape)
+
+    def _first(self, over: NDArray[np.bool_], excess: Floats, held: int) -> NDArray[np.bool_]:
+        """Those that violate their condition most, where all would be more than the rows determine."""
+        most = max(self.model.functions * len(self.model.codes) - held, AT_ONCE)
+        if int(over.sum()) <= most:
+            return over
+        first = np.zeros_like(over)
+        first[np.argpartition(-excess, most)[:most]] = True
+        return first
+
+    def _settle(self, free: NDArray[np.bool_], sign: Floats) -> float:
+        """Go to the minimum over free coefficients of given signs; what the value changes by."""
+        total = 0.0
+        for _ in range(ROUNDS):
+            at = np.flatnonzero(free)
+            step = self._solved(at, -(self.slope[at] + self.first * sign[at]))
+            start = self.v[at]
+            end = start + step
+            wrong = (end * sign[at] < 0) & self.penalized[at] & (self.first > 0)
+            if not wrong.any():
+                return total + self._go(at, step, sign)
+            kept = np.where(wrong, 0.0, end)
+            change, slope = self._value(at, kept - start, sign)
+            if change > 0:
+                # Only as far as the first that turns.
+                part = start[wrong] / (start[wrong] - end[wrong])
+                size = float(part.min())
+                kept = start + size * step
+                gone = wrong.copy()
+                gone[wrong] = part <= size * (1 + 1e-12)
+                kept[gone] = 0.0
+                change, slope = self._value(at, kept - start, sign)
+            else:
+                gone = wrong
+            self.v[at], self.slope = kept, slope
+            total += change
+            free[at[gone]] = False
+            sign[at[gone]] = 0.0
+        return total
+
+    def _go(self, at: Codes, step: Floats, sign: Floats) -> float:
+        change, self.slope = self._value(at, step, sign)
+        self.v[at] += step
+        return change
+
+    def _value(self, at: Codes, step: Floats, sign: Floats) -> tuple[float, Floats]:
+        """What the value changes by with a step of coefficients, and the slope (C m,) after it."""
+        moved = np.zeros(self.shape)
+        moved.ravel()[at] = step
+        used = np.flatnonzero(moved.any(axis=0))
+        turned = self.model.turned(self.curvature.shares, moved[:, used] @ self.z[used])
+        bent = turned @ self.z.T
+        bent[:, 1:] += self.second * moved[:, 1:]
+        flat = bent.ravel()
+        end = self.v[at] + step
+        length = self.penalized[at] * (np.abs(end) - np.abs(self.v[at]))
+        change = (
+            float(self.slope[at] @ step) + 0.5 * float(flat[at] @ step) + self.first * float(length.sum())
+        )
+        return change, self.slope + flat
+
+    def _solved(self, at: Codes, right: Floats) -> Floats:
+        """The solution of (H + second) step = right over some coefficients."""
+        places = self.places[at]
+        ridge = np.where(self.penalized[at], self.second, 0.0)
+        rows = self.model.functions * len(self.model.codes)
+        if self.second > 0 and len(at) > rows:
+            return self._solved_by_rows(places, ridge, right)
+        return np.asarray(dpotrs(self.curvature.factor(places, ridge), right, lower=1)[0])
+
+    def _solved_by_rows(self, places: Codes, ridge: Floats, right: Floats) -> Floats:
+        """The same where there are more coefficients than rows, by a system of the rows."""
+        root = self.model.roots(self.curvature.shares, places)
+        tiny = NEXT_TO_NOTHING * float((root * root).sum()) / len(places)
+        inverse = 1 / (ridge + tiny)
+        scaled = root * inverse
+        inner = scaled @ root.T
+        inner.ravel()[:: len(inner) + 1] += 1.0
+        lower = np.linalg.cholesky(inner)
+        rest = solve_triangular(lower, scaled @ right, lower=True, check_finite=False)
+        back = solve_triangular(lower, rest, lower=True, trans=1, check_finite=False)
+        return np.asarray(inverse * right - scaled.T @ back)
+
 
 SLOW = 0.2
 """Share of the violation that a step may leave before the curvature is made anew."""

@@ -7,34 +7,235 @@ Statistical Prediction Analysis, ch. 11; Ripley, 1996, Pattern Recognition and N
 Networks, sec. 2.4). *Debiased* replaces each log density by its unbiased estimate
 (Moran & Murphy, 1979, Applied Statistics 28, 223-232). R's MASS computes the last two
 differently; its numbers are given under `mass=True`.
+
+Linear rules of nearest means, whose differences keep their digits however far apart the classes lie.
+
+Theory. About an origin o the score ln prior_k - D2_k/2 is, up to the row's own D2_o/2,
+
+    (m_k - o)'S^-1 (x - o) - |m_k - o|^2 / 2 + ln prior_k,    |d|^2 = d'S^-1 d,
+
+and its rounding is of the size of eps |m_k - o| |x - o|. What a perturbation of the row in its last bit does
+to the difference of two scores is eps |m_k - m_l| |x| only. So an origin amid all classes, at R from the
+farthest, is good for classes that differ by a fair share of R and bad for those that lie close together: the
+scores of two classes at a distance of one are off by eps R^2. Classes that are *crowded*, closer than R/4 to
+another, are scored again about one of them. A row takes part in that if its best class does, and its other
+scores, of classes at least R/6 away from that one, keep their differences from about the common origin. The
+radius falls to a quarter from one scoring to the next, so that a few of them are enough for any distances.
+
+Distances of rows to one normal law of all rows, whatever their classes.
+
+Less it, a distance to a class says how much farther a row is from the class than from what all rows are like
+(Ren, Fort, Liu, Roy, Padhy & Lakshminarayanan, 2021, A simple fix to Mahalanobis distance for improving
+near-OOD detection, arXiv:2106.09022). The covariance about the common mean has the divisor N - 1.
+
+Rows of which some columns are missing, by the law of the others.
+
+Theory. A row x = (o, m), of which m is missing, has within class k the density of o, the integral of that of
+x over m. Of a normal class it is normal again, with the mean and the covariance of the columns o alone. A
+class is then as probable as prior_k times that density, and as its prior where nothing is observed. This is
+right where that a value is missing does not depend on the missing values themselves (Little & Rubin, 2020,
+Statistical Analysis with Missing Data, 3rd ed., sec. 1.3 and ch. 11).
+
+The rule of the columns o is one more rule of the same kind, so that it has the digits of the rule of complete
+rows. Rows that miss the same columns share it: one factorization a pattern and class, none a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import Canonical, weighted_centre
-from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.gamma_ratios import determinant_bias, student_gain
-from discrim.core.rules.nearest_means import Means, nearest_mean_rule, uncentred
-from discrim.core.rules.rules import Distances, GaussianRule, LinearRule, StudentRule
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.special import determinant_bias, student_gain
+from discrim.core.rules.leave_one_out import common_distances
+from discrim.core.rules.rules import Crowd, Distances, GaussianRule, LinearRule, Nearest, Rule, StudentRule
+from discrim.core.scatter.covariance import Covariance, dependencies, pooled
+from discrim.core.scatter.principal import Canonical, weighted_centre
 
-__all__ = [
-    "classification_functions",
-    "common_debiased",
-    "common_predictive",
-    "distances",
-    "linear_rule",
-    "log_likelihood",
-    "quadratic_form",
-    "separate_debiased",
-    "separate_plugin",
-    "separate_predictive",
-]
+ROOMY = 8.0
+"""Distance of the farthest mean from the origin up to which no class is crowded: eps 8^2/2 is rounding."""
 
-Floats = NDArray[np.float64]
+CLOSE, COVERED = 0.25, 0.0625
+"""Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
+
+NEAR = 2.0
+"""Typical deviations of the rows from the origin up to which zero is as good an origin, but for a bit."""
+
+GAPS = 2**24
+"""Distances between means that are held at once."""
+
+MOST_NUMBERS = 2**24
+"""Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Points that classes are judged by their distances to, in any metric.
+
+    Attributes
+    ----------
+    centres : (K, p) float
+        The points rounded, in the units of the data.
+    rests : (K, p) float
+        What that leaves of them: point k is centres[k] + rests[k] / scale.
+    scale : (p,) float
+    whiten : callable
+        From columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
+    unwhiten : callable
+        From columns (r, k) to coefficients (p, k) of z.
+    """
+
+    centres: Floats
+    rests: Floats
+    scale: Floats
+    whiten: Callable[[Floats], Floats]
+    unwhiten: Callable[[Floats], Floats]
+
+    def about(self, origin: Floats, classes: Codes) -> Floats:
+        """Points (k, p) of some classes in z = (x - origin) * scale."""
+        return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
+
+    def distances(self, origin: Floats) -> Nearest:
+        """Squared distances of rows to the points, about an origin (p,) amid them."""
+        rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
+        return Nearest(rule, self.centres, self.rests, self.whiten)
+
+
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """A rule whose coefficients are made for the rows that it scores, and forgotten.
+
+    Attributes
+    ----------
+    made : callable
+        The rule, from the numbers that its own crowds may hold.
+    """
+
+    made: Callable[[list[int]], LinearRule]
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, k) of rows x (m, p)."""
+        return self.made([MOST_NUMBERS]).scores(x)
+
+
+def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
+    """Scores constant_k - factor D2_k / 2, up to what the classes of a row have in common.
+
+    Parameters
+    ----------
+    means : Means
+    origin : (p,) float
+        Amid the means.
+    constant : (K,) float
+        Minus infinity for a class that no row is given to.
+    factor : float
+    """
+    every = np.arange(len(constant))
+    return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
+
+
+def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
+    """The same rule about zero, which saves a pass over the rows, where zero lies amid them.
+
+    About an origin o a score has the rounding of sum_j abs(x_j - o_j) abs(c_j), about zero that of
+    sum_j abs(x_j) abs(c_j).
+
+    Parameters
+    ----------
+    rule : LinearRule
+    typical : (p,) float
+        Typical deviations of rows from the origin.
+    """
+    sizes = np.abs(rule.coef)
+    if not (rule.scale == 1).all() or not (np.abs(rule.origin) @ sizes <= NEAR * (typical @ sizes)).all():
+        return rule
+    return replace(
+        rule, origin=np.zeros(len(rule.origin)), intercept=rule.intercept - rule.origin @ rule.coef
+    )
+
+
+def _about(
+    means: Means,
+    origin: Floats,
+    classes: Codes,
+    best: Codes,
+    constant: Floats,
+    factor: float,
+    reach: float,
+    room: list[int],
+) -> LinearRule:
+    """The rule of some classes, for rows whose best one is at one of the positions `best` among them.
+
+    Their distances from the origin are to be below half of `reach`, those of the classes before; otherwise
+    what separates them is the rounding of their means, and there are no crowds.
+    """
+    whitened = means.whiten(means.about(origin, classes).T)
+    coef = means.unwhiten(whitened)
+    intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
+    possible, radius = _possible(whitened, constant[classes])
+    crowding = ROOMY < radius < reach / 2
+    crowds = []
+    for covered, members in _crowded(whitened, constant[classes], best, possible, radius) if crowding else ():
+        own = classes[members]
+        within = np.flatnonzero(np.isin(members, covered))
+        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor, radius)
+        numbers = members.size * len(origin)
+        if numbers <= room[0]:
+            room[0] -= numbers
+            crowds.append(Crowd(covered, members, nearby(room)))
+        else:
+            crowds.append(Crowd(covered, members, Unheld(nearby)))
+    # Whatever the metric's layout: products with one of rows and with one of columns have the same bits then.
+    coef = np.ascontiguousarray(factor * coef)
+    return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
+
+
+def _possible(whitened: Floats, constant: Floats) -> tuple[Codes, float]:
+    """Classes that a row may be given to, and the distance of the farthest from the origin."""
+    lengths = np.sqrt((whitened**2).sum(axis=0))
+    possible = np.flatnonzero(np.isfinite(constant) & np.isfinite(lengths))
+    return possible, float(lengths[possible].max(initial=0.0))
+
+
+def _crowded(
+    whitened: Floats, constant: Floats, best: Codes, possible: Codes, radius: float
+) -> Iterator[tuple[Codes, Codes]]:
+    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
+    if len(possible) < 3:
+        return
+    points = whitened[:, possible] / radius
+    squares = (points**2).sum(axis=0)
+    step = max(GAPS // len(possible), 1)
+
+    def gaps_of(some: slice) -> Floats:
+        gaps = points[:, some].T @ points
+        gaps *= -2
+        gaps += squares
+        gaps += squares[some, None]
+        return np.asarray(gaps)
+
+    waiting = np.isin(possible, best)
+    for start in range(0, len(possible), step):
+        gaps = gaps_of(slice(start, start + step))
+        waiting[start : start + step] &= np.count_nonzero(gaps <= CLOSE**2, axis=1) > 1
+    if not waiting.any():
+        return
+    # Of so many classes that their gaps are not held, each that speaks for others has its own made again.
+    held = gaps if step >= len(possible) else None
+    for first in np.argsort(-constant[possible], kind="stable").tolist():
+        if waiting[first]:
+            own = gaps_of(slice(first, first + 1))[0] if held is None else held[first]
+            covered = np.flatnonzero(waiting & (own <= COVERED**2))
+            # Rounding may leave a class a little way from itself.
+            waiting[covered] = waiting[first] = False
+            others = np.flatnonzero(own <= CLOSE**2)
+            members = np.append(first, others[others != first])
+            yield possible[covered], possible[members]
 
 
 def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
@@ -233,3 +434,127 @@ def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
     return np.array([covariance.logdet for covariance in covariances])
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLaw:
+    """One normal law of all rows.
+
+    Attributes
+    ----------
+    distances : Distances
+        To its mean.
+    count : float
+        Rows, or the sum of their weights.
+    """
+
+    distances: Distances
+    count: float
+
+    def squared(self, x: Floats) -> Floats:
+        """Squared distances (m,) of rows x (m, p)."""
+        return np.asarray(self.distances.squared(x)[0])
+
+    def left_out(self, x: Floats, weights: Floats | None) -> Floats:
+        """Those of rows of the fit, each under the law of the others."""
+        codes, counts = np.zeros(len(x), dtype=np.intp), np.array([self.count])
+        found, gone = common_distances(x, codes, weights, self.distances, counts, self.count - 1)
+        return np.where(gone.left > 0, found[0], np.inf)
+
+
+def whole_law(moments: ClassMoments) -> WholeLaw | None:
+    """The law of all rows, from moments with full scatters; None where its covariance has no inverse.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [2.0], [4.0], [6.0]])
+    >>> law = whole_law(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
+    >>> law.squared(np.array([[8.0]])).round(4).tolist()
+    [3.75]
+    """
+    if moments.scatters.ndim != 3:
+        return None
+    whole = moments.as_one()
+    if whole.total <= moments.n_columns or dependencies(whole):
+        return None
+    return WholeLaw(distances(whole, (pooled(whole, whole.total - 1),)), whole.total)
+
+
+HELD = 2**23
+"""Numbers that rules of patterns may hold, at p^2 for each class, before they are made anew."""
+
+
+def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
+    """The columns that are there, and the rows that have these and no others, pattern by pattern.
+
+    Parameters
+    ----------
+    holes : (m, p) bool
+        True where a value is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> holes = np.array([[True, False], [False, False], [True, False]])
+    >>> [(columns.tolist(), rows.tolist()) for columns, rows in patterns(holes)]
+    [([0, 1], [1]), ([1], [0, 2])]
+    """
+    if not len(holes):
+        return []
+    packed = np.packbits(holes, axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.ravel()
+    rows = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
+    return [(np.flatnonzero(~holes[i]), own) for i, own in zip(first.tolist(), rows, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalRule:
+    """A rule of complete rows, and of rows without some columns those of the others.
+
+    Attributes
+    ----------
+    rule : Rule
+    log_prior : (K,) float
+        The scores of a row of which nothing is known.
+    of_columns : callable
+        From positions (q,) of some columns to the rule of these.
+    """
+
+    rule: Rule
+    log_prior: Floats
+    of_columns: Callable[[Codes], Rule]
+    _made: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p), of which missing values (NaN) are integrated out."""
+        scores = np.asarray(self.rule.scores(x))
+        holes = np.isnan(x)
+        rows = np.flatnonzero(holes.any(axis=1))
+        for columns, at in patterns(holes[rows]):
+            own = rows[at]
+            if len(columns):
+                scores[own] = self._rule_of(columns).scores(np.take(x[own].T, columns, axis=0).T)
+            else:
+                scores[own] = self.log_prior
+        return scores
+
+    def _rule_of(self, columns: Codes) -> Rule:
+        key = columns.tobytes()
+        if key not in self._made:
+            if len(self._made) * len(self.log_prior) * len(columns) ** 2 > HELD:
+                self._made.clear()
+            self._made[key] = self.of_columns(columns)
+        return self._made[key]
+
+
+def means_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:
+    """Counts, means and sums of squares of some columns, without products of columns."""
+    return replace(
+        moments,
+        centres=moments.centres[:, keep],
+        rests=moments.rests[:, keep],
+        scale=moments.scale[keep],
+        scatters=moments.squares[:, keep],
+        roots=None,
+    )

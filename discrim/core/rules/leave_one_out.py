@@ -21,36 +21,24 @@ the row is singular: the rows of few degrees of freedom, and outliers. With u_j 
 basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that span over
 1 - w / n_g, so that one more pass gives it as a sum of squares, sum_j (delta_ij - u_i'u_j)^2
 (`FullLeftOut.left`). What is next to nothing even so is left to a refit.
+
+What the numbers of a model of class moments can do, whatever the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
-from discrim.core.moments.coordinates import column_squares, standard_columns
+from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.memory import refuse_beyond_memory
-from discrim.core.rules.rules import Distances
-
-__all__ = [
-    "FullLeftOut",
-    "LeftOut",
-    "Removal",
-    "common_distances",
-    "diagonal_scores",
-    "linear_left_out",
-    "removal",
-    "separate_distances",
-    "settle",
-    "squared_gaps",
-]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.core.rules.rules import Distances, Rule
+from discrim.core.scatter.covariance import EPS
 
 LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
@@ -395,3 +383,49 @@ def squared_gaps(means: Floats) -> Floats:
     for mean, own in zip(means, gaps, strict=True):
         ((means - mean) ** 2).sum(axis=1, out=own)
     return gaps
+
+
+class MomentsFit(Protocol):
+    """A fit that is a function of class moments."""
+
+    @property
+    def moments(self) -> ClassMoments:
+        """What it was fitted to."""
+
+    @property
+    def prior(self) -> Floats:
+        """Prior probabilities (K,)."""
+
+    @property
+    def estimated_prior(self) -> bool:
+        """Whether the prior is the class proportions of the rows."""
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether the model is of normal classes with full covariances."""
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at maximum-likelihood estimates."""
+
+    def df_model(self) -> int:
+        """Free parameters."""
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,)."""
+
+    def refit(self, moments: ClassMoments) -> Self | None:
+        """The same model of other rows, the prior held; None where it has none."""
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them."""
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means."""
+
+    def unbiased_distances(self) -> tuple[Distances, Floats]:
+        """Distances under unbiased covariances, and their degrees of freedom (K,)."""
+
+    def left_out_distances(
+        self, x: Floats, codes: Codes, weights: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """The same for rows of the fit, each without itself: distances, counts, degrees of freedom (K, m)."""

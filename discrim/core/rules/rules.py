@@ -4,6 +4,26 @@ A rule's scores are log posteriors up to a constant of the row, so that labels,
 log posteriors and posteriors follow from scores alone. Rows come as x (m, p);
 everything inside works on columns (p, m), the layout of a table. Scores (m, K) lie in
 memory class by class where classes are few, row by row where they are many: the longer side is the fast one.
+
+Rows so far away that a score is larger than any double.
+
+Theory. What a posterior needs of a row are differences of its scores. With z = 2^e u and |u| below one, a
+square is 4^e |u|^2: differences are taken of the |u|^2 and multiplied afterwards. They may become minus
+infinity, which is what the log posterior then is in doubles, but never infinity less infinity.
+
+Expected costs of calling a row one class or another, from its probabilities.
+
+Scores of sparse rows from what is stored of them.
+
+Theory. A linear score of x = b + s is that of the base b plus s'coef, and a product with s costs as much as
+is stored. The multinomials of naive Bayes do the same with logarithms of probabilities. Other rules take rows
+that are written out.
+
+The geometry of a plane n'x + c = 0 in space.
+
+Theory (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.5). The signed
+distance of x is (n'x + c)/|n|, positive on the side n points to; the foot of the perpendicular from x is x
+less this many unit normals; the distance of the plane from the origin is |c|/|n|.
 """
 
 from __future__ import annotations
@@ -11,34 +31,87 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance
-from discrim.core.moments.coordinates import column_squares, standard_columns
-from discrim.core.rules.far_rows import beyond_range, exponents, scaled_columns, stretched
+from discrim.core.moments.moments import column_squares, standard_columns
+from discrim.core.moments.sparse_rows import SparseRows
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.scatter.covariance import Covariance
 
-__all__ = [
-    "Columns",
-    "Crowd",
-    "Distances",
-    "GaussianRule",
-    "IndependentRule",
-    "LinearRule",
-    "Nearest",
-    "PartRule",
-    "Rule",
-    "StudentRule",
-    "best_class",
-    "log_odds_against",
-    "log_posteriors",
-    "logs_of_prior",
-    "posteriors",
-]
+Exponents = NDArray[np.int64]
 
-Floats = NDArray[np.float64]
+FARTHEST = 400
+"""Binary order of magnitude of coordinates up to which rows are measured where they are."""
+
+LARGEST = 1024
+"""That of the largest double."""
+
+
+def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
+    """Rows of x (m, p) without a missing value whose scores (m, K) have no finite largest one."""
+    if np.isfinite(scores.sum()):
+        return np.zeros(0, dtype=np.intp)
+    rows = np.flatnonzero(~np.isfinite(scores.max(axis=1)))
+    return rows[np.isfinite(x[rows]).all(axis=1)]
+
+
+def coordinates_within_range(
+    coordinates: Callable[[Floats, Floats], Floats], x: Floats, origin: Floats
+) -> Floats:
+    """Coordinates of rows x (m, p) whose squares are doubles.
+
+    A row farther away is taken nearer to the origin in its own direction, from where all rows of a fit are
+    equally far to rounding, as they are from the row itself.
+
+    Parameters
+    ----------
+    coordinates : callable
+        Those (m, p) of rows (m, p) from an origin (p,) or (m, p): linear in the difference of the two.
+    x : (m, p) float
+    origin : (p,) float
+    """
+    over = np.zeros((len(x), 1), dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = coordinates(x, origin)
+        far = np.flatnonzero(~_within_range(z) & np.isfinite(x).all(axis=1))
+        while len(far):
+            # How far beyond the largest double a row is is not known: it comes nearer until its place is.
+            size = np.abs(z[far]).max(axis=1, keepdims=True)
+            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST) - FARTHEST
+            z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
+            far = far[~_within_range(z[far])]
+    return z
+
+
+def _within_range(z: Floats) -> NDArray[np.bool_]:
+    return np.asarray((np.abs(z) <= 2.0**FARTHEST).all(axis=1))
+
+
+def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:
+    """Exponents (m,) of two, above x * scale of each of the rows x (m, p) and of origins (p,) or (K, p)."""
+    unit = np.frexp(scale)[1].astype(np.int64)
+    powers = (np.frexp(x)[1] + unit).max(axis=1, initial=0)
+    return np.asarray(np.maximum(powers, (np.frexp(origin)[1] + unit).max(initial=0)))
+
+
+def scaled_columns(x: Floats, origin: Floats, scale: Floats, exponent: Exponents) -> Floats:
+    """The coordinates z (p, m) = (x - origin) * scale of rows x (m, p), over 2^exponent."""
+    mantissa, power = np.frexp(scale[:, None])
+    shift = power - exponent
+    return np.asarray((np.ldexp(x.T, shift) - np.ldexp(origin[:, None], shift)) * mantissa)
+
+
+def stretched(scores: Floats, constant: Floats, exponent: Exponents) -> Floats:
+    """Scores (m, K) times 2^exponent (m,) plus constants (K,), up to a number of the row."""
+    possible = np.where(np.isneginf(constant), -np.inf, scores)
+    with np.errstate(over="ignore"):
+        return np.asarray(
+            np.ldexp(possible - possible.max(axis=1, keepdims=True), exponent[:, None]) + constant
+        )
+
 
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
@@ -435,3 +508,109 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
             np.maximum(largest, scores[:, k], out=largest)
     best[~(largest > -np.inf)] = -1
     return np.asarray(best)
+
+
+def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
+    """Scores (m, K): logarithms of prior times density."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(log_densities + np.log(prior))
+
+
+def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
+    """The class of least expected cost of each row of scores (m, K), the first of equals; -1 without any."""
+    if counts_errors(costs):
+        return best_class(scores)
+    return best_class(-(np.exp(log_posteriors(scores)) @ costs))
+
+
+def counts_errors(costs: Floats) -> bool:
+    """Whether every error costs one, and nothing else does."""
+    return bool((costs == 1 - np.eye(len(costs))).all())
+
+
+def least_losses(joint: Floats, costs: Floats) -> Floats:
+    """The least expected cost (m,) of rows of probabilities (m, K)."""
+    if not counts_errors(costs):
+        return np.asarray((joint @ costs).min(axis=1))
+    rest = joint.copy()
+    rest[np.arange(len(rest)), rest.argmax(axis=1)] = 0.0
+    return np.asarray(rest.sum(axis=1))
+
+
+def takes_stored(rule: Rule) -> bool:
+    """Whether a rule gives scores from what is stored of rows."""
+    if isinstance(rule, PartRule):
+        return takes_stored(rule.rule)
+    if isinstance(rule, IndependentRule):
+        return rule.normal is None and all(getattr(each, "takes_stored", False) for each in rule.others)
+    return isinstance(rule, LinearRule) and not rule.crowds
+
+
+def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
+    """Scores (m, K) of sparse rows without missing values, by a rule that `takes_stored`."""
+    if isinstance(rule, PartRule):
+        return stored_scores(rule.rule, rows.columns(rule.keep))
+    if isinstance(rule, IndependentRule):
+        total = np.repeat(rule.log_prior[:, None], len(rows), axis=1)
+        others: tuple[Any, ...] = rule.others
+        for each in others:
+            total = total + each.log_densities(rows)
+        return np.asarray(total.T)
+    if not isinstance(rule, LinearRule):
+        raise TypeError(f"{type(rule).__name__} takes rows that are written out: pass rows.dense().")
+    with np.errstate(over="ignore", invalid="ignore"):
+        base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
+        scores = rows.products(base, rule.coef * rule.scale[:, None])
+        far = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(far):
+        scores[far] = rule.scores(rows.rows(far).dense())
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The plane on which normal'(x - point) + value is zero.
+
+    Attributes
+    ----------
+    normal, point : (p,) float
+        A point close to the rows keeps the digits that an offset of the data would cost.
+    value : float
+        At the point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plane, x = Plane(np.array([3.0, 4.0]), np.zeros(2), -10.0), np.array([[6.0, 8.0]])
+    >>> plane.distances(x).tolist(), plane.feet(x).round(12).tolist()
+    ([8.0], [[1.2, 1.6]])
+    >>> plane.from_origin
+    2.0
+    """
+
+    normal: Floats
+    point: Floats
+    value: float
+
+    @property
+    def length(self) -> float:
+        """Length of the normal."""
+        return float(np.hypot.reduce(self.normal))
+
+    @property
+    def offset(self) -> float:
+        """The c of normal'x + c."""
+        return self.value - float(self.normal @ self.point)
+
+    @property
+    def from_origin(self) -> float:
+        """Distance of the plane from the origin."""
+        return abs(self.offset) / self.length
+
+    def distances(self, x: Floats) -> Floats:
+        """Signed distances (m,) of rows (m, p), positive where the normal points to."""
+        return np.asarray(((x - self.point) @ self.normal + self.value) / self.length)
+
+    def feet(self, x: Floats) -> Floats:
+        """The points (m, p) of the plane nearest to rows (m, p)."""
+        return np.asarray(x - np.outer(self.distances(x), self.normal / self.length))

@@ -15,8 +15,6 @@ from urllib.parse import unquote
 from discrim.errors import DataError, MissingFileError
 from discrim.frame.sources.parts import listed
 
-__all__ = ["COMPRESSED", "File", "Files", "files_of", "format_of", "is_path", "names_files"]
-
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
 """What a file is by the end of its name."""
 

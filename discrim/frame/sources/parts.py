@@ -17,20 +17,6 @@ import pandas as pd
 
 from discrim.errors import DataError, DiscrimError
 
-__all__ = [
-    "ApartSource",
-    "OnceSource",
-    "Part",
-    "Source",
-    "batch_rows",
-    "capital",
-    "closed_at_end",
-    "listed",
-    "no_rows",
-    "one_line",
-    "refuse_twice",
-]
-
 T = TypeVar("T")
 
 ROWS = 2**16

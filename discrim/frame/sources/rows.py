@@ -2,34 +2,41 @@
 
 Nothing of a part is held when the next one is read. What is asked for of all rows at once, as the classes
 that folds are dealt by, is read when it is asked for, by a pass over the columns that tell it.
+
+What a formula learns of a source, from one pass over the columns that tell it, or from none.
+
+The levels of categories, and what transforms learn, are found as in memory: a pass keeps the rows that show
+a level for the first time, and of transforms all complete rows of the columns that they read. The formula
+is then resolved against these. Where every term is made of numbers alone, and the type of the response or the
+user says which classes there are, the first part is enough.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DiscrimError, DiscrimWarning
-from discrim.frame.design import Design
-from discrim.frame.filled import response_codes
-from discrim.frame.own_functions import Functions
-from discrim.frame.sources.parts import ApartSource, Source
-from discrim.frame.table import Table
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, kept_warnings
+from discrim.frame.design import Design, label_type
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.formula import Asked, Reader, Whole, asked, settle, spline_bases
+from discrim.frame.grammar import Call, Column, Expression
+from discrim.frame.matrix import response_codes
+from discrim.frame.own_functions import Functions, check_functions
+from discrim.frame.response import classes_and_codes, response_labels
+from discrim.frame.sources.parts import ApartSource, Source, no_rows
+from discrim.frame.table import Table, weight_vector
 from discrim.frame.values import Kind
-from discrim.frame.weights import weight_vector
-
-__all__ = ["Piece", "SourceRows", "SourceTable", "has_fractions", "kinds_of", "named", "part_table", "tables"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 class Piece(NamedTuple):
@@ -301,3 +308,304 @@ class SourceRows:
         if self.said:
             return warnings.catch_warnings(action="ignore", category=DiscrimWarning)
         return warnings.catch_warnings()
+
+
+def discovered(
+    formula: str,
+    data: Any,
+    source: Source,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+    reader: Reader = asked,
+) -> tuple[Design, SourceTable]:
+    """The design of a formula over the rows of a source, and what stands for their table.
+
+    Raises
+    ------
+    DataError
+        The source has no rows.
+    FormulaError
+        As of `resolve`.
+    """
+    design, table = _discovered(formula, data, source, functions, levels, weights, reader)
+    if design.response_columns != (design.response,):
+        return design, table
+    # What a pass keeps of numbers are Python's, whatever their width was.
+    dtype = table.dtype(design.response)
+    if not (isinstance(dtype, np.dtype) and dtype.kind in "iuf"):
+        return design, table
+    return replace(design, labels=label_type(dtype)), table
+
+
+def _discovered(
+    formula: str,
+    data: Any,
+    source: Source,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+    reader: Reader,
+) -> tuple[Design, SourceTable]:
+    called = check_functions(functions)
+    names = Table(pd.DataFrame(columns=list(source.names)))
+    found = reader(formula, names, called, (weights,) if weights else ())
+    columns = list(dict.fromkeys((*found.columns, *found.beside)))
+    if isinstance(source, ApartSource):
+        return _discovered_apart(found, data, source, called, levels, columns)
+    first = next((table for table, _ in tables(source, columns)), None)
+    if first is None:
+        raise no_rows(source)
+    table = SourceTable(source, data, first)
+    complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
+    if not complete or any(_learns(each, first) for each in found.expressions.values()):
+        seen = _seen(found, called, columns, table, levels)
+        return settle(found, seen.table(), called, levels, seen.whole())[0], table
+    if levels is not None or _is_closed(found.response, first):
+        return settle(found, first, called, levels)[0], table
+    # Of numbers alone nothing is learnt but the classes.
+    seen = _seen(found, called, list(found.response.columns), table)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, first, called, classes)[0], labels=kind), table
+
+
+def _seen(
+    found: Asked,
+    functions: Functions,
+    columns: list[str],
+    table: SourceTable,
+    levels: Sequence[Any] | None = None,
+) -> _Seen:
+    """What a pass over some columns has seen."""
+    seen = _Seen(found, functions, columns, levels)
+    with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(table.source, columns):
+            with named(where):
+                seen.look(part)
+            tell(part.nrows)
+    table.counted(seen.rows)
+    return seen
+
+
+def _discovered_apart(
+    found: Asked,
+    data: Any,
+    source: ApartSource,
+    called: Functions,
+    levels: Sequence[Any] | None,
+    columns: list[str],
+) -> tuple[Design, SourceTable]:
+    """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
+    types = Table(source.meta, part=True, learnt_from=True)
+    if not found.is_plain(types):
+        seen = _seen_apart(found, called, columns, source, levels)
+        shown = _with_types(seen.table(), source.meta)
+        design, _ = settle(found, shown, called, levels, seen.whole())
+        return design, SourceTable(source, data, shown)
+    table = SourceTable(source, data, types)
+    if levels is not None or _is_closed(found.response, types):
+        return settle(found, types, called, levels)[0], table
+    seen = _seen_apart(found, called, list(found.response.columns), source)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, types, called, classes)[0], labels=kind), table
+
+
+def _seen_apart(
+    found: Asked,
+    called: Functions,
+    columns: list[str],
+    source: ApartSource,
+    levels: Sequence[Any] | None = None,
+) -> _Seen:
+    """What a pass over some columns has seen of parts that stay where they lie."""
+    seen = source.reduced(columns, partial(_look, found, called, columns, levels), _Seen.joined)
+    if seen is None:
+        raise no_rows(source)
+    return seen
+
+
+def _look(
+    found: Asked,
+    called: Functions,
+    columns: list[str],
+    levels: Sequence[Any] | None,
+    data: Any,
+    given: None,
+) -> _Seen | None:
+    """What one part shows; None of one without rows."""
+    part = part_table(data)
+    if part is None:
+        return None
+    seen = _Seen(found, called, columns, levels)
+    with kept_warnings():
+        seen.look(part)
+    return seen
+
+
+def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
+    """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
+    columns = {}
+    for label in meta.columns:
+        name, dtype = str(label), meta[label].dtype
+        if name in shown.names:
+            columns[name] = shown.native(name)
+        elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            columns[name] = pd.Series(np.zeros(shown.nrows, dtype))
+        else:
+            columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
+    return Table(pd.DataFrame(columns), learnt_from=True)
+
+
+def _is_closed(response: Expression, first: Table) -> bool:
+    """Whether the type of the response says which classes there are."""
+    if not (isinstance(response.root, Column) and isinstance(first.data, pd.DataFrame)):
+        return False
+    return isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
+
+
+def _learns(each: Expression, first: Table) -> bool:
+    """Whether the columns of a factor depend on what the rows hold."""
+    if each.stateful or each.functions or (isinstance(each.root, Call) and each.root.function == "C"):
+        return True
+    return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
+
+
+class _Seen:
+    """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
+
+    def __init__(
+        self, found: Asked, functions: Functions, columns: list[str], levels: Sequence[Any] | None = None
+    ) -> None:
+        self._found, self._functions, self._columns, self._levels = found, functions, columns, levels
+        stateful = [each for each in found.expressions.values() if each.stateful]
+        self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
+        self._known: dict[str, set[Any]] = {}
+        self._frames: list[pd.DataFrame] = []
+        self._learnt: list[pd.DataFrame] = []
+        self.rows = 0
+
+    def joined(self, other: _Seen) -> _Seen:
+        """What both have seen, this one first."""
+        both = _Seen(self._found, self._functions, self._columns)
+        both._known = {code: set(labels) for code, labels in self._known.items()}
+        both._frames = list(self._frames)
+        for frame in other._frames:
+            # What the other has kept shows all that it saw, and what is new of it is kept again.
+            both.look(Table(frame, part=True, learnt_from=True))
+        both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
+        return both
+
+    def look(self, part: Table) -> None:
+        """Keep of a part the rows that show something new."""
+        self.rows += part.nrows
+        new = [self._new_classes(part)]
+        if self._levels is not None and len(new[0]):
+            # Here the row has its place: what is kept of the parts has it no more.
+            classes_and_codes(self._found.response, part, self._functions, self._levels)
+        if set(self._found.columns) <= set(self._columns):
+            rows = Rows(part, 0, part.nrows)
+            complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+            new.extend(self._of_complete(part, complete, keep))
+        at = np.unique(np.concatenate(new))
+        if len(at):
+            self._frames.append(_native(part, self._columns, at))
+
+    def _new_classes(self, part: Table) -> Codes:
+        root = self._found.response.root
+        texts = part.factorized(root.name) if isinstance(root, Column) else None
+        if texts is not None:
+            return self._first_of("", *texts)
+        labels, labelled = response_labels(self._found.response, part, self._functions)
+        return np.flatnonzero(labelled)[self._news("", labels.values)]
+
+    def _of_complete(self, part: Table, complete: Rows, keep: NDArray[np.bool_]) -> list[Codes]:
+        new: list[Codes] = []
+        if keep.any():
+            new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
+            if not self._frames:
+                new.append(np.flatnonzero(keep)[:1])
+            if self._learning:
+                self._hold(part, keep)
+        return new
+
+    def _new_levels(self, part: Table, complete: Rows) -> list[Codes]:
+        found = []
+        for code, each in self._found.expressions.items():
+            if each.stateful or not _learns(each, part):
+                continue
+            value = evaluate(each, complete, Memory(), self._functions, spline_bases())
+            if isinstance(value, Categories):
+                found.append(self._news(code, value.values))
+        return found
+
+    def _news(self, code: str, values: pd.Series) -> Codes:
+        """Codes of the values that were not met before, each once."""
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            # What is declared and has no row is no level; each category is looked at once.
+            held, labels = values.cat.codes.to_numpy(), values.cat.categories
+        else:
+            held, labels = pd.factorize(values)
+        return self._first_of(code, held, labels)
+
+    def _first_of(self, code: str, held: NDArray[Any], labels: Any) -> Codes:
+        """Codes of the first of each label that was not met before, by codes of which -1 is none."""
+        known = self._known.setdefault(code, set())
+        used = np.flatnonzero(np.bincount(held + 1, minlength=1)[1:]).tolist()
+        new = [label for label in used if labels[label] not in known]
+        known.update(labels[label] for label in new)
+        return np.array([int(np.argmax(held == label)) for label in new], dtype=np.intp)
+
+    def _hold(self, part: Table, keep: NDArray[np.bool_]) -> None:
+        refuse_beyond_memory(
+            float(self.rows * len(self._learning)),
+            f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
+            "Transform these columns in the source, or leave the transforms out of the formula",
+        )
+        self._learnt.append(part.frame(self._learning)[keep].astype(np.float64))
+
+    def table(self) -> Table:
+        """Rows that show every level, and nothing else that is new."""
+        if not self._frames:
+            names = ", ".join(map(repr, self._columns))
+            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
+        joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
+        return Table(pd.DataFrame(joined), learnt_from=True)
+
+    def whole(self) -> Whole:
+        """What all rows hold."""
+        learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
+        return Whole(self.rows, learning)
+
+
+def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
+    """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
+    if isinstance(part.data, pd.DataFrame):
+        held = part.data.iloc[at]
+        return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
+    frame = part.frame(columns).iloc[at]
+    exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
+    return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
+
+
+def _labels(part: Table, name: str, at: Codes) -> pd.Series:
+    """Values of a column that are labels as they came, where a column of doubles has no whole numbers."""
+    values = part.native(name)[at.tolist()].to_list()
+    known = [value for value in values if value is not None]
+    if part.kind(name) == "boolean":
+        # As of a table: that some are missing says nothing of the type that labels have.
+        dtype, plain = "object", "bool"
+    elif all(-(2**63) <= value < 2**63 for value in known):
+        dtype, plain = "Int64", "int64"
+    else:
+        return pd.Series(values, dtype=object)
+    return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)
+
+
+def _joined(values: list[pd.Series]) -> pd.Series:
+    """One column of several; categories are those of all, in the order in which they are first declared."""
+    if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
+        return pd.concat(values, ignore_index=True)
+    declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))
+    ordered = all(each.cat.ordered for each in values)
+    dtype = pd.CategoricalDtype(declared, ordered=ordered)
+    return pd.concat([each.astype(dtype) for each in values], ignore_index=True)

@@ -24,8 +24,6 @@ from discrim.errors import DataError, MissingFolderError
 from discrim.frame.sources.files import format_of
 from discrim.frame.sources.parts import Source, closed_at_end, listed
 
-__all__ = ["write_frames"]
-
 FILE_ROWS, GROUP_ROWS = 2**20, 2**16
 """Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
 

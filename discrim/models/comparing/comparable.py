@@ -6,6 +6,10 @@ their columns. A fit that was loaded, or made of moments, has its counts and cla
 A likelihood of class and row is one of densities, which are in the units of the columns: of other columns, or
 of the same in other units, it is a number on another scale. The likelihood of the class given the row has no
 units, and is comparable between models of any columns on the same rows.
+
+Arguments that have to be fits: what is none is told so, with the way out.
+
+The likelihood ratio of two logistic regressions, one nested in the other.
 """
 
 from __future__ import annotations
@@ -14,22 +18,25 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.used_rows import used_codes, used_rows
-from discrim.models.fits.arguments import listed
+from discrim.frame.rows import used_codes, used_rows
+from discrim.inference.result import TestResult, approximations
+from discrim.models.fits.reading import listed
+from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.logistic_tests import likelihood_ratio_on
+from discrim.models.regression.penalized import refuse_penalized
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
-
-__all__ = ["llf_given_row", "refuse_other_rows", "refuse_other_values", "same_columns"]
 
 ALIKE = 0.999
 """Correlation of ranks beyond which a column is the same one in other units."""
@@ -209,3 +216,100 @@ def llf_given_row(fit: ClassifierResults) -> float:
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)
     return total
+
+
+class HasFit(Protocol):
+    """What has a fit, as a choice of columns by `discrim.stepwise` has."""
+
+    @property
+    def fit(self) -> Any:
+        """The fit."""
+
+
+def need_fits(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument of a function is no fit.
+
+    Raises
+    ------
+    DataError
+        There is none, or it is something else.
+    NotSupportedError
+        It is a known law.
+    """
+    from discrim.models.law.bayes import BayesResults
+    from discrim.models.results.results import ClassifierResults
+
+    if not fits:
+        raise DataError(f"{what} has no fit: give what lda() and other verbs return.")
+    for place, fit in enumerate(fits, start=1):
+        if isinstance(fit, ClassifierResults):
+            continue
+        if isinstance(fit, BayesResults):
+            raise NotSupportedError(
+                f"Argument {place} of {what} is a known law and has no rows: use its error_rate, "
+                "which is exact, and its risk(fit), which says what a fit loses."
+            )
+        hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
+        if hasattr(fit, "cross_validate"):
+            hint = "give its fit, as found.fit; with folds= the terms are chosen anew in each"
+        more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
+        raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
+
+
+def need_rows(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument is no fit, or a fit without its rows.
+
+    Raises
+    ------
+    DataError, NotSupportedError
+        As of `need_fits`; and a fit has none, such as one that was loaded.
+    """
+    need_fits(fits, what)
+    for place, fit in enumerate(fits, start=1):
+        if not fit._fit.has_rows:
+            raise NotSupportedError(
+                f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
+                "estimator or made of moments, has none: fit a table."
+            )
+
+
+def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
+    """Whether the columns that the large fit has more tell anything; see `discrim.lr_test`.
+
+    Raises
+    ------
+    DataError
+        The fits are not of the same rows, classes and weights, or are not nested, the smaller first.
+    NotSupportedError
+        One was loaded, has no maximum, or has a penalty; one has reduced bias and the other has not.
+    """
+    need_rows((small, large), "lr_test()")
+    refuse_penalized((small, large), "lr_test()")
+    refuse_other_rows((small, large), "lr_test()")
+    kinds = [fit._fit.numbers.bias_reduction for fit in (small, large)]
+    if kinds[0] != kinds[1]:
+        raise NotSupportedError(
+            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
+            "fit both with it, or both without it."
+        )
+    statistic, df = likelihood_ratio_on(small._fit, large._fit)
+    if df <= 0:
+        raise DataError(
+            "The second fit of lr_test() has no columns beyond those of the first, so that there is "
+            "nothing to test: give the smaller fit first, and one with more terms as the second."
+        )
+    if np.isnan(statistic):
+        raise DataError(
+            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
+            "of the larger fit."
+        )
+    pvalue = float(chi2_sf(statistic, df))
+    penalized = "Penalized likelihoods. " if kinds[0] else ""
+    return TestResult(
+        "Likelihood ratio",
+        statistic,
+        (df,),
+        pvalue,
+        f"{penalized}Large samples; under the hypothesis the further columns tell nothing of the classes.",
+        approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
+    )

@@ -1,23 +1,211 @@
-"""The verb `compare`: fits side by side, where they may be."""
+"""The verb `compare`: fits side by side, where they may be.
+
+Fits compared on the same folds, pair by pair: error rates, McNemar's test, the corrected t test.
+
+Pictures of choices and comparisons: steps, errors by fold, differences of two models by fold.
+
+Fits, saved ones too, compared by their errors on the rows of another table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.models.comparing.comparable import llf_given_row, refuse_other_rows, same_columns
-from discrim.models.comparing.cross_comparison import cross_validated, paired
-from discrim.models.comparing.fitted import need_fits
-from discrim.models.comparing.hausman import lda_beside_logistic, log_odds_of_both
-from discrim.models.fits.arguments import check_word, folds_or_cv, is_whole, listed
+from discrim.inference.calibration import Judged, fold_means
+from discrim.inference.error_rates import counted_labels
+from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
+from discrim.models.comparing.comparable import (
+    llf_given_row,
+    need_fits,
+    need_rows,
+    refuse_other_rows,
+    refuse_other_values,
+    same_columns,
+)
+from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_odds_of_both
+from discrim.models.comparing.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.labels import missing_if_refused
+from discrim.models.fits.fit import missing_if_refused
+from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
+from discrim.models.judging.assessment import Plan, judged_codes
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    from discrim.models.pictures.options import Asked
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.plots.style import Axes
+
+
+def cross_validated(
+    fits: Sequence[ClassifierResults],
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int | None,
+    refit_prior: bool | None = None,
+) -> list[CrossValidation]:
+    """Each fit cross-validated, on the same folds.
+
+    Raises
+    ------
+    DataError
+        The fits are of other rows, tables, classes or weights.
+    """
+    need_rows(fits, "compare(folds=)")
+    seed = drawn_seed(seed)
+    for place, fit in enumerate(fits[1:], start=2):
+        if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
+            raise DataError(
+                f"Fit {place} uses other rows than the first: fit both to one table; each of them may "
+                "drop rows of it."
+            )
+    found = []
+    for place, fit in enumerate(fits, start=1):
+        try:
+            found.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
+        except NotSupportedError as error:
+            raise NotSupportedError(f"Fit {place}: {error}") from None
+        warn_unlabelled(found[-1], f"Fit {place}: ")
+    for place, one in enumerate(found[1:], start=2):
+        _refuse_other(found[0], one, place)
+        refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
+    return found
+
+
+def _refuse_other(first: CrossValidation, one: CrossValidation, place: int) -> None:
+    """Raise a DataError where two fits differ in the class, fold or weight of a row."""
+    both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
+    labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
+    checks = {
+        "class": labels[0] != labels[1],
+        "fold": (first._dealt[:, both] != one._dealt[:, both]).any(axis=0),
+        "weight": first._weights[both] != one._weights[both],
+    }
+    for what, differ in checks.items():
+        if differ.any():
+            row = first._index[both[int(np.argmax(differ))]]
+            raise DataError(
+                f"Fit {place} has another {what} at row {row!r} than the first: compare fits of one table, "
+                "one response and the same weights."
+            )
+
+
+def on_same_folds(found: CrossValidation, other: ClassifierResults) -> CrossValidation:
+    """Another fit, cross-validated on the folds of one that was.
+
+    Raises
+    ------
+    DataError
+        Folds were given, and no seed deals them again.
+    """
+    if found.seed is None:
+        raise DataError(
+            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
+            "them."
+        )
+    count = len(found._fold_labels)
+    groups = found._clusters
+    return validated(other._fit, count, len(found._dealt), groups, found.seed, nested=found.nested)
+
+
+def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
+    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold).
+
+    Raises
+    ------
+    DataError
+        They are of other folds, rows, classes or weights, or share no row.
+    """
+    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
+        raise DataError(
+            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
+            "repeats= and seed=."
+        )
+    _refuse_other(a, b, 2)
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    return pd.Series(_by_fold(a, b, both).ravel(), index=a.by_fold.index, name="difference")
+
+
+def _by_fold(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
+    """Mean differences (R, F) of errors, over rows that both judge."""
+    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
+    shares = Judged(
+        a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None
+    ).shares()
+    together = zip(*wrong, a._dealt[:, both], strict=True)
+    count = len(a._fold_labels)
+    return np.stack([fold_means(own - other, shares, dealt, count) for own, other, dealt in together])
+
+
+def paired(found: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
+    """A row for each pair; see `discrim.compare`."""
+    rows = [_fold_pair(found[i], found[j]) for i, j in combinations(range(len(found)), 2)]
+    index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
+    return pd.DataFrame(rows, index=index)
+
+
+def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    weights = a._weights[both]
+    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
+    rows = Judged(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
+    shares = rows.shares()
+    n_folds = len(a._fold_labels)
+    by_fold = _by_fold(a, b, both).ravel()
+    test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
+    errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
+    total = float(weights.sum()) if a._weighted else len(weights)
+    return {
+        "rows": total,
+        "rows_one_only": int(((a._actual >= 0) | (b._actual >= 0)).sum() - both.sum()),
+        "error_a": errors[0],
+        "error_b": errors[1],
+        "difference": errors[0] - errors[1],
+        "se": test.se,
+        "low": test.low,
+        "high": test.high,
+        "t": test.statistic,
+        "df": test.df,
+        "p_t": test.pvalue,
+    } | _mcnemar(a, both, [each[0] for each in wrong])
+
+
+def _common_prior(a: CrossValidation, b: CrossValidation) -> Floats | None:
+    """The prior, where both fits were given the same one; else None, and rows count as they are."""
+    priors = [each._rows().prior for each in (a, b)]
+    if priors[0] is None or priors[1] is None or set(a._fit.classes) != set(b._fit.classes):
+        return None
+    other = priors[1][b._fit.classes.get_indexer(a._fit.classes)]
+    return priors[0] if np.array_equal(priors[0], other) else None
+
+
+def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
+    """McNemar's test of what two fits have wrong (m,) of the rows that both judge, by groups if there are."""
+    weights = a._weights[both]
+    if (weights != np.round(weights)).any():
+        raise NotSupportedError(
+            "McNemar's test counts rows and needs weights that are whole numbers. Give such weights, "
+            "or see cross_validate() of each fit."
+        )
+    alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
+    if a._clusters is None:
+        test = mcnemar(*alone)
+    else:
+        differences = np.bincount(a._clusters[both], weights * (wrong[0] - wrong[1]))
+        test = grouped_mcnemar(differences.astype(np.float64))
+    names = ("p_exact", "mcnemar", "p_mcnemar")
+    return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))
 
 
 @displayed()
@@ -222,3 +410,171 @@ def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) ->
             f"class given the row, {say}"
         )
     return ""
+
+
+CRITERIA = {
+    "wilks": "Wilks' lambda",
+    "mahalanobis": "Smallest D2 between two classes",
+    "maxminf": "Smallest F between two classes",
+    "rao": "Rao's V",
+    "cv": "Cross-validated error, ± one standard error",
+    "aic": "AIC",
+    "bic": "BIC",
+}
+SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
+
+
+def steps(results: Any, asked: Asked) -> Axes:
+    """The criterion after each step of a choice of terms."""
+    from discrim.report.plots.judged import steps as draw
+
+    table, by_error = results.steps, results.criterion == "cv"
+    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
+    value = table[column].to_numpy(dtype=np.float64)
+    spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
+    texts = [f"{count} in" for count in table["terms_in"]]
+    if "F" in table:
+        texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
+    held = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
+    held["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
+    count = len(results.selected)
+    title = f"Steps of the choice of terms: {count} chosen"
+    if not len(held):
+        title = "No term was chosen"
+    signs = asked.signs([results.criterion])
+    return draw(held, (CRITERIA[results.criterion], title), ax=asked.ax, signs=signs)
+
+
+def _tail(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"
+
+
+def folds(found: Any, asked: Asked) -> Axes:
+    """Error of each fold, and the mean."""
+    from discrim.report.plots.judged import by_fold as draw
+
+    row = found.table().loc["error"]
+    mean = float(row["estimate"]), float(row["low"]), float(row["high"])
+    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {_called(found)}, by fold")
+    signs = asked.signs([_called(found)])
+    return draw(found.by_fold["error"], mean, names, ax=asked.ax, signs=signs)
+
+
+def confusion(found: Any, asked: Asked) -> Axes:
+    """Actual by predicted classes, the mean over repeats."""
+    from discrim.models.pictures.judged import drawn_confusion
+
+    return drawn_confusion(found.confusion, "cross-validated", asked)
+
+
+def permutations(found: Any, asked: Asked) -> Axes:
+    """Hit rates of shuffled labels, and that of the labels seen."""
+    from discrim.report.plots.judged import permuted as draw
+
+    test = found.permutations
+    if test is None:
+        raise DataError(
+            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
+            "cross_validate()."
+        )
+    title = f"Hit rates of {_called(found)} by chance, and of the true labels"
+    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    said = f"p {_tail(test.pvalue)}"
+    return draw(test.rates, test.estimate, said, names, ax=asked.ax, signs=asked.signs([_called(found)]))
+
+
+def differences(found: Any, asked: Asked) -> Axes:
+    """Error less that of another model, fold by fold."""
+    from discrim.report.plots.judged import by_fold as draw
+
+    other = asked.other
+    if other is None:
+        raise DataError("kind='differences' compares with another model: pass other=, a fit.")
+    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
+        other = on_same_folds(found, other)
+    if not hasattr(other, "by_fold"):
+        raise DataError(f"other={told(other)}: pass a fit, or what cross_validate() gives of one.")
+    values = fold_differences(found, other)
+    test = paired([found, other], ["a", "b"]).iloc[0]
+    mean = float(values.mean()), float(test["low"]), float(test["high"])
+    a, b = _called(found), _called(other)
+    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
+    names = (
+        f"Error of {a} less that of {b}",
+        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
+    )
+    return draw(values, mean, names, ax=asked.ax, signs=asked.signs([a]), zero=True)
+
+
+def _called(found: Any) -> str:
+    held: str = found._fit.model.name
+    return held
+
+
+def compared_on(
+    fits: Sequence[Any], names: Sequence[str], tables: Iterable[Any]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of fits on the rows of a table, and McNemar's test of each pair.
+
+    Parameters
+    ----------
+    fits : sequence of fitted objects
+    names : sequence of str
+        What they are called.
+    tables : iterable of tables
+        The parts of the table, with the response.
+
+    Returns
+    -------
+    by_fit : DataFrame
+        formula; rows, wrong, error with its standard error and its exact interval of 95 %.
+    by_pair : DataFrame by (a, b)
+        rows that both label; those on which one alone is wrong; McNemar's exact p-value.
+
+    Raises
+    ------
+    DataError
+        The responses of the fits are not the same; or as of `predict`.
+
+    Examples
+    --------
+    >>> from discrim import lda, qda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> fits = lda("species ~ .", iris[::2]), qda("species ~ .", iris[::2])
+    >>> compared_on(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
+    {'lda': 3, 'qda': 3}
+    """
+    need_fits(fits, "compare()")
+    responses = [fit._fit.blocks.design.response_code for fit in fits]
+    for name, response in zip(names, responses, strict=True):
+        if response != responses[0]:
+            raise DataError(
+                f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}: "
+                "compare fits of one response."
+            )
+    parts = [[judged_codes(fit._fit, table, "apparent", Plan())[:2] for fit in fits] for table in tables]
+    judged = [
+        (np.concatenate([actual for actual, _ in codes]), np.concatenate([called for _, called in codes]))
+        for codes in zip(*parts, strict=True)
+    ]
+    rates = {name: _rate(fit, *codes) for name, fit, codes in zip(names, fits, judged, strict=True)}
+    pairs = {(names[i], names[j]): _pair(judged[i], judged[j]) for i, j in combinations(range(len(fits)), 2)}
+    by_pair = pd.DataFrame.from_dict(pairs, orient="index")
+    by_pair.index = pd.MultiIndex.from_tuples(list(pairs), names=["a", "b"])
+    return pd.DataFrame.from_dict(rates, orient="index"), by_pair
+
+
+def _rate(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
+    k = len(fit.classes)
+    rate = counted_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
+    counts = {"formula": fit.formula, "rows": int(rate.total), "wrong": int(rate.wrong)}
+    return counts | {"error": rate.estimate, "se": rate.se, "low": rate.low, "high": rate.high}
+
+
+def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
+    both = np.logical_and.reduce([codes >= 0 for codes in (*one, *other)])
+    a, b = (actual != predicted for actual, predicted in (one, other))
+    alone = int((both & a & ~b).sum()), int((both & b & ~a).sum())
+    counts = {"rows": int(both.sum()), "only_a_wrong": alone[0], "only_b_wrong": alone[1]}
+    return counts | {"p_exact": mcnemar(*alone)[0]}

@@ -1,23 +1,434 @@
-"""The verb `mlm`: a linear model of several responses."""
+"""The verb `mlm`: a linear model of several responses.
+
+What `mlm` gives: tests, effect sizes and canonical variates of the terms of a linear model.
+
+The verb `manova`: whether the classes have one mean, and what the terms of a larger model do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
-from discrim.core.moments.row_root import gather_root
-from discrim.errors import DataError, warn_user
-from discrim.frame.linear_model import ModelTerm, model_rows
-from discrim.inference.linear_terms import least_squares
-from discrim.models.comparing.mlm_results import MLMResults
-from discrim.models.comparing.term_model import TermModel
-from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.reading import NaAction, warn_of_total
+from discrim.core.moments.row_sums import gather_root
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.special import f_sf
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_class, responses_right
+from discrim.inference.manova import Hypothesis, least_squares, manova_table, roy_critical, t_table
+from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.reading import NaAction, asked_type, check_word, listed, told, warn_of_total
+from discrim.models.normal.lda import lda
+from discrim.models.registry import summary_of
 
-__all__ = ["mlm"]
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+Statistic = Literal["pillai", "wilks", "hotelling-lawley", "roy"]
+
+STATISTICS = {
+    "pillai": "Pillai's trace",
+    "wilks": "Wilks' lambda",
+    "hotelling-lawley": "Hotelling-Lawley trace",
+    "roy": "Roy's greatest root",
+}
+
+
+class MLMResults(Shown):
+    """A multivariate linear model.
+
+    Attributes
+    ----------
+    formula : str
+    terms : Index
+        The model's terms, without the constant.
+    responses : Index
+    nobs : float
+        Rows used, or the sum of their weights.
+    df_resid : float
+    params : DataFrame, columns of the model by responses
+        Coefficients. Factors are coded by contrasts that sum to zero, so that the last level has no
+        coefficient of its own.
+    cov_resid : DataFrame, responses by responses
+        Covariance of the residuals, divisor `df_resid`.
+    """
+
+    SHOWN_FIRST = ("header", "tests")
+
+    def __init__(self, model: TermModel) -> None:
+        self._model = model
+        self.formula: str = model.blocks.design.formula
+        self.terms = pd.Index(model.labels)
+        self.responses = model.responses
+        self.nobs = model.total
+        self.df_resid = model.numbers.df
+
+    @displayed()
+    def manova(self, term: str | None = None, type: int | str = 2) -> pd.DataFrame:
+        """The four multivariate tests of each term.
+
+        Parameters
+        ----------
+        term : str, optional
+            One term to test, such as "species" or "species:sex"; by default all.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero. R's `anova` has type I,
+            R's `car::Anova` type II by default, and SAS and SPSS have type III.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `discrim.manova`, by test for one term and by (term, test) for all.
+
+        Raises
+        ------
+        DataError
+            There is no such term or type.
+        NotSupportedError
+            Type III is asked for and some cells have no rows.
+        """
+        if term is not None:
+            return self._table(self._hypothesis(term, type))
+        tables = {label: self._table(self._hypothesis(label, type)) for label in self.terms}
+        return pd.concat(tables, names=["term", "test"])
+
+    @displayed(eta2="share")
+    def tests(self, test: Statistic = "pillai", type: int | str = 2) -> pd.DataFrame:
+        """One multivariate test of each term, as a table of R's `car::Anova`.
+
+        Parameters
+        ----------
+        test : {"pillai", "wilks", "hotelling-lawley", "roy"}
+            The multivariate statistic.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+
+        Returns
+        -------
+        DataFrame by term
+            df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
+        """
+        check_word("test", test, tuple(STATISTICS))
+        rows = {}
+        for label in self.terms:
+            hypothesis = self._hypothesis(label, type)
+            row = self._table(hypothesis).loc[STATISTICS[test]]
+            eta = self._etas(hypothesis)[test]
+            rows[label] = {"df": hypothesis.df, **row.to_dict(), "eta2": eta}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    @displayed(every="share")
+    def effect_sizes(self, type: int | str = 2) -> pd.DataFrame:
+        """Partial eta squared of each term, by each multivariate statistic, as R's heplots has it.
+
+        Pillai's V/s, 1 - Wilks^(1/s), Hotelling and Lawley's T/(T + s), Roy's root/(1 + root), where s is the
+        smaller of the degrees of freedom and the number of responses.
+
+        Parameters
+        ----------
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+        """
+        rows = {label: self._etas(self._hypothesis(label, type)) for label in self.terms}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    @displayed()
+    def anova(self, type: int | str = 2) -> pd.DataFrame:
+        """Each response alone: F of each term.
+
+        Parameters
+        ----------
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+
+        Returns
+        -------
+        DataFrame by (term, response)
+            F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares.
+        """
+        error = (self._model.numbers.error**2).sum(axis=0)
+        tables = {}
+        for label in self.terms:
+            hypothesis = self._hypothesis(label, type)
+            squares = (hypothesis.part**2).sum(axis=0)
+            df1 = float(hypothesis.df) if hypothesis.df else np.nan
+            f = squares / df1 / (error / self.df_resid)
+            columns = {"F": f, "df1": df1, "df2": self.df_resid, "p": f_sf(f, df1, self.df_resid)}
+            columns["partial_R2"] = squares / (squares + error)
+            tables[label] = pd.DataFrame(columns, index=self.responses)
+        return pd.concat(tables, names=["term", "response"])
+
+    def canonical(self, term: str | None = None, type: int | str = 2) -> TermCanonicalResults:
+        """Canonical discriminant analysis of one term, within the model; as R's `candisc`.
+
+        Parameters
+        ----------
+        term : str, optional
+            The term, such as "species:sex"; it may be left out where the model has only one.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+
+        Raises
+        ------
+        DataError
+            There is no such term, or none is named and there are several.
+        """
+        at = self._model.position(term)
+        return TermCanonicalResults(self._model, at, self._model.hypothesis(at, asked_type(type)))
+
+    def canonicals(self, type: int | str = 2) -> dict[str, TermCanonicalResults]:
+        """The canonical discriminant analysis of each term, by its name; as R's `candiscList`.
+
+        Parameters
+        ----------
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+
+        Returns
+        -------
+        dict
+            A result of `canonical` by the name of each term.
+        """
+        return {label: self.canonical(label, type) for label in self.terms}
+
+    @displayed()
+    def linear_hypothesis(self, hypothesis: str) -> pd.DataFrame:
+        """The four multivariate tests of equations in the coefficients, of all responses at once.
+
+        Parameters
+        ----------
+        hypothesis : str
+            Equations between the names of `params`, separated by commas, with zero on their right:
+            ``"species[S.Adelie] = species[S.Chinstrap]"``. The coefficient of a last level is minus the sum
+            of the others.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `manova` for one term.
+
+        Raises
+        ------
+        FormulaError
+            The text cannot be read.
+        DataError
+            The right side is not zero, or an equation says nothing.
+        NotSupportedError
+            Cells without rows leave coefficients undetermined.
+
+        Examples
+        --------
+        >>> from discrim import mlm
+        >>> from discrim.datasets import load_penguins
+        >>> fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins())
+        >>> table = fit.linear_hypothesis("species[S.Adelie] = species[S.Chinstrap]")
+        >>> float(table.loc["Pillai's trace", "F"].round(2))
+        444.58
+        """
+        self._need_full_rank("linear_hypothesis()")
+        combinations, right = equations(hypothesis, list(self.params.index))
+        if right.any():
+            raise DataError(
+                f"The hypothesis {hypothesis[:80]!r} has a right side that is not zero: write equations "
+                "whose right side is zero for every response."
+            )
+        origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
+        found = self._model.numbers.contrast(self._shifted_back(combinations), origin)
+        if found.df < found.columns:
+            raise DataError(
+                f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none: "
+                "leave them out."
+            )
+        return self._table(found)
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Coefficients of the columns of the model, by response."""
+        self._need_full_rank(".params")
+        model, m = self._model, self._model.n_model
+        found = model.numbers.coefficients()
+        found[1:] /= model.model_unit[:, None]
+        found *= model.unit
+        found[0] += model.origin[m - 1 :] - model.origin[: m - 1] @ found[1:]
+        index = ["constant", *model.blocks.terms[: m - 1]]
+        return pd.DataFrame(found, index=index, columns=self.responses)
+
+    @property
+    def cov_resid(self) -> pd.DataFrame:
+        """Covariance of the residuals, divisor `df_resid`."""
+        error = self._model.numbers.error * (self._model.unit / np.sqrt(self.df_resid))
+        return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
+
+    def hypothesis_ellipse(
+        self,
+        term: str | None = None,
+        *,
+        size: Literal["evidence", "effect"] = "evidence",
+        level: float = 0.95,
+        type: int | str = 2,
+    ) -> pd.DataFrame:
+        """The covariance whose ellipse stands for a term in a picture, beside that of `cov_resid`.
+
+        Parameters
+        ----------
+        term : str, optional
+            The term, such as "species:sex"; it may be left out where the model has only one.
+        size : {"evidence", "effect"}
+            "evidence" is H/(lambda v), which reaches beyond the ellipse of the residuals exactly where Roy's
+            test is significant. "effect" is H/v, the size of the effect in the units of the residuals'
+            covariance. R's heplots draws both at the radius sqrt(2 F), where F is the quantile .68 of the F
+            distribution on 2 and v degrees of freedom.
+        level : float
+            One less the significance level of Roy's test.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+        """
+        check_word("size", size, ("evidence", "effect"))
+        hypothesis = self._hypothesis(term, type)
+        part = hypothesis.part * (self._model.unit / np.sqrt(self.df_resid))
+        if size == "evidence":
+            p, q = len(self.responses), hypothesis.df
+            critical = roy_critical(p, q + 1, self.df_resid + q + 1, 1 - level) if q else np.nan
+            part = part / np.sqrt(critical)
+        return pd.DataFrame(part.T @ part, index=self.responses, columns=self.responses)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """Coefficients with t tests of each response, as broom's `tidy`."""
+        params, level = self.params, 0.95
+        m = self._model.n_model
+        inverse = solve_triangular(self._model.numbers.x[:m], np.eye(m))
+        inverse = self._shifted_back(np.eye(m)) @ inverse
+        length = np.sqrt((inverse**2).sum(axis=1))
+        sd = np.sqrt(np.diagonal(self.cov_resid))
+        tables = []
+        for j, name in enumerate(self.responses):
+            table = t_table(params.iloc[:, j].to_numpy(), length * sd[j], self.df_resid, params.index, level)
+            table.columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+            table.insert(0, "term", params.index)
+            table.insert(0, "response", name)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row: rows, degrees of freedom, log-likelihood, AIC and BIC of normal residuals."""
+        n, p, rank = self.nobs, len(self.responses), self._model.numbers.rank
+        log_det = 2 * np.log(np.abs(np.diagonal(self._model.numbers.error))).sum()
+        log_det += 2 * np.log(self._model.unit).sum() - p * np.log(n)
+        llf = -n / 2 * (p * np.log(2 * np.pi) + log_det + p)
+        df = p * rank + p * (p + 1) / 2
+        row = {"nobs": n, "responses": p, "df_model": rank - 1, "df_resid": self.df_resid}
+        row |= {"llf": llf, "aic": 2 * df - 2 * llf, "bic": np.log(n) * df - 2 * llf}
+        return pd.DataFrame([row])
+
+    def summary(self, sections: Sequence[str] | None = None, *, type: int | str = 2) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "tests"; by default all.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+        """
+        summary: Summary = summary_of(self, sections, type)
+        return summary
+
+    def plot(
+        self,
+        term: str | Sequence[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        size: Literal["evidence", "effect"] = "evidence",
+        level: float = 0.95,
+        type: int | str = 2,
+        ax: Axes | None = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Ellipses of hypothesis and error in the plane of two responses; as R's `heplot`.
+
+        Parameters
+        ----------
+        term : str or sequence of str, optional
+            Terms to draw; by default all.
+        columns : two of the responses, optional
+            Responses that span the plane; by default the first two.
+        size : {"evidence", "effect"}
+            Size of the ellipses of the terms; see `hypothesis_ellipse`.
+        level : float
+            One less the significance level of Roy's test.
+        type : {1, 2, 3}
+            Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
+            not contain it, and 3 after all others, with contrasts that sum to zero.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+        """
+        from discrim.models.comparing.term_model import he_of_terms
+
+        return he_of_terms(self, term, columns, size, level, type, ax, title)
+
+    def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:
+        kind = asked_type(type)
+        return self._model.hypothesis(self._model.position(term), kind)
+
+    def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
+        q, p = hypothesis.df, len(self.responses)
+        if not q:
+            nothing = manova_table(np.zeros(1), p, 2, self.df_resid + 2)
+            nothing.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
+            return nothing.assign(F_is="not defined")
+        return manova_table(self._model.numbers.roots(hypothesis)[0], p, q + 1, self.df_resid + q + 1)
+
+    def _etas(self, hypothesis: Hypothesis) -> dict[str, float]:
+        s = min(hypothesis.df, len(self.responses))
+        if not s:
+            return dict.fromkeys(STATISTICS, np.nan)
+        roots = self._model.numbers.roots(hypothesis)[0]
+        trace = float(roots.sum())
+        return {
+            "pillai": float((roots / (1 + roots)).sum()) / s,
+            "wilks": -float(np.expm1(-np.log1p(roots).sum() / s)),
+            "hotelling-lawley": trace / (trace + s),
+            "roy": float(roots[0] / (1 + roots[0])),
+        }
+
+    def _shifted_back(self, combinations: Floats) -> Floats:
+        """Combinations (q, m) of the coefficients as those of shifted columns over their units."""
+        m = self._model.n_model
+        found = combinations.copy()
+        found[:, 1:] -= np.outer(combinations[:, 0], self._model.origin[: m - 1])
+        found[:, 1:] /= self._model.model_unit
+        return found
+
+    def _need_full_rank(self, what: str) -> None:
+        lacking = self._model.lacking()
+        if lacking is not None:
+            raise NotSupportedError(
+                f"{self._model.lacking_said(lacking)}, so that the coefficients are not determined and "
+                f"{what} is not there: leave {self.terms[lacking]!r} out of the formula."
+            )
 
 
 def mlm(
@@ -144,3 +555,101 @@ def _in_units(triangle: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
     unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))
     unit[0] = 1.0
     return triangle / unit, unit
+
+
+@displayed()
+def manova(
+    formula: str,
+    data: Any,
+    *,
+    term: str | None = None,
+    type: int | str = 2,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The four multivariate tests that the classes have one mean, or that a term of a model is not needed.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it. The class is on the left and the measurements are on the right. There may be several
+        factors and covariates on the left, as in ``"species * sex ~ bill_length_mm + bill_depth_mm"``, which
+        may also be written as in R: ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm`
+        also has canonical variates, effect sizes and pictures of such a model.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    term : str, optional
+        With several factors, the only term to test, such as "sex" or "species:sex"; by default all.
+    type : {1, 2, 3}
+        Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do not
+        contain it, and 3 after all others, with contrasts that sum to zero. With one factor all types are the
+        same.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
+
+    Returns
+    -------
+    DataFrame
+        Wilks, Pillai, Hotelling-Lawley by two approximations, and Roy: statistic, F, df1, df2, p, and whether
+        the F is exact, approximate or an upper bound. For all terms of a model the rows are by (term, test).
+
+    Raises
+    ------
+    CollinearError
+        The covariance within classes, or that of the residuals, is singular.
+    DataError
+        There is no such term or type; or `levels` is given with several factors.
+    NotSupportedError
+        Type III is asked for and some cells of the factors have no rows.
+
+    Notes
+    -----
+    The tests are those of Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
+    Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations are those of Rencher (2002,
+    Methods of Multivariate Analysis, ch. 6).
+
+    Examples
+    --------
+    >>> from discrim import manova
+    >>> from discrim.datasets import load_iris, load_penguins
+    >>> manova("species ~ .", load_iris())["F"].round(3).tolist()
+    [199.145, 53.466, 580.532, 582.197, 1166.957]
+
+    A factor beside another:
+
+    >>> table = manova("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins(), term="sex")
+    >>> table["F"].round(3).tolist()
+    [203.021, 203.021, 203.021, 203.021, 203.021]
+    """
+    kind = asked_type(type)
+    alone = one_class(formula)
+    if alone is None:
+        if levels is not None:
+            raise DataError(
+                "levels= goes with one class on the left: give several factors as ordered categories."
+            )
+        fit = mlm(formula, data, weights=weights, na_action=na_action, functions=functions)
+        return fit.manova(term, kind)
+    if term not in (None, alone, alone.strip("`")):
+        raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
+    text = responses_right(formula)
+    return lda(text, data, weights=weights, levels=levels, na_action=na_action, functions=functions).manova()

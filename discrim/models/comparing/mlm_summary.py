@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.fits.arguments import asked_type
-from discrim.report.tables import Pairs, Section, Summary, summarize
+from discrim.models.fits.reading import asked_type
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
-    from discrim.models.comparing.canonical_term import TermCanonicalResults
-    from discrim.models.comparing.mlm_results import MLMResults
+    from discrim.models.comparing.mlm import MLMResults
+    from discrim.models.comparing.term_model import TermCanonicalResults
 
-__all__ = ["canonical_summary", "summary"]
 
 ROMAN = {1: "I", 2: "II", 3: "III"}
 

@@ -9,31 +9,32 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes
 from discrim.core.numerics.progress import late_bar
+from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
-from discrim.frame.given import rows_of
-from discrim.inference.folds import drawn_seed
+from discrim.frame.rows import read
+from discrim.frame.table import rows_of
+from discrim.inference.resampling import drawn_seed
 from discrim.inference.selection import Choice, Partial
 from discrim.models.comparing.stepwise_anew import anew_by_calls, anew_by_moments
-from discrim.models.comparing.stepwise_options import check_options, included, model_for
-from discrim.models.fits.arguments import check_word, listed, told
-from discrim.models.fits.displayed import displayed
+from discrim.models.comparing.stepwise_ic import check_options, included, model_for
+from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import (
     NaAction,
+    check_word,
     collinear_error,
     is_wide,
+    listed,
     refuse_no_freedom,
     separation,
+    told,
     usable_rows,
 )
-from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import Counting, asked, methods_or_data
 from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import drawn
@@ -41,18 +42,17 @@ from discrim.models.regression.logistic_inference import parts_of
 from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
-    from discrim.models.comparing.cross_validation_results import CrossValidation
+    from discrim.models.comparing.cross_validation import CrossValidation
     from discrim.models.results.assessed import Assessment
     from discrim.models.results.results import ClassifierResults
+    from discrim.report.grid import Pairs, Section
     from discrim.report.plots.style import Axes
-    from discrim.report.tables import Pairs, Section, Summary
+    from discrim.report.tables import Summary
 
-__all__ = ["StepwiseResults", "stepwise"]
 
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
 Counted = Literal["apparent", "cv", "loo", "632+"]
-Positions = NDArray[np.intp]
 Walked = Callable[[ClassMoments], "tuple[_Path, list[str], pd.DataFrame]"]
 
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
@@ -236,7 +236,7 @@ def _selected(
     found: _Found,
     criterion: str,
     blocks: Blocks,
-    parts: Mapping[str, Positions],
+    parts: Mapping[str, Codes],
     again: _Again,
 ) -> Fit[Any]:
     """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
@@ -292,7 +292,7 @@ class _Search:
         self,
         blocks: Blocks,
         moments: ClassMoments,
-        parts: Mapping[str, Positions],
+        parts: Mapping[str, Codes],
         fit: Callable[[Sequence[str]], ClassifierResults],
     ) -> _Found:
         """The choice by the rows that are complete in all candidates, whose terms have columns `parts`."""
@@ -303,7 +303,7 @@ class _Search:
             chosen, steps, trace = by_criterion(blocks, moments, criterion, include, direction, self.options)
             return _Found(chosen, steps, "The search stops where no step lowers the criterion.", trace)
         if criterion == "cv":
-            from discrim.models.comparing.stepwise_cv import by_error
+            from discrim.models.comparing.stepwise_anew import by_error
 
             chance = 1 - float(moments.counts.max() / moments.total)
             chosen, steps = by_error(fit, list(parts), include, direction, chance, self.folds, self.seed)
@@ -353,7 +353,7 @@ class _Again:
         data = self.data if blocks.source is not None else blocks.table.data
         return replace(self, data=data, options=self.options | {"levels": list(blocks.design.levels)})
 
-    def __call__(self, rows: Positions) -> StepwiseResults:
+    def __call__(self, rows: Codes) -> StepwiseResults:
         """The choice by rows at some positions."""
         weights = self.weights
         if weights is not None and not isinstance(weights, str):
@@ -362,7 +362,7 @@ class _Again:
 
 
 def _walked(
-    parts: Mapping[str, Positions],
+    parts: Mapping[str, Codes],
     criterion: str,
     direction: Direction,
     include: list[str],
@@ -383,7 +383,7 @@ class _Path:
     """The steps of one choice by partial F."""
 
     def __init__(
-        self, held: Choice, parts: Mapping[str, Positions], criterion: str, enter: float, stay: float
+        self, held: Choice, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
     ) -> None:
         self._held, self._parts, self._criterion = held, parts, criterion
         self._enter, self._stay = enter, stay
@@ -836,13 +836,14 @@ class StepwiseResults(Shown):
         >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
         "Wilks' lambda"
         """
-        from discrim.models.pictures.asked import Asked
+        from discrim.models.pictures.options import Asked
 
         return drawn(self, STEPS, kind, Asked(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""
-        from discrim.report.tables import Section, summarize
+        from discrim.report.grid import Section
+        from discrim.report.tables import summarize
 
         formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}
         formats |= dict.fromkeys(["partial_R2", "wilks", "ascc", "error"], "share")

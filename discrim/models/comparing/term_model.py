@@ -1,24 +1,44 @@
-"""A fitted linear model of several responses, with the names of its terms."""
+"""A fitted linear model of several responses, with the names of its terms.
+
+Canonical discriminant analysis of one term of a linear model.
+
+Pictures of the terms of a linear model: ellipses of hypothesis and error.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from scipy import stats
 
+from discrim.core.numerics.arrays import Floats
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.linear_model import Cells, ModelTerm, cells_of
-from discrim.inference.linear_terms import Hypothesis, LeastSquares, TestType, rank_of
-from discrim.models.fits.arguments import listed, told
+from discrim.frame.rows import source_blocks
+from discrim.frame.sources.sources import source_of
+from discrim.frame.table import Table
+from discrim.inference.manova import (
+    Hypothesis,
+    LeastSquares,
+    TestType,
+    dimension_table,
+    rank_of,
+    roy_critical,
+)
+from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import with_rows_copied
+from discrim.models.fits.reading import check_word, listed, told
+from discrim.models.registry import summary_of
+from discrim.report.plots.style import set_title
 
-__all__ = ["TermModel"]
-
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
 
 EMPTY = 1e-9
 """Share of all rows up to which the weight of a cell is rounding."""
@@ -202,3 +222,351 @@ class TermModel:
             raise CollinearError(
                 f"The residuals' covariance is singular: {'; '.join(said)}. Leave such responses out."
             )
+
+
+NOTHING = 1e-14
+"""Share of the largest root from which one is rounding."""
+
+
+class TermCanonicalResults(Shown):
+    """Canonical variates of one term of a linear model: the responses that tell its levels apart.
+
+    H is the scatter of the term and E that of the residuals. For a model with one factor these are the tables
+    of `canonical()` of a linear discriminant analysis.
+
+    Attributes
+    ----------
+    term : str
+    df : int
+        Degrees of freedom of the term.
+    eigenvalues : Series by LD1, LD2, ...
+        Eigenvalues of E^-1 H.
+    proportion, cumulative : Series by LD1, LD2, ...
+        Share of each eigenvalue in their sum, and the running total of these shares.
+    correlations : Series by LD1, LD2, ...
+        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+    dimension_tests : DataFrame
+        For each axis, the test that this and all later axes have eigenvalue zero.
+    raw : DataFrame, responses by LD1, LD2, ...
+        Coefficients that give scores with residuals of unit variance; the largest standardized coefficient of
+        an axis is positive.
+    constant : Series by LD1, LD2, ...
+        Number that is added so that the scores have mean zero over the rows.
+    standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
+        Raw coefficients times the standard deviation of the residuals, or times that over all rows.
+    centroids : DataFrame, cells of the term by LD1, LD2, ...
+        Mean scores of the rows of each level, or combination of levels; it has no rows where the term has no
+        factor. The means are the observed ones and are not adjusted for other terms, as in R's candisc.
+    """
+
+    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+
+    def __init__(self, model: TermModel, term: int, hypothesis: Hypothesis) -> None:
+        self._model, self._at, self._hypothesis = model, term, hypothesis
+        self.term = model.labels[term]
+        self.df = hypothesis.df
+        numbers = model.numbers
+        roots, axes = numbers.roots(hypothesis)
+        kept = roots > NOTHING * roots[0] if len(roots) and roots[0] > 0 else roots > 0
+        self._roots = roots[kept]
+        raw = axes[:, kept] * np.sqrt(numbers.df)
+        self._sd = np.sqrt((numbers.error**2).sum(axis=0) / numbers.df)
+        largest = np.abs(raw * self._sd[:, None]).argmax(axis=0)
+        self._raw = raw * np.where(raw[largest, np.arange(raw.shape[1])] < 0, -1.0, 1.0)
+        self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._roots))])
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """Eigenvalues of E^-1 H."""
+        return self._by_axis(self._roots, "eigenvalue")
+
+    @property
+    def proportion(self) -> pd.Series:
+        """Share of each eigenvalue in their sum."""
+        return self._by_axis(self._roots / self._roots.sum(), "proportion")
+
+    @property
+    def cumulative(self) -> pd.Series:
+        """Share of the leading eigenvalues in their sum."""
+        return self.proportion.cumsum().rename("cumulative")
+
+    @property
+    def correlations(self) -> pd.Series:
+        """Canonical correlations of the responses with the term, given the rest of the model."""
+        return self._by_axis(np.sqrt(self._roots / (1 + self._roots)), "correlation")
+
+    @property
+    @displayed()
+    def dimension_tests(self) -> pd.DataFrame:
+        """Sequential tests that this and all later axes have eigenvalue zero."""
+        free = self._model.numbers.df
+        table = dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
+        return table.set_axis(self._names, axis=0)
+
+    @property
+    def raw(self) -> pd.DataFrame:
+        """Coefficients of the responses in their own units."""
+        return self._by_response(self._raw / self._model.unit[:, None])
+
+    @property
+    def constant(self) -> pd.Series:
+        """Minus the score of the mean of all rows."""
+        return self._by_axis(-(self._grand() @ self.raw.to_numpy()), "constant")
+
+    @property
+    def standardized(self) -> pd.DataFrame:
+        """Coefficients of responses whose residuals have unit variance."""
+        return self._by_response(self._raw * self._sd[:, None])
+
+    @property
+    def standardized_total(self) -> pd.DataFrame:
+        """Coefficients of responses of unit variance over all rows (divisor N - 1)."""
+        squares = (self._about_mean() ** 2).sum(axis=0)
+        return self._by_response(self._raw * np.sqrt(squares / (self._model.total - 1))[:, None])
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Mean scores of the rows of each level of the term."""
+        cells, _, means = self._model.cells(self._at)
+        if cells is None:
+            return pd.DataFrame(np.zeros((0, len(self._names))), columns=self._names)
+        labels = cells.labels
+        one = len(self._model.terms[self._at].categories) == 1
+        index = pd.Index([cell[0] if one else ":".join(map(str, cell)) for cell in labels])
+        return pd.DataFrame((means - self._mean()) @ self._raw, index=index, columns=self._names)
+
+    def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
+        """Correlations of the responses with the canonical scores.
+
+        Parameters
+        ----------
+        kind : {"within", "total", "between"}
+            "within" takes the correlations of the residuals, "total" those over all rows (as R's candisc),
+            and "between" those of what the term explains.
+        """
+        check_word("kind", kind, ("within", "total", "between"))
+        rows = {
+            "within": self._model.numbers.error,
+            "total": self._about_mean(),
+            "between": self._hypothesis.part,
+        }[kind]
+        scored = rows @ self._raw
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(rows, axis=0)[:, None] * np.linalg.norm(scored, axis=0)
+            return self._by_response(rows.T @ scored / lengths)
+
+    def scores(self, data: Any = None) -> pd.DataFrame:
+        """Canonical scores of rows: mean zero over the rows of the fit, unit variance of the residuals.
+
+        Parameters
+        ----------
+        data : table or source of tables, optional
+            Rows with the responses; by default the rows of the fit. A row with a missing value has no scores.
+
+        Raises
+        ------
+        NotSupportedError
+            There is no table, and the model was unpickled and has no rows of its own.
+        """
+        if data is None and not self._model.has_rows:
+            raise NotSupportedError(
+                "scores() needs the rows of the fit, which a model that was unpickled does not have: pass "
+                "data=."
+            )
+        blocks = self._model.blocks
+        first = self._model.n_model - 1
+        blocks = blocks.columns(range(first, len(blocks.terms)))
+        if data is not None:
+            source = source_of(data)
+            if source is not None:
+                blocks = source_blocks(blocks, source, data)
+            else:
+                table = Table(data, held=True)
+                codes = np.zeros(table.nrows, dtype=np.intp)
+                blocks = replace(blocks, table=table, held_codes=codes, held_weights=None, source=None)
+        raw, grand = self.raw.to_numpy(), self._grand()
+        out = np.empty((blocks.table.nrows, len(self._names)))
+        for place, x, _ in blocks.every_row():
+            out[place] = (x - grand) @ raw
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "dimensions"; by default all.
+        """
+        summary: Summary = summary_of(self, sections)
+        return summary
+
+    def plot(
+        self,
+        *,
+        axes: Sequence[str] | None = None,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Ellipses of hypothesis and error on two canonical axes, the responses as arrows, as in R's candisc.
+
+        Parameters
+        ----------
+        axes : two of "LD1", "LD2", ..., optional
+            Axes of the picture; by default the first two.
+        level : float
+            One less the significance level of Roy's test, which sets the size of the ellipse of the
+            hypothesis.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default those of a new figure.
+        title : str, optional
+            Title in place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        DataError
+            The term has only one axis; `plot(term=)` of the model draws it in a plane of responses.
+        """
+        return he_of_axes(self, axes, level, ax, title)
+
+    def _critical(self, level: float) -> float:
+        free = self._model.numbers.df
+        return roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
+
+    def _mean(self) -> Floats:
+        """Means (p,) of the responses less the origin, over their units."""
+        x, y = self._model.numbers.x[:, 0], self._model.numbers.y
+        return np.asarray(x @ y / (x @ x))
+
+    def _grand(self) -> Floats:
+        return np.asarray(self._model.origin[self._model.n_model - 1 :] + self._mean() * self._model.unit)
+
+    def _about_mean(self) -> Floats:
+        """Rows of the triangle whose products are those of the responses about their means."""
+        if self._model.total <= 1:
+            raise DataError(
+                "The rows have a total weight of one or less, so that they have no variance: pass weights "
+                "that count rows."
+            )
+        # The constant is the first column, so that the first row of the triangle is what the means explain.
+        return self._model.numbers.y[1:]
+
+    def _by_response(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._model.responses, columns=self._names)
+
+    def _by_axis(self, values: Floats, name: str) -> pd.Series:
+        return pd.Series(values, index=self._names, name=name)
+
+
+SHARE = 0.68
+"""Of the quantile that the radius of both ellipses is made of, as in R's heplots."""
+
+
+def radius_of(free: float) -> float:
+    """The distance sqrt(2 F) at which R's heplots draws ellipses, F on 2 and the residuals' degrees.
+
+    Examples
+    --------
+    >>> round(radius_of(147), 4)
+    1.5155
+    """
+    return float(np.sqrt(2 * stats.f.ppf(SHARE, 2, free)))
+
+
+def he_of_terms(
+    found: Any,
+    terms: str | Sequence[str] | None,
+    columns: Sequence[str] | None,
+    size: Any,
+    level: float,
+    type: int | str,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
+    from discrim.report.plots.spaces import he_terms
+
+    names = _two(columns, list(found.responses), "columns", "responses")
+    given = list(found.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
+    shapes, means = {}, {}
+    for term in given:
+        at = found._model.position(term)
+        label = found.terms[at]
+        shape = found.hypothesis_ellipse(label, size=size, level=level, type=type)
+        shapes[label] = shape.loc[names, names].to_numpy()
+        # Means of combinations of levels would hide those of the levels.
+        cells = _means(found, at).reindex(columns=names)
+        means[label] = cells if len(found._model.terms[at].factors) == 1 else cells.iloc[:0]
+    centre = _centre(found)[names].to_numpy()
+    error = found.cov_resid.loc[names, names].to_numpy()
+    drawn = he_terms(
+        means, shapes, error, centre, radius_of(found.df_resid), names=(names[0], names[1]), ax=ax
+    )
+    said = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
+    set_title(drawn, title if title is not None else f"Hypothesis and error ({said})")
+    return drawn
+
+
+def he_of_axes(
+    found: Any,
+    axes: Sequence[str] | None,
+    level: float,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
+    from discrim.report.plots.spaces import axis_name, he
+
+    names = list(found.eigenvalues.index)
+    if len(names) < 2:
+        raise DataError(
+            f"The term {found.term!r} has {len(names)} canonical axis, and a plane has two: use "
+            f"plot(term={found.term!r}) of the model, in the plane of two responses."
+        )
+    chosen = _two(axes, names, "axes", "canonical axes")
+    at = [names.index(name) for name in chosen]
+    shape = np.diag(found.eigenvalues.to_numpy()[at] / found._critical(level))
+    drawn = he(
+        found.centroids[chosen].dropna(),
+        shape,
+        np.eye(2),
+        np.zeros(2),
+        radius_of(found._model.numbers.df),
+        names=(axis_name(chosen[0], found.proportion), axis_name(chosen[1], found.proportion, of="")),
+        arrows=found.structure()[chosen],
+        equal=True,
+        ax=ax,
+    )
+    set_title(drawn, title if title is not None else f"Canonical variates of {found.term}")
+    return drawn
+
+
+def _two(given: Sequence[str] | None, names: list[str], option: str, what: str) -> list[str]:
+    chosen = names[:2] if given is None else [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in chosen if name not in names]
+    if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
+        raise DataError(f"{option}={told(given)}: name two of the {what}, {listed(names, 20)}.")
+    return chosen
+
+
+def _means(found: Any, at: int) -> pd.DataFrame:
+    """Means of the responses in the cells of a term, without those that have no row."""
+    model = found._model
+    cells, _, means = model.cells(at)
+    if cells is None:
+        return pd.DataFrame(columns=found.responses, dtype=float)
+    labels = [":".join(map(str, cell)) for cell in cells.labels]
+    values = means * model.unit + model.origin[model.n_model - 1 :]
+    return pd.DataFrame(values, index=labels, columns=found.responses).dropna()
+
+
+def _centre(found: Any) -> pd.Series:
+    model = found._model
+    x, y = model.numbers.x[:, 0], model.numbers.y
+    values = x @ y / (x @ x) * model.unit + model.origin[model.n_model - 1 :]
+    return pd.Series(values, index=found.responses)

@@ -1,17 +1,27 @@
-"""Tables that are plain DataFrames, and that a notebook shows with their digits as a summary has them."""
+"""Tables that are plain DataFrames, and that a notebook shows with their digits as a summary has them.
+
+Results that are shown as their summary, in a terminal and in a notebook.
+
+Attributes of which every reader gets a copy, so that writing into one changes no later number.
+
+The options that a fit was made with, from its results: what a refit by the same verb takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 import pandas as pd
 
-if TYPE_CHECKING:
-    from discrim.report.numbers import Format
+from discrim.errors import NotSupportedError
+from discrim.models.registry import BY_MODEL, BY_RESULTS, resolve, summary_part
 
-__all__ = ["displayed"]
+if TYPE_CHECKING:
+    from discrim.report.grid import Part
+    from discrim.report.numbers import Format
+    from discrim.report.tables import Summary
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,8 +92,8 @@ def _html(
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
         as_pandas: str | None = vars(pd.DataFrame)["_repr_html_"](table)
         return as_pandas
-    from discrim.report.html import frame_html
-    from discrim.report.tables import Section
+    from discrim.report.grid import Section
+    from discrim.report.tables import frame_html
 
     forms = {column: _form(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
     ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()
@@ -105,3 +115,139 @@ def _form(column: pd.Series, formats: dict[str, Format]) -> Format:
     if pd.api.types.is_integer_dtype(kind) or name.startswith("df") or name.endswith("_df"):
         return "count"
     return formats.get("every", "share" if name.startswith("error") else "general")
+
+
+class Shown:
+    """Shown as its summary, or the first of its sections; for classes that have one."""
+
+    SHOWN_FIRST: tuple[str, ...] = ()
+    """Sections of the summary that a short form has; all of them where none is named."""
+
+    def _brief(self: Any) -> Summary:
+        summary: Summary = self.summary()
+        return summary.only(self.SHOWN_FIRST) if self.SHOWN_FIRST else summary
+
+    def __repr__(self) -> str:
+        return self._brief().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._brief().as_html()
+
+
+def shown_briefly(kind: type[T]) -> type[T]:
+    """Give a class with `_brief`, as a named tuple, the forms of those that are `Shown`."""
+    for name in ("__repr__", "_repr_html_"):
+        setattr(kind, name, getattr(Shown, name))
+    return kind
+
+
+class ShownModel(Shown):
+    """Shown as the short form of the summary of a model; for classes with a title."""
+
+    def _model(self: Any) -> str:
+        """Name of the model in the registry."""
+        name: str = self._fit.model.name
+        return name
+
+    def _verb(self) -> str:
+        """Name of the verb that makes such fits."""
+        return BY_MODEL[self._model()].verb
+
+    def _sections(self) -> Mapping[str, Callable[[], Part]]:
+        """The sections of the summary by name, computed where they are asked for."""
+        parts: Mapping[str, Callable[[], Part]] = summary_part(self._model(), "sections", self)
+        return parts
+
+    def _brief(self) -> Summary:
+        brief: Summary = summary_part(self._model(), "brief", self)
+        return brief.shortened()
+
+    def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
+        """The summary, which prints as text and is shown as tables in a notebook; one table for each section.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order; by default all. Only what is asked for is computed.
+
+        Returns
+        -------
+        Summary
+            It has `.as_text()`, `.as_html()`, `.as_latex()` and `.as_markdown()`; `.tables` holds the numbers
+            unrounded.
+        """
+        from discrim.report.tables import summarize
+
+        return summarize(self.title, self._sections(), pick=sections)
+
+
+class _Copied(Protocol):
+    def copy(self) -> Self: ...
+
+
+C = TypeVar("C", bound=_Copied)
+
+
+class HandedOut(Generic[C]):
+    """An attribute, set as any other, that is read as a copy.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> class Results:
+    ...     prior = HandedOut[pd.Series]()
+    >>> fit = Results()
+    >>> fit.prior = pd.Series([0.5, 0.5])
+    >>> fit.prior[0] = 99
+    >>> fit.prior.tolist()
+    [0.5, 0.5]
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_own_{name}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> C: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | C:
+        if instance is None:
+            return self
+        held: C = getattr(instance, self._name)
+        return held.copy()
+
+    def __set__(self, instance: Any, value: C) -> None:
+        instance.__dict__[self._name] = value
+
+
+def verb_of(fit: Any) -> str:
+    """Name of the verb that made a fit.
+
+    Raises
+    ------
+    NotSupportedError
+        It is no fitted classifier of this package.
+    """
+    name = type(fit).__name__
+    model = BY_RESULTS.get(name)
+    if model is None or model.estimator is None:
+        raise NotSupportedError(
+            f"{name} is no fitted classifier: pass what lda(), qda() or another verb returns."
+        )
+    return model.verb
+
+
+def options_of(fit: Any) -> dict[str, Any]:
+    """Keywords that make the same fit of the same rows, but for the weights.
+
+    What the fit chose by itself is held: alpha and gamma, a threshold, or k.
+    """
+    model = BY_RESULTS[type(fit).__name__]
+    options = {name: getattr(fit._fit.numbers, name) for name in model.held}
+    if model.options is not None:
+        options |= resolve(model.options)(fit)
+    if model.posteriors:
+        options["prior"] = None if fit._fit.numbers.estimated_prior else fit.prior.to_dict()
+    if fit._fit.blocks.functions:
+        options["functions"] = dict(fit._fit.blocks.functions)
+    return options

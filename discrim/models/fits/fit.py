@@ -1,11 +1,17 @@
 """A fit as one value: a model's numbers beside the rows, the names and the way in which it is fitted again.
 
 Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows no class of results.
+
+From rows to labels and posteriors, block by block, on the index of the table.
+
+Codes and covariances under the names of classes and columns.
+
+What becomes of new rows that have a gap: a missing value, or a level that the fit has not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -15,32 +21,351 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Dependency
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.marginal import MarginalRule
-from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
-from discrim.errors import DataError, NotSupportedError
-from discrim.frame.asked_rows import source_blocks
-from discrim.frame.blocks import Blocks
+from discrim.core.rules.rules import (
+    MANY_CLASSES,
+    IndependentRule,
+    LinearRule,
+    Rule,
+    best_class,
+    log_posteriors,
+    logs_of_prior,
+    posteriors,
+    stored_scores,
+    takes_stored,
+)
+from discrim.core.scatter.covariance import Covariance, Dependency
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, Unseen, small_codes
+from discrim.frame.design import LabelType
+from discrim.frame.rows import source_blocks
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
-from discrim.models.fits.arguments import prior_vector
-from discrim.models.fits.gaps import AS_FITTED, Gaps
-from discrim.models.fits.labels import labelled
-from discrim.models.fits.prediction import Decision, predicted_codes, score_frame
+from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 
-__all__ = [
-    "Fit",
-    "Model",
-    "PriorWithout",
-    "Refits",
-    "Selection",
-    "as_scored",
-    "read_rows",
-    "rule_of_numbers",
-    "with_rows_copied",
-]
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How scores become classes.
+
+    Attributes
+    ----------
+    costs : (K, K) float or None
+        Cost of predicting class j (column) for a row of class i (row); None for the most probable class.
+    reject : float or None
+        Cost of rejecting a row; a row whose least expected cost is above it has the code K.
+    """
+
+    costs: Floats | None = None
+    reject: float | None = None
+
+    def codes(self, scores: Floats) -> Codes:
+        """Codes (m,) of scores (m, K); -1 for a missing row.
+
+        The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
+        """
+        if self.costs is None and self.reject is None:
+            return best_class(scores)
+        n_classes = scores.shape[1]
+        costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
+        expected = posteriors(scores) @ costs
+        codes = best_class(-expected)
+        if self.reject is not None:
+            codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
+        return codes
+
+
+def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
+
+    Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
+    impossible in every class has no posterior, and a warning says so.
+    """
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    has_ends = getattr(complete, "has_ends", False)
+    impossible: list[int] = []
+    with late_bar(blocks.table.nrows, "scores of rows") as tell:
+        for rows, scores in _pieces(blocks, rule, n_classes):
+            if has_ends:
+                none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                impossible.extend(none.tolist())
+            yield rows, scores
+            tell(rows.stop - rows.start)
+    if impossible:
+        warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+
+
+def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    stored = every_sparse_row(blocks) if takes_stored(complete) else None
+    if stored is None or (blocks.partial and stored[1].any()):
+        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+            yield from block_scores(blocks, rule, n_classes, place, x, missing)
+        return
+    rows, missing = stored
+    piece = max(2**21 // n_classes, 64)
+    for start in range(0, len(rows), piece):
+        place = slice(start, min(start + piece, len(rows)))
+        part = rows.rows(place)
+        lost = missing[place]
+        scores = stored_scores(complete, part)
+        scores[lost] = np.nan
+        yield place, scores
+
+
+def block_scores(
+    blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
+    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
+    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**17) // n_classes, 64)
+    # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
+    told = isinstance(rule, LinearRule)
+    if missing is None and isinstance(rule, MarginalRule):
+        rule = rule.rule
+    for start in range(0, len(x), piece):
+        stop = min(start + piece, len(x))
+        scores = rule.scores(x[start:stop])
+        with np.errstate(over="ignore", invalid="ignore"):
+            looked = told and not np.isfinite(scores.sum())
+        if looked:
+            missing = blocks.missing(x, place.start)
+        if missing is not None and not blocks.partial:
+            scores[missing[start:stop]] = np.nan
+        yield slice(place.start + start, place.start + stop), scores
+
+
+def warn_impossible(count: int, first: Any) -> None:
+    """Warn of rows whose probability is zero in every class, naming the first."""
+    warn_user(
+        f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
+        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing; fit with "
+        "laplace=1, for example, or with a larger bandwidth."
+    )
+
+
+def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
+    return blocks.reduced(partial(_sent, task), _joined).astype(np.intp) if blocks.apart else task(blocks)
+
+
+def _sent(task: Callable[[Blocks], Codes], part: Blocks) -> NDArray[Any]:
+    return small_codes(task(part))
+
+
+def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])
+
+
+def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    codes = np.empty(blocks.table.nrows, dtype=np.intp)
+    for place, scores in scored(blocks, rule, n_classes):
+        codes[place] = decision.codes(scores)
+    return codes
+
+
+def posterior_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame:
+    """What `finish` makes of the scores, rows by classes, on the table's index."""
+    shape = (blocks.table.nrows, len(classes))
+    refuse_beyond_memory(
+        1.0 * shape[0] * shape[1],
+        f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
+        "Pass fewer rows at a time, or ask for labels only, with predict()",
+    )
+    out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
+    for place, scores in scored(blocks, rule, shape[1]):
+        if finish is posteriors:
+            posteriors(scores, out=out[place])
+        else:
+            out[place] = finish(scores)
+    return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
+
+
+def score_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame | pd.Series:
+    """What `finish` makes of the scores; of two classes that of the second less that of the first."""
+    if len(classes) > 2:
+        return posterior_frame(blocks, rule, classes, finish)
+    out = np.empty(blocks.table.nrows)
+    for place, scores in scored(blocks, rule, 2):
+        values = finish(scores)
+        # Minus infinity in both: the row is impossible, and its log odds are missing.
+        with np.errstate(invalid="ignore"):
+            out[place] = values[:, 1] - values[:, 0]
+    return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
+
+
+REJECTED, UNKNOWN = "rejected", "unknown"
+"""Labels of rows that a reject option, or a bound on typicality, leaves without a class."""
+
+LEAST, MOST = -1022.0, 1024.0
+"""Binary exponents between which a variance is a double with all its digits."""
+
+BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statistic", "p": "p_value"} | {
+    "low": "conf_low",
+    "high": "conf_high",
+}
+"""Columns of a table of coefficients under the names of R's broom."""
+
+TEXTS = ("str", "string", "object")
+"""Dtypes that have room for these."""
+
+
+def distinct(word: str, names: Iterable[Any]) -> str:
+    """A name that a table gives to a column or a row of its own beside those of classes or terms.
+
+    These keep their names, whatever they are; where one of them is the word, it has an underscore after it,
+    or as many as it takes.
+    """
+    taken = set(names)
+    while word in taken:
+        word += "_"
+    return word
+
+
+def labelled(
+    codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, kind: LabelType | None = None
+) -> pd.Series:
+    """Labels of codes, in the dtype of the response; -1 is missing, K is rejected, K + 1 unknown.
+
+    Whole numbers and truth values are nullable where one is missing. Rows without a class make two more
+    categories of a categorical, which then has no order, and objects of other labels.
+
+    Raises
+    ------
+    DataError
+        A class bears the label of rows without a class.
+    """
+    names, dtype = classes.tolist(), None if kind is None else kind.dtype
+    beyond = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
+    if beyond:
+        taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
+        if taken:
+            raise DataError(
+                f"A class is named {taken[0]!r}, the label of rows that get no class: rename the class."
+            )
+        names += [REJECTED, UNKNOWN]
+        dtype = dtype if dtype in TEXTS else "object"
+    if kind is not None and kind.categories is not None:
+        known = [*kind.categories, *beyond]
+        at = {label: place for place, label in enumerate(known)}
+        # The last place is that of the code -1.
+        places = np.array([*(at.get(name, -1) for name in names), -1])
+        whole = pd.Index(known, dtype=dtype)
+        own = pd.Categorical.from_codes(places[codes], whole, ordered=kind.ordered and not beyond)
+        return pd.Series(own, index=index, name=classes.name)
+    values: NDArray[Any] = np.array(names, dtype=object) if beyond else classes.to_numpy()
+    series = pd.Series(values[codes], index=index, name=classes.name, dtype=dtype)
+    missing = codes < 0
+    if not missing.any():
+        return series
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        nullable: Any = series.dtype.name.replace("i", "I").replace("u", "U")
+        series = series.astype(nullable)
+    elif isinstance(series.dtype, np.dtype) and series.dtype.kind == "b":
+        series = series.astype("boolean")
+    return series.mask(missing)
+
+
+def class_code(label: Any, classes: pd.Index) -> int:
+    """Position of a label among the classes.
+
+    Raises
+    ------
+    DataError
+        It is no class.
+    """
+    if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
+        raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
+    return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
+    """The index of a table with a line a class and term."""
+    index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    return index
+
+
+def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of coefficients by (class, term) under the names of R's broom, one row a coefficient."""
+    return table.rename(columns=BROOM).reset_index()
+
+
+def missing_if_refused(fit: Any, name: str) -> Any:
+    """An attribute of a fit, missing where the model has none."""
+    try:
+        return getattr(fit, name)
+    except NotSupportedError:
+        return np.nan
+
+
+def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
+    """A covariance in the units of the data; what no double can hold shows as infinite or zero."""
+    unit = 1 / scale
+    with np.errstate(over="ignore", under="ignore"):
+        matrix = covariance.matrix() * unit[:, None] * unit
+    return pd.DataFrame(matrix, index=terms, columns=terms)
+
+
+def beyond_doubles(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
+    """What to say of variances that are too large or too small for a double; empty where there are none."""
+    sd = np.stack([covariance.sd for covariance in covariances])
+    exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))
+    wild = np.asarray(((exponents >= MOST) | (exponents < LEAST)).any(axis=0))
+    if not wild.any():
+        return ""
+    return (
+        f"In the units of the columns the variance of {listed(terms[wild])} is out of the range of double "
+        "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
+        "other units, as standardize() does. Posteriors hold in any."
+    )
+
+
+Missing = Literal["drop", "integrate"]
+"""What is said of new rows with a missing value: nothing, or what their other columns tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What becomes of new rows that have a gap.
+
+    Attributes
+    ----------
+    unseen : {"raise", "missing"} or None
+        A level that the fit has not seen is an error, or a missing value; None for what the fit does.
+    missing : {"drop", "integrate"} or None
+        Of a row with a missing value all answers are missing, or the missing columns are integrated out;
+        None for what the fit does.
+
+    Raises
+    ------
+    DataError
+        Other words.
+    """
+
+    unseen: Unseen | None = None
+    missing: Missing | None = None
+
+    def __post_init__(self) -> None:
+        check_word("unseen", self.unseen, ("raise", "missing"), optional=True)
+        check_word("missing", self.missing, ("drop", "integrate"), optional=True)
+
+
+AS_FITTED = Gaps()
+"""What the fit does of its own."""
+
 
 N = TypeVar("N", covariant=True)
 T = TypeVar("T")
@@ -48,8 +373,6 @@ T = TypeVar("T")
 WITHOUT_ROWS = ("path", "along", "drop1", "separation")
 """What of a fit's cache says nothing of single rows, and goes where the rows do not."""
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 PriorWithout = Literal["held", "refitted", "none"]
 """What a model does with class proportions as its prior where rows are left out, unless asked."""
 

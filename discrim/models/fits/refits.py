@@ -1,30 +1,33 @@
-"""The rule of a fit to other rows of its table, with the columns that the verb would take of these rows."""
+"""The rule of a fit to other rows of its table, with the columns that the verb would take of these rows.
+
+Moments of the rows outside each fold of a table, all from one pass.
+
+The choice of a tuning parameter: the path of errors of what was tried, and the choice from it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import constant_columns, dependencies
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.apart import gather_parts_apart
+from discrim.core.moments.given_moments import merged
+from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts
+from discrim.core.moments.row_sums import Spread, refuse_wide
+from discrim.core.moments.sparse_rows import gather_sparse
+from discrim.core.numerics.arrays import Codes
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import PartRule, Rule
+from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.inference.error_rates import TIE, as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import class_moments
-
-__all__ = [
-    "left_out_by_refits",
-    "moment_refits",
-    "rule_of_moments",
-    "rule_of_rows",
-]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.models.fits.reading import class_moments, used_sparse_rows
 
 MOST_REFITS = 2000
 """Rows up to which leave-one-out is computed by a refit for each."""
@@ -123,3 +126,78 @@ def _telling(refits: Refits, moments: ClassMoments) -> Codes:
         found = dependencies(less.as_one()) if refits.obstacles is None else refits.obstacles(less)
         gone |= {kept[dependency.column] for dependency in found}
     return np.array([j for j in range(moments.n_columns) if j not in gone], dtype=np.intp)
+
+
+def moment_folds(
+    blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
+) -> list[ClassMoments]:
+    """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
+    n_classes = len(blocks.design.levels)
+    both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
+    own = replace(blocks, held_codes=both)
+    parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
+    if parts is None:
+        parts = (gather_parts_apart if blocks.apart else gather_parts)(
+            own,
+            n_parts=folds,
+            n_classes=n_classes,
+            n_columns=len(blocks.terms),
+            spread=spread,
+            rooted=rooted,
+        )
+    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
+    before, after = [parts[0]], [parts[-1]]
+    for part in parts[1:]:
+        before.append(merged(before[-1], part))
+    for part in parts[-2::-1]:
+        after.append(merged(part, after[-1]))
+    inner = [merged(before[f - 1], after[folds - 2 - f]) for f in range(1, folds - 1)]
+    return [after[-2], *inner, before[-2]]
+
+
+def _parts_of_stored(
+    blocks: Blocks, folds: int, n_classes: int, spread: Spread, *, rooted: bool
+) -> list[ClassMoments] | None:
+    """Moments of each fold of sparse rows; None where they are not sparse, or ask for more."""
+    stored = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
+    if stored is None:
+        return None
+    refuse_wide(n_classes, len(blocks.terms), spread, folds)
+    ((rows, codes, weights),) = stored
+    parts = []
+    for fold in range(folds):
+        own = np.flatnonzero(codes // n_classes == fold)
+        part = rows.rows(own), codes[own] % n_classes, None if weights is None else weights[own]
+        found = gather_sparse([part], n_classes=n_classes, n_columns=len(blocks.terms), spread=spread)
+        if found is None or (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
+            return None
+        parts.append(found)
+    return parts
+
+
+def error_path(
+    name: str, tried: Any, wrong: NDArray[Any], rows: NDArray[Any], prior: NDArray[Any], *, sampled: bool
+) -> pd.DataFrame:
+    """What was tried, under its name, with error and se; the other parameters are those of `rates_along`."""
+    path = pd.DataFrame({name: tried})
+    path["error"], path["se"] = rates_along(wrong, rows, prior, sampled=sampled)
+    return path
+
+
+def largest_as_good(path: pd.DataFrame, slack: float = TIE) -> Any:
+    """The largest of what was tried, and so the simplest model, of those as good as the best."""
+    return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), slack)].max().item()
+
+
+def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:
+    """The path of a choice, of what a fit keeps.
+
+    Raises
+    ------
+    NotSupportedError
+        There is none; the message says why, and the way out.
+    """
+    if "path" not in fit.cache:
+        raise NotSupportedError(f"There is no path, {why}: {way_out}.")
+    held: pd.DataFrame = fit.cache["path"]
+    return held.copy()

@@ -1,45 +1,189 @@
-"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left."""
+"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left.
+
+The choice of the threshold of shrunken centroids, by folds whose moments are merged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
+from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken, labels_along
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.rules.rules import Rule
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
-from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
-from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
+from discrim.frame.rows import read, used_codes, used_rows
+from discrim.inference.error_rates import TIE
+from discrim.inference.resampling import dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import by_class_and_term
-from discrim.models.fits.reading import NaAction, class_moments, usable_rows
-from discrim.models.fits.refits import moment_refits
-from discrim.models.fits.tuning import held_path
-from discrim.models.independent.shrunken_choice import Search, choose_threshold
-from discrim.models.judging.splits import Splits, read_splits
-from discrim.models.moments.given import given_sample, table_given
+from discrim.models.fits.fit import Fit, Model, by_class_and_term
+from discrim.models.fits.reading import (
+    NaAction,
+    check_word,
+    class_moments,
+    folds_or_cv,
+    is_number,
+    listed,
+    prior_vector,
+    told,
+    usable_rows,
+)
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_folds, moment_refits
+from discrim.models.judging.validation import Split, Splits, read_splits, split_moments
+from discrim.models.moments.given import by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
-from discrim.models.moments.once import by_moments
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.group_summary import group_summary
+from discrim.models.results.headers import group_summary
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.saved import Saved
+from discrim.models.saving.fit_file import Saved
 
-__all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
+MOST_TRIED = 10**6
+"""Thresholds that can be tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a threshold is chosen.
+
+    Attributes
+    ----------
+    grid : sequence of float or None
+        Thresholds to try; None for evenly spaced ones.
+    n_thresholds : int
+        How many of those, from 0 to where no column is left.
+    folds : int
+        How many, also of splits.
+    seed : int or None
+    select : {"min", "1se"}
+    splits : tuple of Split
+        Those given in the place of folds.
+    """
+
+    grid: Sequence[float] | None
+    n_thresholds: int
+    folds: int
+    seed: int | None
+    select: Literal["min", "1se"]
+    splits: tuple[Split, ...] = ()
+
+
+def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
+    """The thresholds (T,) to try, in increasing order.
+
+    Raises
+    ------
+    DataError
+        None at all, or one that is negative, infinite or missing.
+    """
+    if search.grid is None:
+        most = search.n_thresholds
+        if not (
+            isinstance(most, int | np.integer) and not isinstance(most, bool) and 2 <= most <= MOST_TRIED
+        ):
+            raise DataError(
+                f"n_thresholds={told(most)}: give a number of thresholds, 2 or more and up to {MOST_TRIED:,}."
+            )
+        return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
+    asked_for = search.grid
+    if isinstance(asked_for, str) or not isinstance(asked_for, Iterable):
+        raise DataError(f"grid={asked_for!r}: give a list of thresholds, or None for evenly spaced ones.")
+    wrong = [value for value in asked_for if not is_number(value)]
+    if wrong:
+        raise DataError(f"grid holds {wrong[0]!r}, which is no threshold: give numbers from 0 on.")
+    values = [float(value) for value in asked_for]
+    bad = [value for value in values if not 0 <= value < np.inf]
+    if not values or bad:
+        raise DataError(
+            f"grid={listed(values)}: {bad[0]!r} is no threshold; give numbers from 0 on."
+            if bad
+            else "grid is empty: give thresholds from 0 on, or None for evenly spaced ones."
+        )
+    return np.unique(values)
+
+
+def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list[Floats]]:
+    """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
+    if search.splits:
+        held = split_moments(blocks, search.splits, "diagonal")
+        return held, [split.test for split in search.splits]
+    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
+    judged = [(dealt == fold).astype(np.float64) for fold in range(search.folds)]
+    return moment_folds(blocks, dealt, search.folds, "diagonal"), judged
+
+
+def _refuse_part(search: Search, fold: int) -> NoReturn:
+    what, instead = (
+        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
+        if search.splits
+        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
+    )
+    raise CollinearError(
+        f"{what} some column does not vary within classes, or a class is gone: give an offset above 0, "
+        f"threshold=, or {instead}."
+    )
+
+
+def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
+    """The threshold chosen, and the path: threshold, error, se, genes.
+
+    Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
+    with the same folds and seed, or of the splits given; the number of columns that survive is that of the
+    fit to all rows.
+
+    Raises
+    ------
+    DataError
+        A class of one row, folds that are too many or too few, no threshold.
+    CollinearError
+        A column does not vary in some fold, and there is no offset.
+    """
+    levels, k = blocks.design.levels, fit.moments.n_classes
+    single = [level for level, rows in zip(levels, fit.moments.rows.tolist(), strict=True) if rows < 2]
+    if single:
+        which = "Class" if len(single) == 1 else "Each of the classes"
+        raise DataError(
+            f"{which} {listed(single)} has one row, and without it the class is not known: give "
+            "threshold=, merge it with another class, or leave it out."
+        )
+    thresholds = thresholds_of(search, fit)
+    held, judged = _parts(blocks, search)
+    parts = [fit.refit(part) for part in held]
+    log_prior = logs_of_prior(fit.prior)
+    wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
+    if None in parts:
+        _refuse_part(search, parts.index(None))
+    with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
+        for rows, x, own, weights in used_rows(blocks):
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            for part, often in zip(parts, judged, strict=True):
+                tell(len(positions))
+                part_of = often[positions]
+                at = np.flatnonzero(part_of)
+                if part is None or not len(at):
+                    continue
+                times = part_of[at] if weights is None else weights[at] * part_of[at]
+                member = np.equal(own[at, None], np.arange(k)) * times[:, None]
+                judged_rows += member.sum(axis=0)
+                wrong += (labels_along(part, x[at], thresholds, log_prior) != own[at]) @ member
+    if not judged_rows.any():
+        raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
+    path = error_path("threshold", thresholds, wrong, judged_rows, fit.prior, sampled=fit.estimated_prior)
+    reach = np.sort(fit.reach())
+    path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
+    slack = float(path["se"].iloc[path["error"].argmin()]) if search.select == "1se" else 0.0
+    return largest_as_good(path, slack + TIE), path
+
 
 CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
-
-Floats = NDArray[np.float64]
 
 
 @by_moments("diagonal")

@@ -1,4 +1,9 @@
-"""How good is a fit's rule? Its predictions on rows it did or did not see, as confusions and error rates."""
+"""How good is a fit's rule? Its predictions on rows it did or did not see, as confusions and error rates.
+
+Rows of known class as a fit scores them, new ones or its own, and how they were judged.
+
+Rows beside their predictions: the tables that SAS and Stata print of a classification.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +12,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.rules import posteriors
+from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
+from discrim.frame.design import LabelType
+from discrim.frame.rows import used_of_block, used_rows, with_classes
 from discrim.frame.sources.files import names_files
-from discrim.frame.used_rows import used_of_block, used_rows, with_classes
 from discrim.inference import error_rates as rates_of
-from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
-from discrim.models.fits.arguments import check_flag, check_word, listed, told
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import AS_FITTED, Gaps
-from discrim.models.fits.labels import distinct
-from discrim.models.fits.prediction import Decision, block_scores, scored
-from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
+from discrim.inference.resampling import drawn_seed
+from discrim.inference.roc import against_rest
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
+from discrim.models.fits.reading import check_flag, check_word, listed, told
+from discrim.models.judging.bootstrap import BootstrapSamples, parametric_rates
 from discrim.models.judging.labelled_rows import (
     LabelledRows,
     labelled_rows,
@@ -35,33 +42,22 @@ from discrim.models.judging.labelled_rows import (
     refuse_none,
     warn_left_out,
 )
-from discrim.models.judging.left_out_codes import HELD, left_out_codes
-from discrim.models.judging.parametric import parametric_rates
-from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
 from discrim.models.judging.validation import (
+    HELD,
     LeftOutScores,
     deal_folds,
     fold_scores,
+    left_out_codes,
     left_out_scores,
+    prior_of_rest,
+    refits_prior,
     refuse_many_scores,
 )
 
-__all__ = [
-    "Counting",
-    "ErrorMethod",
-    "Plan",
-    "RowsJudged",
-    "asked",
-    "choice_of",
-    "confusion",
-    "error_rates",
-    "judged_scores",
-    "methods_or_data",
-    "takes_long",
-]
+if TYPE_CHECKING:
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.tables import Summary
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Counting = Literal["apparent", "loo", "cv"]
 ErrorMethod = Literal[
     "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
@@ -101,7 +97,7 @@ class Plan:
         Of cross-validation, and of the bootstrap.
     seed : int or None
     refit_prior : bool or None
-        As of `discrim.models.judging.refitted_prior.refits_prior`.
+        As of `discrim.models.judging.validation.refits_prior`.
     gaps : Gaps
         What becomes of those of new rows.
     prior : (K,) float or None
@@ -478,3 +474,255 @@ def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
             f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
             "them then. Fit with laplace=1, for example."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AssessedRows:
+    """The rows that are judged.
+
+    Attributes
+    ----------
+    codes, predicted : (m,) int
+        Actual and predicted class.
+    values : (m, K) float
+        Log odds of each class against the rest; of models without posteriors the values they decide by.
+    weights : (m,) float
+        Frequencies.
+    weighted : bool
+        Whether the rows have any.
+    shares : (K,) float or None
+        Prior that figures are weighted by; None: as the rows have the classes.
+    unlabelled, unpredicted : int
+        Rows that are left out: without a class, and with a class but without a prediction.
+    way : str
+        How they were judged, in words.
+    method : {"apparent", "loo", "cv", "new"}
+    folds : int
+    posteriors : bool
+        Whether the model has any.
+    """
+
+    codes: Codes
+    predicted: Codes
+    values: Floats
+    weights: Floats
+    weighted: bool
+    shares: Floats | None
+    unlabelled: int
+    unpredicted: int
+    way: str
+    method: str
+    folds: int
+    posteriors: bool
+
+    @property
+    def counts(self) -> Floats:
+        """Actual by predicted (K, K)."""
+        k = self.values.shape[1]
+        return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
+
+
+def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> AssessedRows:
+    """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
+
+    Without a method the rows of the fit are left out one by one, or by folds where that would take too many
+    fits: the rule itself has seen them.
+
+    Raises
+    ------
+    DataError
+        There is no row with a class and a prediction.
+    """
+    check_level(plan.level)
+    if data is None and plan.weights is not None:
+        raise DataError(
+            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+        )
+    if method is None:
+        method = "apparent" if data is not None else _left_out(fit, plan)
+    if method == "cv":
+        plan = replace(plan, seed=drawn_seed(plan.seed))
+    actual, scores, weights, _ = judged_scores(fit, data, method, plan)
+    predicted = best_class(scores)
+    held = np.ones(len(actual)) if weights is None else weights
+    known = (actual >= 0) & (predicted >= 0) & (held > 0)
+    refuse_none(known)
+    shares = plan.prior
+    if shares is None and not fit.numbers.estimated_prior:
+        shares = fit.prior_values()
+    refuse_no_share(actual[known], shares, fit.classes)
+    has = not fit.model.instead
+    # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
+    logs = has or len(fit.classes) == 2
+    values = against_rest(scores[known]) if logs else np.asarray(scores[known])
+    return AssessedRows(
+        actual[known],
+        predicted[known],
+        values,
+        held[known],
+        weights is not None,
+        shares,
+        int(((actual < 0) & (held > 0)).sum()),
+        int(((actual >= 0) & (predicted < 0) & (held > 0)).sum()),
+        _way(fit, data, method, plan),
+        method if data is None else "new",
+        plan.folds,
+        has,
+    )
+
+
+def _left_out(fit: Fit[Any], plan: Plan) -> Counting:
+    """How the rows of a fit are left out: one by one, where that can be done."""
+    fit.rows("assess()", "pass data=")
+    try:
+        left_out_scores(fit, plan.refit_prior)
+    except NotSupportedError:
+        return "cv"
+    return "loo"
+
+
+def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
+    if data is not None:
+        return "new rows"
+    if method == "apparent":
+        return "rows of the fit by the rule that they made, and so too good"
+    prior, choice = prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
+    said = f", prior {prior}" if prior else ""
+    if choice:
+        said += f"; the choice of {fit.chosen} is " + ("made anew" if choice == "anew" else "held")
+    if method == "loo":
+        return f"rows of the fit, each by the rule without it{said}"
+    return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"
+
+
+WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
+
+
+def classification(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Classification:
+    """Judge rows of known class; see `ClassifierResults.classification`."""
+    fit.need_posteriors("classification()")
+    actual, scores, weights, index = judged_scores(fit, data, method, plan)
+    prior = pd.Series(fit.prior_values(), index=fit.classes)
+    way = WAYS[method] if data is None else "new rows"
+    if method != "apparent":
+        way += f", prior {prior_of_rest(fit, plan.refit_prior)}"
+    labels = fit.blocks.design.labels
+    return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
+
+
+class Classification(Shown):
+    """Rows of known class beside their posteriors.
+
+    Attributes
+    ----------
+    confusion : DataFrame, actual by predicted
+        Counts, or sums of weights.
+    table : DataFrame by (actual, "rows" | "percent")
+        Counts with totals, and percentages of each actual class. The priors are in the last row.
+    average_posteriors : DataFrame, actual by predicted
+        Mean posterior of the predicted class among the rows of each cell; missing where a cell has no rows.
+    misclassified : DataFrame
+        Rows whose predicted class is not their own: actual, predicted, and the posteriors.
+    """
+
+    SHOWN_FIRST = ("classification", "average posteriors")
+
+    def __init__(
+        self,
+        actual: Codes,
+        proba: Floats,
+        weights: Floats | None,
+        prior: pd.Series,
+        index: pd.Index,
+        way: str,
+        labels: LabelType | None,
+    ) -> None:
+        self._actual, self._proba, self._weights = actual, proba, weights
+        self._predicted = best_class(proba)
+        self._prior, self._index, self._way, self._labels = prior, index, way, labels
+
+    @property
+    @displayed(every="count")
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted, counts or sums of weights."""
+        return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
+
+    @property
+    @displayed({"rows": "count", "percent": "z", "share": "share"})
+    def table(self) -> pd.DataFrame:
+        """Counts with totals, row percentages, and the priors."""
+        counts = self.confusion
+        total = distinct("total", counts.index)
+        prior, whole = distinct("prior", counts.index), [*counts.index, total]
+        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
+        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
+        with np.errstate(invalid="ignore"):
+            percent = 100 * numbers / numbers[:, -1:]
+        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
+        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
+        index = pd.MultiIndex.from_tuples([*labels, (prior, "share")], names=["actual", None])
+        priors = np.append(self._prior, self._prior.sum())
+        return pd.DataFrame(
+            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
+        )
+
+    @property
+    def average_posteriors(self) -> pd.DataFrame:
+        """Mean posterior of the predicted class, actual by predicted."""
+        known = (self._actual >= 0) & (self._predicted >= 0)
+        k = len(self._prior)
+        own = self._proba[known].max(axis=1)
+        weights = np.ones(len(own)) if self._weights is None else self._weights[known]
+        cells = self._actual[known] * k + self._predicted[known]
+        sums, counts = np.bincount(cells, weights * own, k * k), np.bincount(cells, weights, k * k)
+        mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
+        return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
+
+    @property
+    def misclassified(self) -> pd.DataFrame:
+        """Actual and predicted class, and posteriors, of the rows whose predicted class is not their own."""
+        wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
+        classes, index = self._prior.index, self._index[wrong]
+        frame = pd.DataFrame(
+            {
+                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                for word, codes in (("actual", self._actual), ("predicted", self._predicted))
+            },
+            index=index,
+        )
+        proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
+        return pd.concat([frame, proba], axis=1)
+
+    def summary(self) -> Summary:
+        """The tables as a summary, which prints as text and is shown as tables in a notebook."""
+        from discrim.report.grid import Section
+        from discrim.report.tables import summarize
+
+        wrong = self.misclassified
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
+        formats |= dict.fromkeys(wrong.columns[:2], "text")
+        kinds: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
+        lines: dict[Any, Any] = {label: kinds[label[1]] for label in self.table.index}
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "classification": lambda: Section(
+                "Actual classes (rows) by predicted classes",
+                self.table,
+                row_formats=lines,
+                note="Percentages are of the actual class.",
+                source=".table",
+            ),
+            "average posteriors": lambda: Section(
+                "Average posterior of the predicted class",
+                self.average_posteriors.rename_axis(index=None, columns=None),
+                dict.fromkeys(self._prior.index, "share"),
+                source=".average_posteriors",
+            ),
+            "misclassified": lambda: Section(
+                "Misclassified rows",
+                wrong,
+                formats,
+                note="" if len(wrong) else "None.",
+                source=".misclassified",
+            ),
+        }
+        return summarize(f"Classification, {self._way}", parts)

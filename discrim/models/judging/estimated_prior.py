@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.asked_rows import refuse_vector
 from discrim.frame.blocks import Blocks
+from discrim.frame.rows import refuse_vector
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import source_of
-from discrim.frame.weights import weight_vector
+from discrim.frame.table import weight_vector
 from discrim.inference.class_shares import (
     ClassShares,
     class_shares,
@@ -28,22 +29,16 @@ from discrim.inference.class_shares import (
 )
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.handed_out import HandedOut
-from discrim.models.fits.prediction import scored
-from discrim.models.fits.shown import Shown
+from discrim.models.fits.displayed import HandedOut, Shown, displayed
+from discrim.models.fits.fit import Fit, Gaps, scored
+from discrim.models.fits.reading import check_word, is_number, is_whole, listed, told
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.validation import refuse_many_scores
 
 if TYPE_CHECKING:
-    from discrim.report.tables import Pairs, Section, Summary
+    from discrim.report.grid import Pairs, Section
+    from discrim.report.tables import Summary
 
-__all__ = ["PriorEstimate", "Search", "estimated_prior", "shares_of"]
-
-Floats = NDArray[np.float64]
 
 ESTIMATED = (
     "The laws of the classes, and the fit's prior, are taken as known. Where few rows made the fit, its own "
@@ -390,7 +385,7 @@ class PriorEstimate(Shown):
         return summarize(f"Class shares of a batch: {self._title.lower()}", parts)
 
     def _header(self) -> Pairs:
-        from discrim.report.tables import Pairs
+        from discrim.report.grid import Pairs
 
         items: list[tuple[str, Any, str]] = [
             ("Rows used", self.nobs, f"{self.nobs:.6g}"),
@@ -412,7 +407,7 @@ class PriorEstimate(Shown):
         return Pairs("Shares of maximum likelihood", items, note)
 
     def _section(self) -> Section:
-        from discrim.report.tables import INTERVAL, Section
+        from discrim.report.grid import INTERVAL, Section
 
         kind = KINDS[self._interval]
         table = self._table.drop(columns="slope")

@@ -9,23 +9,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, warn_user
-from discrim.frame.asked_rows import refuse_vector
 from discrim.frame.blocks import Blocks
-from discrim.frame.filled import response_codes
+from discrim.frame.matrix import response_codes
+from discrim.frame.rows import refuse_vector
 from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import source_of
-from discrim.frame.table import Table
-from discrim.frame.weights import weight_vector
-from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
-
-__all__ = ["LabelledRows", "labelled_rows", "refuse_no_share", "refuse_none", "warn_left_out"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.frame.table import Table, weight_vector
+from discrim.models.fits.fit import Fit, Gaps
+from discrim.models.fits.reading import listed
 
 NONE_JUDGED = (
     "There is no row with a class and a prediction, and so nothing to judge: give rows with the response and "

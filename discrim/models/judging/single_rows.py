@@ -11,35 +11,29 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.normal.qda import QDAFit
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.tails import chi2_sf
+from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.rules.leave_one_out import squared_gaps
-from discrim.core.rules.moments_fit import MomentsFit
+from discrim.core.rules.leave_one_out import MomentsFit, squared_gaps
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import used_rows
+from discrim.frame.rows import used_rows
+from discrim.inference.conformal import RunningInterval
 from discrim.inference.error_rates import check_level
-from discrim.inference.posterior_variance import (
+from discrim.inference.parametric_errors import (
     ScoreCovariance,
     common_covariance,
     delta_intervals,
     separate_covariance,
     typical,
 )
-from discrim.inference.running_quantiles import RunningInterval
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import AS_FITTED, Gaps
+from discrim.models.fits.fit import AS_FITTED, Fit, Gaps
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
-from discrim.models.judging.novelty import rank_typicality, ranked
+from discrim.models.judging.prediction_sets import rank_typicality, ranked
 from discrim.models.judging.validation import refuse_many_scores
-
-__all__ = ["posterior_intervals", "typicality", "typicality_of_new", "unlike_all"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""

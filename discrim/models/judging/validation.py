@@ -3,53 +3,219 @@
 A model that is a function of moments is refitted from merged moments of folds, without a second pass over
 the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
 from columns, as `standardize` does, and that is learnt without the fold as well.
+
+Rows to learn from and rows to be judged by, given pair by pair as scikit-learn's `cv=` takes them.
+
+The prior of rules that did not see some rows: held, as of all rows, or estimated anew without them.
+
+Held class proportions know of the rows that are left out. A logistic regression has them in its constants,
+where they favour the class of the row that is left out, and nearest neighbours have no prior but the rows:
+both are refitted with the shares of the rows that are left. Models of the rows within classes estimate the
+prior apart from the rest, and hold it by the convention of R's MASS, unless asked.
+
+Labels with each row left out, of fits with so many rows and classes that no table of scores is held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.row_sums import sorted_by
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread, sorted_by
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
-from discrim.core.rules.rules import Rule
-from discrim.core.rules.stored_scores import stored_scores, takes_stored
-from discrim.errors import DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
+from discrim.core.rules.rules import Rule, stored_scores, takes_stored
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, absent_levels
 from discrim.frame.categories import shown
-from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
-from discrim.frame.unseen import absent_levels
-from discrim.frame.used_rows import UsedRows, strata, used_codes, used_rows
-from discrim.inference.folds import check_folds, deal, generator
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.fold_moments import moment_folds
-from discrim.models.fits.prediction import warn_impossible
-from discrim.models.fits.refits import rule_of_moments, rule_of_rows
-from discrim.models.fits.sparse_blocks import StoredUsedRows, every_sparse_row, used_stored_rows
-from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
+from discrim.frame.rows import (
+    UsedRows,
+    learns,
+    loses_levels,
+    relearn,
+    strange_rows,
+    strata,
+    used_codes,
+    used_rows,
+)
+from discrim.inference.resampling import check_folds, deal, generator
+from discrim.models.fits.fit import Decision, Fit, warn_impossible
+from discrim.models.fits.reading import StoredUsedRows, class_moments, every_sparse_row, used_stored_rows
+from discrim.models.fits.refits import moment_folds, rule_of_moments, rule_of_rows
 
-__all__ = [
-    "LEFT_OUT",
-    "LeftOutScores",
-    "counts_without",
-    "deal_folds",
-    "downdated",
-    "fold_scores",
-    "left_out_scores",
-    "refuse_many_scores",
-    "scores_without",
-    "warn_of_no_rule",
-]
+Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
+"""What a user gives: for each split the positions of the rows to learn from, and of those to be judged."""
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+
+class Split(NamedTuple):
+    """Times that each row of a table is learnt from, and is judged.
+
+    Attributes
+    ----------
+    train, test : (n,) float
+    """
+
+    train: Floats
+    test: Floats
+
+
+def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
+    """Splits of the rows of a table, checked.
+
+    Parameters
+    ----------
+    cv : iterable of (train, test)
+        Positions of rows, or for each row whether it is one.
+    blocks : Blocks
+        Of the table, after the rows that a fit does not use were dropped.
+    also : str
+        What else cv may be, for the message.
+
+    Raises
+    ------
+    DataError
+        No such thing, no split at all, a row that is not in the table, or no row to learn from or to judge
+        that the fit uses.
+    """
+    if isinstance(cv, str) or not isinstance(cv, Iterable):
+        raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
+    pairs = list(cv)
+    if not pairs:
+        raise DataError(f"folds is empty: give {also}, or splits: pairs of row positions, (train, test).")
+    used = used_codes(blocks) >= 0
+    return tuple(_read(pair, number, used) for number, pair in enumerate(pairs, start=1))
+
+
+def _read(pair: Any, number: int, used: NDArray[np.bool_]) -> Split:
+    try:
+        train, test = pair
+    except (TypeError, ValueError):
+        raise DataError(f"Split {number} of folds is no pair of row positions: give (train, test).") from None
+    return Split(
+        _times(train, f"Train of split {number} of folds", used),
+        _times(test, f"Test of split {number} of folds", used),
+    )
+
+
+def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
+    """How often each row of the table is among those given."""
+    positions, rows = np.asarray(given), len(used)
+    if positions.ndim == 1 and positions.dtype == bool:
+        if len(positions) != rows:
+            raise DataError(
+                f"{what} has {len(positions)} truth values: the table has {rows} rows. Give one for each."
+            )
+        positions = np.flatnonzero(positions)
+    if not positions.size:
+        raise DataError(f"{what} is empty: give positions of rows, from 0 on.")
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise DataError(f"{what} is no list of row positions: give whole numbers from 0 on.")
+    wrong = positions[(positions < 0) | (positions >= rows)]
+    if len(wrong):
+        raise DataError(
+            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}: "
+            "give positions of these."
+        )
+    if not used[positions].any():
+        raise DataError(
+            f"{what} has no row that the fit uses: its rows miss values or have a weight of zero. "
+            "Give other rows."
+        )
+    return np.bincount(positions, minlength=rows).astype(np.float64)
+
+
+def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
+    """The splits of the rows that a fit uses, in their order and without the others."""
+    used = used_codes(blocks) >= 0
+    return tuple(Split(train[used], test[used]) for train, test in splits)
+
+
+def split_moments(
+    blocks: Blocks, splits: Sequence[Split], spread: Spread, *, rooted: bool = True
+) -> Iterator[ClassMoments]:
+    """Moments of the rows that each split learns from; as of `class_moments`."""
+    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    for split in splits:
+        yield class_moments(replace(blocks, held_weights=base * split.train), spread, rooted=rooted)
+
+
+IN_TURN = 2.0
+"""Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
+
+
+def refits_prior(fit: Fit[Any], asked: bool | None) -> bool:
+    """Whether rules without some rows estimate the prior anew; one that was given is held whatever is asked.
+
+    Raises
+    ------
+    DataError
+        What is asked is not True, False or None.
+    NotSupportedError
+        The prior is to be held of a model that has none.
+    """
+    if asked is not None and not isinstance(asked, bool):
+        raise DataError(f"refit_prior={asked!r}: give True, False, or None for what the model does.")
+    if fit.model.prior_without == "none":
+        if asked is False:
+            fit.need_posteriors("refit_prior=False")
+        return False
+    if not fit.numbers.estimated_prior:
+        return False
+    return fit.model.prior_without == "refitted" if asked is None else asked
+
+
+def prior_of_rest(fit: Fit[Any], asked: bool | None) -> str:
+    """What became of the prior in rules without some rows, in words; empty where there is none."""
+    if fit.model.prior_without == "none":
+        return ""
+    if not fit.numbers.estimated_prior:
+        return "given"
+    return "refitted" if refits_prior(fit, asked) else "held"
+
+
+def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
+    """What the score (m,) of its own class gains where each row leaves the class proportions.
+
+    The log shares ln (n_k - w)/(N - w) differ from ln n_k/N by ln(1 - w/n_g) in the row's class g, and by a
+    constant of the row in all classes.
+    """
+    out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(-np.minimum(out / counts[codes], 1.0)))
+
+
+def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
+    """The fold and class whose share among the rows outside the fold is farthest from that of all rows.
+
+    Parameters
+    ----------
+    rest : (F, K) float
+        Rows, or sums of weights, of each class outside each fold.
+    counts : (K,) float
+        The same of all rows.
+
+    Returns
+    -------
+    (fold, class) or None
+        None where folds hold the classes in proportion, as far as whole rows let them.
+    """
+    share = counts / counts.sum()
+    lacking = np.abs(rest - rest.sum(axis=1, keepdims=True) * share)
+    if not (lacking > IN_TURN).any():
+        return None
+    with np.errstate(invalid="ignore"):
+        apart = np.nan_to_num(np.abs(rest / rest.sum(axis=1, keepdims=True) - share))
+    fold, code = np.unravel_index(int(np.where(lacking > IN_TURN, apart, -1.0).argmax()), apart.shape)
+    return int(fold), int(code)
+
 
 LEFT_OUT = {False: "left out", True: "left out, prior too"}
 """What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
@@ -442,3 +608,75 @@ def _score_transformed(
         for rows, x, _, _ in used_rows(replace(own, held_codes=np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T
         tell(1)
+
+
+HELD = 2**27
+"""Scores of rows by classes up to which leave-one-out keeps them all: what asks again has them."""
+
+PIECE = 2**22
+"""Scores that are held at once where they are more."""
+
+
+def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
+    """Class (n,) of each row under the rule without it, -1 where there is none; None where scores are few.
+
+    Rows without which the rule does not exist, or that are not used, have none.
+    """
+    blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
+    anew = refits_prior(fit, refit_prior)
+    if blocks.table.nrows * k <= HELD or LEFT_OUT[anew] in fit.cache:
+        return None
+    scores = fit.refits.left_out(fit)
+    if not callable(scores):
+        return None
+    shifted = anew and fit.model.prior_without == "held"
+    codes, spoilt = np.full(blocks.table.nrows, -1, dtype=np.intp), []
+    step = max(PIECE // k, 1)
+    with late_bar(blocks.table.nrows, "rows left out") as tell:
+        for rows, x, own, weights in used_rows(blocks):
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            for start in range(0, len(x), step):
+                part = slice(start, start + step)
+                w = None if weights is None else weights[part]
+                found = np.array(scores(x[part], own[part], w))
+                if shifted:
+                    found[np.arange(len(found)), own[part]] += left_out_shift(own[part], w, fit.counts)
+                codes[positions[part]] = decision.codes(found)
+                spoilt.extend(positions[part][np.isnan(found[:, 0])].tolist())
+                tell(len(found))
+    with late_bar(len(spoilt), "rows once more") as tell:
+        _settle(fit, blocks, scores, decision, codes, spoilt, tell, shifted=shifted, anew=anew)
+    warn_of_no_rule(blocks, [row for row in spoilt if codes[row] < 0])
+    return codes
+
+
+def _settle(
+    fit: Fit[Any],
+    blocks: Blocks,
+    scores: Any,
+    decision: Decision,
+    codes: Codes,
+    spoilt: list[int],
+    tell: Callable[[int], None],
+    *,
+    shifted: bool,
+    anew: bool,
+) -> None:
+    """Write classes of rows whose scores a difference has spoilt, from one more pass or a refit."""
+    step = max(PIECE // len(fit.classes), 1)
+    for start in range(0, len(spoilt), step):
+        some = np.array(spoilt[start : start + step], dtype=np.intp)
+        refitted = some
+        if isinstance(scores, FullLeftOut):
+            at, values = downdated(scores, blocks, some.tolist())
+            if shifted:
+                w = None if blocks.weights is None else blocks.weights[at]
+                values[blocks.codes[at], np.arange(len(at))] += left_out_shift(
+                    blocks.codes[at], w, fit.counts
+                )
+            codes[at] = decision.codes(values.T)
+            refitted = at[np.isnan(values).any(axis=0)]
+        for row in refitted.tolist():
+            codes[row] = decision.codes(scores_without(fit, blocks, row, anew=anew)[None])[0]
+            tell(1)
+        tell(len(some) - len(refitted))

@@ -1,21 +1,539 @@
 """The Bayes classifier of a known law: where prior and densities are known nothing has to be estimated.
 
 The rule that gives x the class of the largest posterior errs least of all rules.
+
+What a known law says of rows: posteriors, and the scores that they are made of.
+
+Tables of a known law: what its rule decides, and bounds on the errors of pairs of classes.
+
+The Bayes classifier of a known law as an object: decisions, error, samples, and what other rules lose.
+
+The error of the rule is a property of the law, and a measure for every fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 
-from discrim.errors import DataError
-from discrim.inference.folds import generator
-from discrim.models.law.bayes_input import known_law
-from discrim.models.law.bayes_results import BayesResults
+from discrim.core.law import bayes_law as bayes_bounds
+from discrim.core.law.bayes_law import (
+    REPLICATES,
+    Amount,
+    DensityLaw,
+    MassLaw,
+    Regions,
+    excess,
+    is_regular,
+    least_risk,
+    line_regions,
+)
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.resampling import generator
+from discrim.models.fits.displayed import HandedOut, ShownModel, displayed
+from discrim.models.fits.fit import Decision, distinct, labelled
+from discrim.models.fits.reading import check_word, cost_matrix, prior_vector
+from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
+from discrim.models.pictures.pictured import Pictured
+from discrim.models.reports.report import Reported
 
-__all__ = ["bayes"]
+if TYPE_CHECKING:
+    from discrim.models.judging.estimated_prior import PriorEstimate
+
+
+class LawPosteriors(ABC):
+    """Tables of posteriors, rows by classes."""
+
+    classes: pd.Index
+
+    @abstractmethod
+    def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
+        """Scores (n, K) of rows, and their labels."""
+
+    def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
+
+    def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame:
+        """Logarithms of prior times density, rows by classes.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        """
+        scores, index = self._frame(data, None)
+        return pd.DataFrame(scores, index=index, columns=self.classes)
+
+
+ROUNDINGS = 16
+"""Units in the last place of a log density by which two posteriors may differ and still be equal."""
+
+
+def decision_table(fit: Any) -> pd.DataFrame:
+    """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
+    law, classes = fit._known.law, fit.classes
+    if isinstance(law, DensityLaw) and law.on_line:
+        prior = fit._prior_values(None)
+        regions = line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
+        regions = _settled(regions, lambda x: fit._scores(x[:, None], prior), fit._costs())
+        index = pd.RangeIndex(len(regions.codes))
+        labels = labelled(regions.codes, classes, index).rename("decision")
+        return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
+    listed = law if isinstance(law, MassLaw) else law.enumerated()
+    if listed is None:
+        raise NotSupportedError("Only values of a table and of one variable are listed: see predict().")
+    data = None if isinstance(law, MassLaw) else pd.DataFrame(listed.points, columns=fit.columns)
+    frame = fit.predict_proba(data)
+    if data is not None:
+        values = listed.points[:, 0]
+        whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
+        frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
+    width = frame.shape[1]
+    chance = fit.prior.to_numpy() @ listed.mass
+    frame.insert(width, distinct("probability", classes), chance)
+    decided = fit.predict(data).to_numpy(dtype=object)
+    frame.insert(width + 1, distinct("decision", classes), decided)
+    named: pd.DataFrame = frame.rename_axis(columns=None)
+    return named
+
+
+def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
+    """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
+    classes = known.classes
+    pairs = list(combinations(range(len(classes)), 2))
+    found = []
+    for i, j in pairs:
+        affinity, least = bayes_bounds.log_affinity(known.law, i, j, draws, seed)
+        found.append(bayes_bounds.pair_bound(affinity, prior[i], prior[j], least))
+    table = pd.DataFrame(found, columns=list(bayes_bounds.PairBound._fields))
+    whole = {
+        "exponent": np.nan,
+        "chernoff": table["chernoff"].sum(),
+        "bhattacharyya": table["bhattacharyya"].sum(),
+        "lower": table["lower"].max(),
+        "distance": np.nan,
+    }
+    names = [(classes[i], classes[j]) for i, j in pairs] + [("all", "")]
+    table = pd.concat([table, pd.DataFrame([whole])], ignore_index=True)
+    table.index = pd.MultiIndex.from_tuples(names, names=["a", "b"])
+    return table
+
+
+def _settled(regions: Regions, scores: Callable[[Floats], Floats], costs: Floats) -> Regions:
+    """Regions without those far out that only the rounding of the densities tells from their neighbour.
+
+    There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
+    region of the greatest density outwards, each takes the class of the one before where that costs as much.
+    """
+    edges, codes = regions.edges, regions.codes.copy()
+    finite = edges[np.isfinite(edges)]
+    if len(codes) < 3 or not len(finite):
+        return regions
+    # Near either edge at every scale.
+    steps = 2.0 ** np.arange(-70, 0)
+    far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
+    held, scale, top = [], [], []
+    for low, high in pairwise(edges):
+        if np.isinf(low) or np.isinf(high):
+            x = finite[0] - far if np.isinf(low) else finite[-1] + far
+        else:
+            x = np.concatenate([low + (high - low) * steps, high - (high - low) * steps])
+        found = scores(x)
+        held.append(posteriors(found) @ costs)
+        scale.append(np.abs(np.where(np.isfinite(found), found, 0.0)).max(axis=1))
+        top.append(found.max())
+    middle = int(np.argmax(top))
+    for side in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
+        for place in side:
+            before = codes[place - 1 if place > middle else place + 1]
+            if codes[place] < 0 or before < 0:
+                continue
+            lost = held[place][:, before] - held[place][:, codes[place]]
+            if (lost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
+                codes[place] = before
+    kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    return Regions(np.append(edges[kept], edges[-1]), codes[kept])
+
+
+class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
+    """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
+
+    Attributes
+    ----------
+    classes : Index of length K
+        Class labels.
+    prior : Series by class
+        Prior probabilities.
+    columns : Index of length p
+        Names of the columns of x.
+    densities : DataFrame of P(x | class), or dict by class
+        The law as it was given.
+    costs : DataFrame or None
+        Costs as they were given.
+    """
+
+    title: ClassVar[str] = "Bayes classifier of a known law"
+
+    MOST_PAIRS: ClassVar[int] = 40
+    """Pairs of classes whose bounds are worked out without being asked for."""
+
+    prior = HandedOut[pd.Series]()
+
+    def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
+        self._known = known
+        self._draws, self._seed = draws, seed
+        self._cache: dict[Any, Any] = {}
+        self.classes = known.classes
+        self.columns = known.columns
+        values = prior_vector(prior, self.classes, np.ones(len(self.classes)))
+        self.prior = pd.Series(values, index=self.classes, name="prior")
+        matrix = cost_matrix(costs, self.classes)
+        self._given_costs = matrix
+
+    @property
+    def costs(self) -> pd.DataFrame | None:
+        """Costs of giving a row of one class the label of another, where they were given."""
+        if self._given_costs is None:
+            return None
+        return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
+
+    @property
+    def terms(self) -> pd.Index:
+        """The columns of x, under the name that fits have for them."""
+        return self.columns
+
+    @property
+    def densities(self) -> pd.DataFrame | dict[Any, Any]:
+        """P(x | class) of a table, or the distributions by class."""
+        law = self._known.law
+        if isinstance(law, MassLaw):
+            return pd.DataFrame(law.mass, index=self.classes, columns=self._known.values)
+        return dict(self._known.densities)
+
+    def _costs(self) -> Floats:
+        return 1 - np.eye(len(self.classes)) if self.costs is None else self.costs.to_numpy()
+
+    # ---- prediction
+
+    def _scores(self, x: Floats, prior: Floats) -> Floats:
+        """Scores (n, K) of points; NaN for one with a missing value."""
+        scores = np.full((len(x), len(self.classes)), np.nan)
+        known = ~np.isnan(x).any(axis=1)
+        law = self._known.law
+        if isinstance(law, MassLaw):
+            with np.errstate(divide="ignore"):
+                logs = np.log(law.mass[:, x[known, 0].astype(np.intp)]).T
+        else:
+            logs = law.log_densities(x[known])
+        scores[known] = joint_scores(logs, prior)
+        return scores
+
+    def _prior_values(self, prior: Any) -> Floats:
+        given = self.prior if prior is None else prior
+        return prior_vector(given, self.classes, np.ones(len(self.classes)))
+
+    def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
+        x, index = points_of(self._known, data)
+        return self._scores(x, self._prior_values(prior)), index
+
+    def _codes(self, scores: Floats, costs: Floats | None = None, reject: float | None = None) -> Codes:
+        matrix = (None if self.costs is None else self.costs.to_numpy()) if costs is None else costs
+        return Decision(matrix, reject).codes(scores)
+
+    def predict(
+        self, data: Any = None, prior: Any = None, *, costs: Any = None, reject: float | None = None
+    ) -> pd.Series:
+        """The class of largest posterior, or of least expected cost, of each row; of equal classes the first.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        costs : DataFrame or (K, K) array, optional
+            Cost of giving a row of one class (row) the label of another (column). The label of least expected
+            cost is then given. By default those of the law.
+        reject : float, optional
+            Cost of leaving a row without a class, which then gets the label "rejected" (Chow's rule).
+
+        Returns
+        -------
+        Series
+            Labels; missing for a row with a missing value, and for one that has probability zero in every
+            class.
+
+        Raises
+        ------
+        DataError
+            A column is missing or infinite, or a value is not in the table of densities.
+        """
+        if reject is not None and not 0 <= reject < np.inf:
+            raise DataError(f"reject={reject!r}: give a number from 0 on.")
+        scores, index = self._frame(data, prior)
+        return labelled(self._codes(scores, cost_matrix(costs, self.classes), reject), self.classes, index)
+
+    def estimate_prior(
+        self,
+        data: Any,
+        *,
+        tol: float = 1e-10,
+        maxiter: int = 200,
+        level: float = 0.95,
+        interval: Literal["wald", "profile"] = "wald",
+    ) -> PriorEstimate:
+        """Shares of the classes among rows whose classes are not known; see `estimate_prior` of a fit.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            The batch of rows.
+        tol : float
+            The search ends where the slope of the mean log-likelihood along each share above zero is within
+            this distance of its value at a maximum, and the slope along each share of zero is above it by no
+            more.
+        maxiter : int
+            The largest number of steps: first steps of EM (Saerens, Latinne & Decaestecker, 2002, Neural
+            Computation 14, 21-41), then steps of Newton's method with the bound at zero.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        interval : {"wald", "profile"}
+            "wald" is normal on the logit scale. "profile" is of the profile likelihood: it takes some
+            searches for each class, and has limits for shares of zero too.
+
+        Notes
+        -----
+        The densities are known here, so that the standard errors are complete.
+        """
+        from discrim.models.judging.estimated_prior import Search, shares_of
+
+        if data is None:
+            raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
+        x, _ = points_of(self._known, data)
+        equal = np.full(len(self.classes), 1.0 / len(self.classes))
+        check_word("interval", interval, ("wald", "profile"))
+        search = Search(tol, maxiter, level, interval).checked()
+        return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
+
+    # ---- the law
+
+    @property
+    @displayed(every="share")
+    def decision(self) -> pd.DataFrame:
+        """What the rule decides, for each value of a table or for each interval of a line.
+
+        Returns
+        -------
+        DataFrame
+            For a table, by value: a column of posteriors for each class, `probability` of the value,
+            `decision`. For one continuous variable: low, high, decision.
+
+        Raises
+        ------
+        NotSupportedError
+            x has several columns with densities, or infinitely many values.
+        """
+        if "decision" not in self._cache:
+            self._cache["decision"] = decision_table(self)
+        table: pd.DataFrame = self._cache["decision"]
+        return table.copy()
+
+    def _least(self) -> Amount:
+        if "least" not in self._cache:
+            law, prior = self._known.law, self._prior_values(None)
+            with late_bar(REPLICATES * len(prior), "random points by class") as tell:
+                least = least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
+            self._cache["least"] = self._within_bounds(least)
+        found: Amount = self._cache["least"]
+        return found
+
+    def _within_bounds(self, least: Amount) -> Amount:
+        """An error over random points, no further off than the closed bounds of normals allow."""
+        law, k = self._known.law, len(self.classes)
+        if isinstance(law, MassLaw) or not least.method.endswith("Monte Carlo") or self.costs is not None:
+            return least
+        normals = law.normals() if k * (k - 1) // 2 <= self.MOST_PAIRS else None
+        if normals is None or not all(is_regular(normal.cov) for normal in normals):
+            return least
+        whole = self.bounds().iloc[-1]
+        furthest = max(whole["chernoff"] - least.value, least.value - whole["lower"])
+        return least._replace(bound=min(least.bound, float(furthest)))
+
+    @property
+    def error_rate(self) -> float:
+        """The Bayes error, which is the error of the best rule; with costs, its mean cost."""
+        return self._least().value
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on the error of `error_rate`: 0 where it is exact to rounding.
+
+        For a quadrature it is the sum of the last differences of its panels, and of what the integrals of the
+        densities lack to one. For random points it is half of a 99 % interval; where fewer than 30 points
+        make up the mean, it is what so many points can miss.
+        """
+        return self._least().bound
+
+    @property
+    def error_method(self) -> str:
+        """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo", "Monte Carlo"."""
+        return self._least().method
+
+    def risk(self, rule: Any) -> pd.Series:
+        """The error rate of any rule under this law, and how far it is from the best.
+
+        Parameters
+        ----------
+        rule : fit, Series or mapping of classes by value of a table, or callable
+            A fit, of this package or another, predicts from a table with the law's columns. A function gets
+            the same table, or a single column as a Series, and returns a label for each row.
+
+        Returns
+        -------
+        Series
+            `error_rate`, `error_bound`, `excess` over the Bayes error, `excess_bound`. The excess is
+            integrated by itself, so that it is right even where it is small. With costs the rate is the mean
+            cost.
+
+        Raises
+        ------
+        DataError
+            The rule leaves a value out, or gives it a label that is no class of this law.
+        """
+        decide = ruled(self._known, rule)
+        prior = self._prior_values(None)
+        with late_bar(REPLICATES * len(prior), "random points by class") as tell:
+            lost = excess(self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell)
+        least = self._least()
+        return pd.Series(
+            {
+                "error_rate": least.value + lost.value,
+                "error_bound": least.bound + lost.bound,
+                "excess": lost.value,
+                "excess_bound": lost.bound,
+            },
+            name="risk",
+        )
+
+    @displayed()
+    def bounds(self) -> pd.DataFrame:
+        """Chernoff's and Bhattacharyya's bounds on the error of each pair of classes, and on the whole.
+
+        Returns
+        -------
+        DataFrame
+            By pair (a, b): `exponent` of the density of a in Chernoff's bound; the upper bounds `chernoff`
+            and `bhattacharyya`; `lower`; and Bhattacharyya's `distance`. The last row has the sum of the
+            upper bounds over the pairs, and the largest lower one. Without a closed form the integrals are
+            means over random points, and the bounds are as uncertain.
+
+        Raises
+        ------
+        NotSupportedError
+            The law has costs, which these bounds do not hold for.
+        """
+        if self.costs is not None:
+            raise NotSupportedError("These bounds hold for the error rate: call bayes() without costs.")
+        if "bounds" not in self._cache:
+            self._cache["bounds"] = pair_bounds(
+                self._known, self._prior_values(None), self._draws, self._seed
+            )
+        found: pd.DataFrame = self._cache["bounds"]
+        return found.copy()
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """A random sample of the law, ready for a formula.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        seed : int, optional
+            Seed of the random numbers.
+
+        Returns
+        -------
+        DataFrame
+            The class, as a categorical with all classes, and the columns of x.
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise DataError(f"n={n!r}: give a number of rows, 1 or more.")
+        rng = generator(seed)
+        codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
+        law = self._known.law
+        x = np.empty((n, 1 if isinstance(law, MassLaw) else law.dim))
+        for k in range(len(self.classes)):
+            rows = np.flatnonzero(codes == k)
+            if isinstance(law, MassLaw):
+                x[rows, 0] = rng.choice(law.mass.shape[1], size=len(rows), p=law.mass[k])
+            elif len(rows):
+                x[rows] = law.densities[k].draw(len(rows), rng)
+        frame = frame_of(self._known, x)
+        labels = pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=self.classes))
+        frame.insert(0, str(self.classes.name), labels)
+        return frame
+
+    # ---- tables and pictures
+
+    def save(self, path: object) -> None:
+        """A law is made of distributions and functions, which no file holds: this raises NotSupportedError.
+
+        Parameters
+        ----------
+        path : str or path
+            Nothing is written there.
+
+        Raises
+        ------
+        NotSupportedError
+        """
+        raise NotSupportedError(
+            f"A known law is not saved (to {path}): distributions and functions are code, and a saved file "
+            "holds none. Keep the call of bayes(), or densities.to_csv() of a table."
+        )
+
+    def _model(self) -> str:
+        return "bayes"
+
+    def _is_plane(self) -> bool:
+        return len(self.columns) > 1 and not isinstance(self._known.law, MassLaw)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row: classes, columns, the error rate, its bound and method."""
+        row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
+        return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
 
 
 def bayes(

@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.core.law.densities import density_of
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
-from discrim.models.fits.arguments import PRIOR_SLACK, listed, told
-
-__all__ = ["Known", "codes_of", "known_law", "points_of", "ruled"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from discrim.models.fits.reading import PRIOR_SLACK, listed, told
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,541 @@
-"""Mixture discriminant analysis: each class a mixture of normals."""
+"""Mixture discriminant analysis: each class a mixture of normals.
+
+Mixtures of normals as one value: what was asked for, how it is fitted to other rows, and saved.
+
+What a mixture discriminant analysis gives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from discrim.core.mixtures.em import Plan
-from discrim.core.mixtures.forms import FORMS
-from discrim.core.moments.moments import ClassMoments
-from discrim.errors import DataError
-from discrim.frame.asked_rows import read
-from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, prior_vector, told
-from discrim.models.fits.reading import NaAction, refuse_large, usable_rows
-from discrim.models.mixtures.mixture_fits import (
-    MODEL,
-    SAVED,
-    Asked,
-    fitted_as_asked,
-    mixture_fit,
-    refuse_few_rows,
-    warn_if_unfinished,
+from discrim.core.mixtures.em import FORMS, Degenerate, Plan, form_of
+from discrim.core.mixtures.mixture import (
+    MixtureFit,
+    MixtureRule,
+    candidates,
+    fit_mixture,
+    in_order,
+    left_out,
+    mixture_from_file,
+    tried_forms,
 )
-from discrim.models.mixtures.mixture_results import MixtureResults
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
+from discrim.core.scatter.covariance import dependencies
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.categories import shown
+from discrim.frame.rows import read, weighted_rows
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Gaps, Model
+from discrim.models.fits.reading import (
+    NaAction,
+    check_word,
+    class_moments,
+    collinear_error,
+    is_number,
+    is_whole,
+    listed,
+    prior_vector,
+    refuse_large,
+    told,
+    usable_rows,
+)
+from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.moments.given import table_given
+from discrim.models.results.headers import group_summary
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.fit_file import Saved
 
-__all__ = ["MODEL", "SAVED", "MixtureResults", "mixture"]
+FEWER = 'give fewer components, or covariances of fewer parameters, as covariance="pooled" or "EEE"'
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the verb was asked for.
+
+    Attributes
+    ----------
+    sizes : tuple of K (int or None)
+        Components of each class; None where BIC chooses.
+    forms : tuple of K (str or None)
+        Their covariances; None where BIC chooses.
+    together : bool
+        Whether a form is that of the components of all classes.
+    most : int
+        Components up to which are tried.
+    plan : Plan
+    """
+
+    sizes: tuple[int | None, ...]
+    forms: tuple[str | None, ...]
+    together: bool
+    most: int
+    plan: Plan
+
+    @property
+    def chooses(self) -> bool:
+        """Whether BIC chooses something."""
+        return None in self.sizes or None in self.forms
+
+
+def fitted_as_asked(
+    asked: Asked, blocks: Blocks, moments: ClassMoments, prior: Floats, *, estimated_prior: bool
+) -> tuple[MixtureFit, pd.DataFrame | None]:
+    """The fit to the rows of blocks, and what BIC was computed of where it chose.
+
+    Raises
+    ------
+    CollinearError
+        A component becomes singular, or is left without rows, from each start.
+    """
+    moments, x, codes, weights = in_order(*weighted_rows(blocks), moments.n_classes)
+    path = None
+    if asked.chooses:
+        asked, path = _chosen(asked, blocks, moments, x, codes, weights)
+    sizes: Any = asked.sizes
+    forms: Any = asked.forms
+    with late_bar(0, "steps of EM") as tell:
+        fit = fit_mixture(
+            moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=asked.together,
+            plan=asked.plan, estimated_prior=estimated_prior, tell=tell,
+        )  # fmt: skip
+    if isinstance(fit, Degenerate):
+        raise _collapse(fit, sizes, blocks)
+    return fit, path
+
+
+def _chosen(
+    asked: Asked, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
+) -> tuple[Asked, pd.DataFrame]:
+    """What BIC chooses of what was left to it, and the table of all that was tried."""
+    k = moments.n_classes
+    groups = [np.arange(k)] if asked.together else [np.array([c]) for c in range(k)]
+    sizes, forms, tables = list(asked.sizes), list(asked.forms), []
+    jobs = []
+    for group in groups:
+        size, form = sizes[group[0]], forms[group[0]]
+        jobs.append(
+            candidates(
+                range(1, asked.most + 1) if size is None else [size],
+                FORMS if form is None else [form],
+                len(group),
+            )
+        )
+    with late_bar(sum(len(job) for job in jobs), "choice of components") as tell:
+        for group, job in zip(groups, jobs, strict=True):
+            own = np.isin(codes, group)
+            part = (x[own], np.searchsorted(group, codes[own]), None if weights is None else weights[own])
+            tried = tried_forms(moments.classes(group), *part, job, asked.plan, tell)
+            table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "BIC"])
+            if table["BIC"].isna().all():
+                _refuse_all(group, blocks)
+            best = int(table["BIC"].argmin())
+            for c in group:
+                sizes[c], forms[c] = job[best]
+            table["covariance"] = [form_of(form, size * len(group)) for size, form in job]
+            table["chosen"] = np.arange(len(table)) == best
+            if not asked.together:
+                table.insert(0, "class", blocks.design.levels[group[0]])
+            tables.append(table)
+    path = pd.concat(tables, ignore_index=True)
+    return replace(asked, sizes=tuple(sizes), forms=tuple(forms)), path
+
+
+def _refuse_all(group: Codes, blocks: Blocks) -> None:
+    levels = blocks.design.levels
+    where = f"class {shown(levels[group[0]])}" if len(group) == 1 else "the classes"
+    raise CollinearError(
+        f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes singular with "
+        "any number of components that was tried. Leave out columns that are constant there or that others "
+        'determine, or give covariance="EII" or "diagonal".'
+    )
+
+
+def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
+    """The error that names the component that was lost."""
+    label = shown(blocks.design.levels[found.k])
+    moments = class_moments(blocks, "class")
+    alike = dependencies(moments, found.k)
+    if alike and found.what == "singular":
+        # Columns that determine one another in every class do so in the covariance of all classes too.
+        instead = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
+        return collinear_error(alike, blocks.terms, f"within class {label}", instead=instead)
+    if sizes[found.k] == 1:
+        return CollinearError(
+            f"The covariance of class {label} is singular: it has {found.weight:g} rows for "
+            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "
+            'out columns, write standardize() around them, or give covariance="pooled" or "EII".'
+        )
+    became = {
+        "singular": f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it",
+        "narrow": (
+            f"ends, with {found.weight:.3g} rows in it, less than a hundredth as wide as another one along "
+            "some direction"
+        ),
+        "empty": "is left without rows",
+    }[found.what]
+    return CollinearError(
+        f"Component {found.component + 1} of {sizes[found.k]} of class {label} {became}, from each start: "
+        f"{FEWER}, or try another seed=."
+    )
+
+
+def warn_if_unfinished(fit: MixtureFit) -> None:
+    """Say so where EM was ended before it converged."""
+    if not fit.components.converged:
+        warn_user(
+            f"EM did not converge in {fit.how.maxiter} steps: give a larger maxiter=, or fewer components."
+        )
+
+
+def _marginal(fit: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,), for which there is one method."""
+    return fit.of_columns(log_prior, keep)
+
+
+MODEL = Model(
+    "mixture",
+    "Mixture discriminant analysis",
+    no_fit=("a component becomes singular or is left without rows", "fewer components"),
+    marginal=_marginal,
+)
+
+
+def mixture_fit(
+    numbers: MixtureFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    asked: Asked | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[MixtureFit]:
+    """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
+    again = _held_rule if asked is None else partial(_rule_as_asked, asked)
+    refits = replace(moment_refits(None), of_rows=again, held=_held_rule, left_out=_left_out, asked=asked)
+    if asked is not None and asked.chooses:
+        refits = replace(refits, chosen="the components and their covariances")
+    cache = {} if path is None else {"path": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
+    """The rule of EM that begins at the components of the fit."""
+    x, codes, weights = weighted_rows(blocks)
+    refit = fit.numbers.refit(x, codes, weights)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _rule_as_asked(asked: Asked, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
+    """The rule of what was asked for, from new starts."""
+    moments = class_moments(blocks, "diagonal")
+    if (moments.rows < 1).any():
+        return None
+    try:
+        held, _ = fitted_as_asked(asked, blocks, moments, fit.numbers.prior, estimated_prior=False)
+    except CollinearError:
+        return None
+    return held.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
+    left_out_by_refits(fit, "takes a run of EM a row")
+    return left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
+
+
+def _from_file(
+    moments: ClassMoments, prior: Floats, *, covariance: str, starts: int, seed: int, tol: float,
+    maxiter: int, **held: Any,
+) -> MixtureFit:  # fmt: skip
+    """The fit that a file is of.
+
+    Raises
+    ------
+    DataError
+        The components are none, or not as many as their classes have.
+    """
+    forms = tuple(covariance.split(","))
+    sizes = held["sizes"]
+    if len(forms) != len(prior) or any(form not in FORMS for form in forms):
+        raise DataError(f"covariance={covariance!r} is no form for each class: save the fit again.")
+    whole = (sizes >= 1).all() and (sizes % 1 == 0).all() and sizes.sum() == len(held["shares"])
+    if not whole or any(len(held[name]) != sizes.sum() for name in ("means", "roots")):
+        raise DataError("The components are not as many as their classes have: save the fit again.")
+    roots = np.diagonal(held["roots"], axis1=1, axis2=2)
+    if not ((held["shares"] > 0).all() and (held["unit"] > 0).all() and (np.abs(roots) > 0).all()):
+        raise DataError("A share, a scale or a covariance of the components is none: save the fit again.")
+    plan = Plan(starts, seed, tol, maxiter)
+    return mixture_from_file(moments, prior, forms=forms, plan=plan, **held)
+
+
+SAVED = Saved(
+    {
+        "covariance": (str,),
+        "together": (bool,),
+        "estimated_prior": (bool,),
+        "converged": (bool,),
+        "starts": (int,),
+        "seed": (int,),
+        "tol": (float,),
+        "maxiter": (int,),
+    },
+    "diagonal",
+    _from_file,
+    mixture_fit,
+    MixtureFit.buffers,
+    lambda k, p: {
+        "sizes": (k,),
+        "unit": (p,),
+        "shares": (-1,),
+        "means": (-1, p),
+        "roots": (-1, p, p),
+        "likelihoods": (2,),
+    },
+    lambda k, p: {"tried": (k, 2)},
+    constant=True,
+)
+
+
+def refuse_few_rows(asked: Asked, blocks: Blocks, moments: ClassMoments) -> None:
+    """Refuse classes of fewer rows than components."""
+    few = [
+        label
+        for label, size, rows in zip(blocks.design.levels, asked.sizes, moments.rows.tolist(), strict=True)
+        if size is not None and rows < size
+    ]
+    if few:
+        raise DataError(
+            f"{listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give fewer "
+            "components, or leave such classes out."
+        )
+
+
+class MixtureResults(ClassifierResults):
+    """A fit of mixtures of normals.
+
+    Attributes
+    ----------
+    components : Series by class
+        Number of components of each class.
+    covariance : Series by class
+        Form of the covariances in mclust's letters. All letters but I are X where a class has one component
+        with a covariance of its own.
+    shares : Series by (class, component)
+        Shares of the components in the rows of their class. The components are numbered from the largest
+        share on.
+    component_means : DataFrame, (class, component) by terms
+        Means of the components.
+    covs : dict of (class, component) to DataFrame
+        Covariances of the components; the divisor is the weight of the component.
+    logdet : Series by (class, component)
+        Log-determinants of these covariances.
+    means : DataFrame, classes by terms
+        Means of the rows of the classes.
+    llf, aic, bic : float
+        Log-likelihood of class and row, and its criteria, of which smaller values are better.
+    llf_given, llf_rows : float
+        Log-likelihood of the rows given their classes, and of the rows whatever their classes, as mclust
+        prints it.
+    df_model : int
+        Number of free parameters.
+    path : DataFrame
+        What BIC chose from: class, components, covariance, df, llf, BIC, chosen.
+    converged : bool
+        Whether EM converged.
+    runs : DataFrame by class
+        From how many starts EM was run to the end, and how many of these runs reached the maximum.
+    """
+
+    _fit: Fit[MixtureFit]
+
+    @property
+    def components(self) -> pd.Series:
+        """How many components each class has."""
+        return pd.Series(list(self._fit.numbers.sizes), index=self.classes, name="components")
+
+    @property
+    def covariance(self) -> pd.Series:
+        """The form of the covariances of each class."""
+        numbers = self._fit.numbers
+        shown = [
+            form if numbers.together else form_of(form, size)
+            for form, size in zip(numbers.forms, numbers.sizes, strict=True)
+        ]
+        return pd.Series(shown, index=self.classes, name="covariance")
+
+    @property
+    def _index(self) -> pd.MultiIndex:
+        """(class, component), in the order in which components are numbered."""
+        numbers = [number for size in self._fit.numbers.sizes for number in range(1, size + 1)]
+        labels = self.classes.take(self._fit.numbers.owner)
+        return pd.MultiIndex.from_arrays([labels, numbers], names=[self.classes.name or "class", "component"])
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """Positions of the components, class by class, the largest share first."""
+        numbers = self._fit.numbers
+        return np.lexsort((-numbers.components.shares, numbers.owner))
+
+    @property
+    def shares(self) -> pd.Series:
+        """Shares of the components in their classes."""
+        return pd.Series(self._fit.numbers.components.shares[self._order], index=self._index, name="share")
+
+    @property
+    def component_means(self) -> pd.DataFrame:
+        """Means of the components."""
+        return pd.DataFrame(self._fit.numbers.means()[self._order], index=self._index, columns=self.terms)
+
+    @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariances of the components."""
+        numbers = self._fit.numbers
+        return {
+            key: pd.DataFrame(numbers.component_covariance(g), index=self.terms, columns=self.terms)
+            for key, g in zip(self._index, self._order.tolist(), strict=True)
+        }
+
+    @property
+    def logdet(self) -> pd.Series:
+        """Log-determinants of the components' covariances."""
+        numbers = self._fit.numbers
+        units = 2.0 * np.log(numbers.scale).sum()
+        values = np.array([held.logdet for held in numbers.components.covariances]) - units
+        return pd.Series(values[self._order], index=self._index, name="logdet")
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+    @property
+    def llf_given(self) -> float:
+        """Log-likelihood of the rows given their classes."""
+        return self._fit.numbers.llf_given
+
+    @property
+    def llf_rows(self) -> float:
+        """Log-likelihood of the rows whatever their classes, under the fit's prior."""
+        return self._fit.numbers.llf_rows
+
+    @property
+    def converged(self) -> bool:
+        """Whether EM converged."""
+        return self._fit.numbers.converged
+
+    @property
+    @displayed()
+    def runs(self) -> pd.DataFrame:
+        """How far the starts of EM agree, by class: "runs" to the end, and how many "reached" the maximum.
+
+        A run has reached it where its log-likelihood is within a thousand times `tol=` a row of the largest.
+        Of classes of more than 2,000 rows there is one run to the end, from the best of short ones.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit is from a file of an earlier release, which does not hold these numbers.
+        """
+        tried = self._fit.numbers.tried
+        if tried is None:
+            raise NotSupportedError("This file does not hold the runs of EM: fit again for them.")
+        return pd.DataFrame(tried.astype(np.int64), index=self.classes, columns=["runs", "reached"])
+
+    @property
+    @displayed()
+    def path(self) -> pd.DataFrame:
+        """What BIC chose from; a smaller BIC is better, and it is missing where EM found no maximum.
+
+        Raises
+        ------
+        NotSupportedError
+            Components and covariances were given, or the fit was loaded.
+        """
+        why = "as components and covariances were given, or the fit was loaded"
+        return held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
+
+    def component_posteriors(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Posterior probabilities of the components of all classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame, rows by (class, component)
+            The sum over the components of a class is its posterior. A row with a missing value is missing.
+
+        Examples
+        --------
+        >>> from discrim import mixture
+        >>> from discrim.datasets import load_iris
+        >>> fit = mixture("species ~ .", load_iris(), components=2, covariance="pooled")
+        >>> fit.component_posteriors().iloc[100].round(3).tolist()
+        [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+        """
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        rule = self._fit.numbers.rule(logs_of_prior(self._fit.prior_values()))
+        found = np.full((blocks.table.nrows, len(self._order)), np.nan)
+        for place, x, missing in blocks.every_row():
+            known = slice(None) if missing is None else ~missing
+            part = np.full((len(x), len(self._order)), np.nan)
+            if len(x[known]):
+                part[known] = np.exp(log_posteriors(rule.components.scores(x[known])))
+            found[place] = part
+        return pd.DataFrame(found[:, self._order], index=blocks.table.index, columns=self._index)
+
+    # ---- tables
+
+    @displayed()
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class, component and term: share, mean and standard deviation."""
+        p, index = len(self.terms), self._index
+        sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
+        columns = {
+            "class": index.get_level_values(0).repeat(p),
+            "component": index.get_level_values(1).repeat(p),
+            "share": self.shares.to_numpy().repeat(p),
+            "term": list(self.terms) * len(index),
+            "mean": self.component_means.to_numpy().ravel(),
+            "sd": np.ravel(sd),
+        }
+        return pd.DataFrame(columns)
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        numbers = self._fit.numbers
+        forms = self.covariance.unique()
+        own = {
+            "components": sum(numbers.sizes),
+            "covariance": forms[0] if len(forms) == 1 else ",".join(self.covariance),
+            "llf_given": self.llf_given,
+            "llf_rows": self.llf_rows,
+        }
+        return pd.DataFrame([self._glance() | own])
+
 
 MOST_STARTS = 10_000
 """Random partitions that EM may be tried from: each takes ten steps."""

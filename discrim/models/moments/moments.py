@@ -1,43 +1,284 @@
-"""Moments of a formula's columns by class, which add up over tables and are all that many verbs need."""
+"""Moments of a formula's columns by class, which add up over tables and are all that many verbs need.
+
+Whether moments belong together, and what is wrong where some are no part of others.
+
+Moments as a file, and back, in the layout of a saved fit and as little trusted.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.moments.given_moments import among_classes, merged
+from discrim.core.moments.given_moments import Remainder, among_classes, merged, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots
-from discrim.core.moments.moments_without import moments_without
-from discrim.errors import DataError, NotSupportedError
-from discrim.frame.asked_rows import refuse_vector
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.whole_file import are_whole
+from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.frame.design import Design
-from discrim.frame.filled import response_codes
 from discrim.frame.level_codes import known_values, with_positions
+from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
-from discrim.frame.sources.parts import no_rows
+from discrim.frame.rows import refuse_vector
+from discrim.frame.sources.parts import Source, no_rows
 from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import Source, source_of
-from discrim.frame.table import Table
-from discrim.frame.weights import weight_vector
-from discrim.models.fits.arguments import check_word, listed
+from discrim.frame.sources.sources import source_of
+from discrim.frame.table import Table, weight_vector
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import NaAction, class_moments
-from discrim.models.fits.sparse_blocks import used_sparse_rows
-from discrim.models.moments.alike import common_levels, refuse_unlike, remainder, with_all_labels
-from discrim.models.moments.file import Contents, Scatters, write_moments
+from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
+from discrim.models.saving.fit_file import BROKEN, MOST_ROWS, check_functions_given, check_values, file_of
+from discrim.models.saving.saved_moments import checked_moments, moment_buffers
+from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
 
-__all__ = ["Moments", "gathered", "of_contents", "of_fit"]
 
-Floats = NDArray[np.float64]
+def refuse_unlike(a: Design, b: Design) -> None:
+    """Raise a FormulaError where designs differ by more than their levels."""
+    if replace(a, levels=(), formula="", labels=None, truths=()) != replace(
+        b, levels=(), formula="", labels=None, truths=()
+    ):
+        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
+            why = f"one is of {a.formula!r}, one of {b.formula!r}"
+        elif a.terms != b.terms:
+            other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
+            why = f"their columns differ: {listed(other)}"
+        else:
+            why = "a category, a centre or a basis was learnt of each table anew"
+        raise FormulaError(
+            f"These moments do not belong together: {why}. Take the second from the first: first.of(data)."
+        )
+
+
+def common_levels(a: Design, b: Design) -> tuple[Any, ...]:
+    """The levels of both designs, which are the same but for these.
+
+    Raises
+    ------
+    FormulaError
+        They are not.
+    DataError
+        The order of the levels is not clear.
+    """
+    refuse_unlike(a, b)
+    short, long = sorted((a.levels, b.levels), key=len)
+    if tuple(label for label in long if label in short) == short:
+        return long
+    union = {*a.levels, *b.levels}
+    try:
+        if all(list(levels) == sorted(levels) for levels in (a.levels, b.levels)):
+            return tuple(sorted(union))
+    except TypeError:
+        pass
+    raise DataError(
+        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and "
+        "it is not clear in which order all of them stand: pass levels= to both."
+    )
+
+
+def with_all_labels(design: Design) -> Design:
+    """The design with each level a category of its labels, as one of `levels=` need not be."""
+    labels = design.labels
+    if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
+        return design
+    more = (level for level in design.levels if level not in labels.categories)
+    return replace(design, labels=replace(labels, categories=(*labels.categories, *more)))
+
+
+def remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
+    """The moments of what is left.
+
+    Raises
+    ------
+    DataError
+        The rows that were to go are no part of the others.
+    NotSupportedError
+        Rounding leaves no digit of a variance, or of what the weights sum to.
+    """
+    k, j = left.at
+    who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
+    column = repr(design.terms[j]) if j >= 0 else ""
+    match left.fault:
+        case "rows":
+            raise DataError(
+                f"More rows of {who} are to be taken out than there are. Take out only what was added."
+            )
+        case "weights":
+            raise DataError(
+                f"The rows and the weights of {who} do not match: rows would be left without weight, "
+                "or weight without rows. Take out only what was added, or gather the moments of the "
+                "rows that are left from the rows themselves."
+            )
+        case "means" | "squares":
+            has = "another mean" if left.fault == "means" else "larger squares"
+            raise DataError(
+                f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
+                f"{has} in them than it can have. Take out only what was added."
+            )
+        case "digits":
+            raise NotSupportedError(
+                f"What is left of column {column} in {who} varies so little, compared with the rows "
+                "that are taken out, that rounding leaves no digit of its variance. Gather the "
+                "moments of the rows that are left from the rows themselves."
+            )
+    if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
+        raise DataError(
+            "More rows of a level are to be taken out than there are. Take out only what was added."
+        )
+    return left.moments
+
+
 Functions = Mapping[str, Callable[..., Any]]
+Scatters = Literal["class", "pooled", "diagonal"]
+
+NAME = "moments"
+"""What a file of moments has in the place of the name of a model."""
+
+WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
+"""The parts of its description."""
+
+
+class Contents(NamedTuple):
+    """What moments are made of.
+
+    Attributes
+    ----------
+    design : Design
+    held : ClassMoments
+    level_counts : LevelCounts
+    scatters : {"class", "pooled", "diagonal"}
+    levels_given : bool
+        Whether the classes were given, and no others may come.
+    dropped : int
+        Rows with a missing value.
+    weighted : bool
+    weights : str or None
+        The column of the weights.
+    functions : mapping of str to callable
+        The user's own that the formula calls; a file holds none.
+    """
+
+    design: Design
+    held: ClassMoments
+    level_counts: LevelCounts
+    scatters: Scatters
+    levels_given: bool
+    dropped: int
+    weighted: bool
+    weights: str | None
+    functions: Functions
+
+
+def write_moments(path: str | os.PathLike[str], contents: Contents) -> None:
+    """Write moments to a file, whole or not at all, where the file can be read again.
+
+    Raises
+    ------
+    NotSupportedError
+        What is written could not be read.
+    UnwritableFileError
+        There is no such folder, and the like.
+    """
+    place = file_of(path)
+    about = {
+        "model": NAME,
+        "design": contents.design.to_dict(),
+        "scatters": contents.scatters,
+        "levels_given": contents.levels_given,
+        "dropped": contents.dropped,
+        "weighted": contents.weighted,
+        "weights": contents.weights,
+    }
+    counts = contents.level_counts
+    tensors = moment_buffers(contents.held) | {
+        "tables": np.concatenate([np.zeros((contents.held.n_classes, 0)), *counts.tables], axis=1),
+        "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
+        "negative": counts.negative.astype(np.float64),
+    }
+    try:
+        check_finite(place, tensors)
+        contents_of(place, json.loads(json.dumps(about)), dict(tensors), contents.functions)
+    except Exception as error:
+        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+        raise NotSupportedError(
+            f"The moments cannot be saved, as their file could not be loaded: {reason}. Pickle them, or "
+            "keep the tables."
+        ) from error
+    write_file(place, about, tensors)
+
+
+def contents_of(
+    path: Path, about: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
+) -> Contents:
+    """The moments that description and buffers are of, all of them checked.
+
+    Raises
+    ------
+    DataError
+        They are damaged, or a function of the formula is missing.
+    FormulaError
+        The formula is not allowed.
+    """
+    check_values(path, about)
+    if tuple(sorted(about)) != WRITTEN:
+        unknown = sorted(set(about) ^ set(WRITTEN))
+        raise damaged(
+            path,
+            f"its description has other parts than this version knows ({', '.join(map(repr, unknown[:4]))})",
+            "Update discrim if a later version wrote it, or gather the moments again",
+        )
+    try:
+        design = Design.from_dict(about["design"])
+    except FormulaError:
+        raise
+    except BROKEN as error:
+        raise damaged(path, f"its description is incomplete ({error})") from None
+    scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
+    right = isinstance(scatters, str) and scatters in get_args(Scatters)
+    if not right or not all(type(about[key]) is bool for key in ("levels_given", "weighted")):
+        raise damaged(path, "its description is not that of moments")
+    if type(dropped) is not int or not 0 <= dropped <= MOST_ROWS:
+        raise damaged(path, "its count of rows left out is no count")
+    if not (weights is None or (isinstance(weights, str) and about["weighted"])):
+        raise damaged(path, "its weights are no name of a column")
+    check_functions_given(design, functions)
+    counts = _level_counts(path, tensors, design)
+    held = checked_moments(
+        path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
+        weighted=about["weighted"], part=True,
+    )  # fmt: skip
+    for table in counts.tables:
+        if not np.allclose(table.sum(axis=1), held.counts, rtol=1e-9):
+            raise damaged(path, "its counts of levels are not those of its rows")
+    return Contents(
+        design, held, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
+        dict(functions or {}),
+    )  # fmt: skip
+
+
+def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
+    """The counts of levels, their buffers taken out of the others."""
+    try:
+        tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
+        _, _, known = with_positions(design)
+    except (*BROKEN, DataError, FormulaError) as error:
+        raise damaged(path, f"its counts of levels are incomplete ({error})") from None
+    right = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
+    # Of published statistics there are none.
+    if not right or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, known))):
+        raise damaged(path, "its counts of levels are not of its columns")
+    if tables.shape != (len(design.levels), int(sizes.sum())) or not (tables >= 0).all():
+        raise damaged(path, "its counts of levels are no counts")
+    parts = np.split(tables, np.cumsum(sizes.astype(np.intp)), axis=1)[: len(sizes)]
+    return LevelCounts(tuple(map(np.ascontiguousarray, parts)), negative.astype(bool))
 
 
 @dataclass(slots=True, eq=False)
@@ -384,7 +625,8 @@ class Moments:
         return f"Moments of {self.formula!r}: {rows}, {columns}"
 
     def _repr_html_(self) -> str:
-        from discrim.report.tables import Section, Summary
+        from discrim.report.grid import Section
+        from discrim.report.tables import Summary
 
         parts = {
             "counts": Section("Rows by class", self.counts.to_frame(), "count", source=".counts"),

@@ -1,36 +1,390 @@
-"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it."""
+"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it.
+
+Kernel densities as one value: the choice of the bandwidth, how they are fitted again, and saved.
+
+What a fit of kernel densities gives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.neighbours.kernel_density import Metric, fit_kernel_density, spread_of
-from discrim.core.neighbours.kernel_rules import KERNELS, Kernel
-from discrim.errors import DataError
-from discrim.frame.asked_rows import read
-from discrim.frame.used_rows import weighted_rows
-from discrim.models.fits.arguments import check_word, is_number, listed, prior_vector, told
-from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
-from discrim.models.neighbours.kernel_fits import (
-    MODEL,
-    SAVED,
-    Search,
-    chosen,
-    kernel_density_fit,
-    refuse_fine,
-    refuse_lone_rows,
-    refuse_singular,
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.neighbours.kernel_density import (
+    KERNELS,
+    Kernel,
+    KernelDensityFit,
+    KernelRule,
+    Metric,
+    fit_kernel_density,
+    kernel_from_file,
+    singular,
+    spread_of,
 )
-from discrim.models.neighbours.kernel_results import KernelDensityResults
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.categories import shown
+from discrim.frame.rows import read, weighted_rows
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
+from discrim.models.fits.reading import (
+    NaAction,
+    check_word,
+    class_moments,
+    is_number,
+    listed,
+    prior_vector,
+    refuse_large,
+    said_of_separation,
+    told,
+    usable_rows,
+)
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
+from discrim.models.results.headers import group_summary
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.fit_file import Saved
 
-__all__ = ["MODEL", "SAVED", "KernelDensityResults", "kernel_density"]
+TRIED = np.geomspace(0.15, 6.0, 30)
+"""Bandwidths that are tried unless others are given, over the normal one."""
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a bandwidth is chosen.
+
+    Attributes
+    ----------
+    grid : tuple of float or None
+        Those to try; None for 30 about the normal one, in typical deviations.
+    select : {"likelihood", "error"}
+    """
+
+    grid: tuple[float, ...] | None
+    select: Literal["likelihood", "error"]
+
+
+def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+    """Raise a CollinearError for columns by whose spread nothing can be measured."""
+    found = singular(moments, metric, common)
+    if not found:
+        return
+    k, columns = found[0]
+    where = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
+    instead = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
+    if not columns:
+        raise CollinearError(
+            f"The rows {where} leave nothing from which to estimate a spread: give more of them, or "
+            f"pass {instead}."
+        )
+    names = listed(blocks.terms[j] for j in columns)
+    tells = said_of_separation(moments, blocks.terms)
+    way_out = f"Pass {instead}" if tells else f"Drop such columns from the formula, or pass {instead}"
+    raise CollinearError(
+        f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
+        f"determined by the columns before.{tells} {way_out}."
+    )
+
+
+def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: Search) -> None:
+    """Refuse classes of one row, or of equal ones, where the likelihood of rows left out is to choose."""
+    lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
+    if search.select == "likelihood" and len(lone):
+        k = int(lone[0])
+        which = "one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows that are all equal"
+        raise DataError(
+            f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they are "
+            "left out, so that no bandwidth has a likelihood above zero: give bandwidth=, or pass "
+            'select="error".'
+        )
+
+
+def refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
+    """Raise a DataError for bandwidths (K, t) by class that rounding does not tell from zero."""
+    least = fit.resolution()
+    fine = np.argwhere(radii < least[:, None])
+    if len(fine):
+        k, i = fine[0].tolist()
+        raise DataError(
+            f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
+            f"{shown(blocks.design.levels[k])} are known to {least[k]:.2g} only. Give a larger one."
+        )
+
+
+def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
+    """A number (n,) of each row that rows equal to it share; None where all differ and none counts twice."""
+    _, groups = np.unique(x, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    alone = groups.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
+    return None if alone else groups
+
+
+def chosen(
+    fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: Search
+) -> tuple[KernelDensityFit, pd.DataFrame]:
+    """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
+
+    Rows that are equal are left out together.
+
+    Raises
+    ------
+    DataError
+        No bandwidth has a likelihood above zero.
+    """
+    x, codes, weights = rows
+    typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
+    grid = list(TRIED * typical) if search.grid is None else list(search.grid)
+    k, w = len(fit.prior), np.ones(len(x)) if weights is None else weights
+    wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))
+    log_prior = logs_of_prior(fit.prior)
+    member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
+    groups = equal_rows(x, weights)
+    with late_bar(len(grid), "choice of a bandwidth") as tell:
+        for i, radius in enumerate(grid):
+            scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes, groups)
+            # A row that no kernel reaches has no class, and is wrong.
+            wrong[i] = (best_class(scores) != codes) @ member
+            own = scores[np.arange(len(x)), codes] - log_prior[codes]
+            llf[i] = float(w @ own)
+            tell(1)
+    path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
+    path["llf"] = llf
+    path.attrs["equal_rows"] = 0.0 if groups is None else float(w[np.bincount(groups, w)[groups] > 1].sum())
+    if search.select == "error":
+        best = largest_as_good(path)
+    else:
+        if not np.isfinite(llf).any():
+            raise DataError(
+                "At each bandwidth of the grid some row has no other of its class within reach, but for rows "
+                "that are equal to it, so that no likelihood is above zero: give larger ones in grid=, or "
+                'pass select="error".'
+            )
+        best = grid[int(np.nanargmax(llf))]
+    return fit.with_radii(np.full(k, float(best)), "chosen"), path
+
+
+def _left_out(fit: Fit[KernelDensityFit]) -> Floats:
+    x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
+    return fit.numbers.left_out(fit.log_prior(), x, codes)
+
+
+MODEL = Model(
+    "kernel_density",
+    "Kernel density discriminant analysis",
+    likelihood_of="none",
+    no_fit=("the covariance of the metric is singular, or a class has no row", 'metric="euclidean"'),
+)
+
+
+def kernel_density_fit(
+    numbers: KernelDensityFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[KernelDensityFit]:
+    """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
+    refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    if search is not None:
+        refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the bandwidth")
+    cache = {} if path is None else {"path": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _refitted(fit: Fit[KernelDensityFit], blocks: Blocks) -> tuple[KernelDensityFit, Any] | None:
+    rows = weighted_rows(blocks)
+    refit = fit.numbers.refit(*rows)
+    return None if refit is None else (refit, rows)
+
+
+def _held_rule(fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+    found = _refitted(fit, blocks)
+    return None if found is None else found[0].rule(fit.log_prior())
+
+
+def _chosen_rule(search: Search, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+    found = _refitted(fit, blocks)
+    if found is None:
+        return None
+    try:
+        refit, _ = chosen(*found, search)
+    except DataError:
+        return None
+    return refit.rule(fit.log_prior())
+
+
+def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensityFit:
+    """The fit that a file is of.
+
+    Raises
+    ------
+    DataError
+        An option is none, or the rows are not as many as their classes have.
+    """
+    for name, words in (
+        ("kernel", ("normal", *KERNELS)),
+        ("metric", ("mahalanobis", "diagonal", "euclidean")),
+        ("rule_of_radii", ("given", "normal", "chosen")),
+    ):
+        check_word(name, held[name], words)
+    sizes, roots = held["sizes"], held.get("roots", held.get("deviations"))
+    whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
+    if not whole or not sizes.sum() == len(held["points"]) == len(held["weights"]):
+        raise DataError("The rows are not as many as their classes have: save the fit again.")
+    if roots is None or (roots.ndim == 3) != (held["metric"] == "mahalanobis"):
+        raise DataError("The file has no covariance of its metric: save the fit again.")
+    diagonal = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
+    positive = all((held[name] > 0).all() for name in ("radii", "weights", "unit"))
+    if not positive or not (np.abs(diagonal) > 0).all():
+        raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
+    fit = kernel_from_file(moments, prior, **held)
+    if (fit.radii < fit.resolution()).any():
+        raise DataError("A bandwidth of the file is below the rounding of distances: save the fit again.")
+    return fit
+
+
+SAVED = Saved(
+    {
+        "kernel": (str,),
+        "metric": (str,),
+        "common": (bool,),
+        "rule_of_radii": (str,),
+        "estimated_prior": (bool,),
+    },
+    "diagonal",
+    _from_file,
+    kernel_density_fit,
+    KernelDensityFit.buffers,
+    lambda k, p: {
+        "radii": (k,),
+        "sizes": (k,),
+        "points": (-1, p),
+        "weights": (-1,),
+        "centres_of_rows": (k, p),
+        "unit": (p,),
+    },
+    lambda k, p: {"roots": (k, p, p), "deviations": (k, p)},
+    constant=True,
+    # Kernels that end at a radius reach no class mean where no row is near it.
+    scored_at_means=False,
+)
+
+
+class KernelDensityResults(ClassifierResults):
+    """A fit of kernel densities.
+
+    Attributes
+    ----------
+    bandwidth : Series by class
+        Radii of the kernels in the metric.
+    kernel, metric : str
+        As they were given.
+    means : DataFrame, classes by terms
+        Class means.
+    path : DataFrame
+        The errors of a choice by leave-one-out: bandwidth, error, se, llf.
+    """
+
+    _fit: Fit[KernelDensityFit]
+
+    @property
+    def bandwidth(self) -> pd.Series:
+        """Radius of the kernels of each class, in the metric."""
+        return pd.Series(self._fit.numbers.radii, index=self.classes, name="bandwidth")
+
+    @property
+    def kernel(self) -> str:
+        """Shape of the kernels."""
+        return self._fit.numbers.kernel
+
+    @property
+    def metric(self) -> str:
+        """How distances are measured."""
+        return self._fit.numbers.metric
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+    @property
+    @displayed(se="share")
+    def path(self) -> pd.DataFrame:
+        """Error of the rows left out, and their log-likelihood given the classes, by bandwidth.
+
+        Rows that are equal in all columns are left out together, as the choice does it, so that the error is
+        that of `error_rates(["loo"])` only where all rows differ. The number of rows, or their weight, that
+        equal another one is in `attrs["equal_rows"]`.
+
+        Raises
+        ------
+        NotSupportedError
+            The bandwidth was given, or the fit was loaded.
+        """
+        why = "as the bandwidth was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without bandwidth= to have it chosen")
+
+    def log_densities(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Log densities of the classes at rows.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            Minus infinity where no kernel of the class reaches the row; missing where the row has a missing
+            value. The densities at rows of the fit include the rows' own kernels.
+
+        Examples
+        --------
+        >>> from discrim import kernel_density
+        >>> from discrim.datasets import load_iris
+        >>> fit = kernel_density("species ~ petal_length", load_iris(), bandwidth=0.5, kernel="uniform")
+        >>> fit.log_densities().iloc[0].round(3).tolist()
+        [0.669, -inf, -inf]
+        """
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        flat = self._fit.numbers.rule(logs_of_prior(np.ones(len(self.classes))))
+        return posterior_frame(blocks, flat, self.classes, np.asarray)
+
+    @displayed()
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each class: prior, rows, bandwidth."""
+        table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "bandwidth": self.bandwidth})
+        return table.rename_axis("class").reset_index()
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        radii = self._fit.numbers.radii
+        own = {
+            "kernel": self.kernel,
+            "metric": self.metric,
+            "covariance": "pooled" if self._fit.numbers.common else "class",
+            "bandwidth": float(radii[0]) if (radii == radii[0]).all() else np.nan,
+        }
+        return pd.DataFrame([self._sizes() | own])
 
 
 def kernel_density(

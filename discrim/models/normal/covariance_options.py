@@ -1,55 +1,302 @@
-"""What `covariance=`, `shrinkage=` and `grid=` ask for, and what the rows answer to it."""
+"""What `covariance=`, `shrinkage=` and `grid=` ask for, and what the rows answer to it.
+
+Covariances by an estimator of the user's own: an object with `fit(X)` and then `covariance_`.
+
+That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn is imported here.
+
+Leave-one-out errors of the shrinkages of a grid, as the path of a choice among them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+import scipy
 
-from discrim.core.covariance.covariance import Covariance, Dependency
-from discrim.core.covariance.principal import one_scatter, principal
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import constant_within, within_sd
-from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, row_noise
-from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
-from discrim.core.shrinkage.leave_one_out_correlation import CorrelationPowers, correlation_powers
-from discrim.core.shrinkage.median_shrinkage import out_of_reach
-from discrim.core.shrinkage.shrinkage import (
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.units import constant_within, within_sd
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.scatter.correlation_shrinkage import (
+    CorrelationPowers,
+    VarianceShrinkage,
+    correlation_powers,
+    row_noise,
+)
+from discrim.core.scatter.covariance import Covariance, Dependency
+from discrim.core.scatter.principal import one_scatter, principal
+from discrim.core.scatter.shrinkage import (
     Chosen,
+    Powers,
     Structure,
+    column_powers,
     in_one_unit,
     is_none,
     ledoit_wolf,
     obstacles,
+    out_of_reach,
+    row_fourths,
     strimmer,
+    turned_powers,
 )
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.core.scatter.shrinkage_choice import Trial, common_trial, diagonal_trial, missed, separate_trial
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.reading import collinear_error, in_own_units
-from discrim.models.fits.tuning import largest_as_good
-from discrim.models.normal.estimators import estimated
-from discrim.models.normal.factor_options import FactorAsked
-from discrim.models.normal.shrinkage_path import RuleAt, Task, shrinkage_path
+from discrim.frame.rows import gathered_rows, repeated, used_rows
+from discrim.models.fits.reading import check_word, class_moments, collinear_error, in_own_units, listed
+from discrim.models.fits.refits import error_path, largest_as_good
+from discrim.models.normal.factor import FactorAsked
 
-__all__ = [
-    "Estimate",
-    "Shrinking",
-    "estimate",
-    "powers_of",
-    "read_shrinking",
-    "warn_of_units",
-    "warn_where_units_differ",
-    "with_units",
-    "with_variances",
-]
+ASYMMETRY = 1e-8
+"""Difference of two mirrored entries, relative to the standard deviations, that is taken for rounding."""
 
-Floats = NDArray[np.float64]
+
+class CovarianceEstimator(Protocol):
+    """An object that is fitted to rows (n, p) and then has `covariance_` (p, p)."""
+
+    def fit(self, rows: Any, /) -> Any:
+        """Estimate the covariance of the rows."""
+
+
+def text_of(estimator: Any) -> str:
+    """What an estimator is called: its repr on one line."""
+    text = " ".join(repr(estimator).split())
+    return type(estimator).__name__ if text.startswith("<") else text
+
+
+def estimated(
+    estimator: Any, blocks: Blocks, moments: ClassMoments, *, common: bool
+) -> tuple[Covariance, ...]:
+    """Covariance of the rows less their class's means, or of those of each class, in z.
+
+    Parameters
+    ----------
+    estimator : object with fit
+        Copied before each fit, as scikit-learn's `clone` does where it has `get_params`.
+    blocks : Blocks
+    moments : ClassMoments
+        For means and scale.
+    common : bool
+        One covariance for all classes, or one for each.
+
+    Raises
+    ------
+    DataError
+        The estimator cannot be fitted, has no `covariance_` then, or one of the wrong shape or with values
+        that are not finite or not symmetric.
+    CollinearError
+        A covariance is not positive definite.
+    NotSupportedError
+        Weights that are not whole numbers of rows.
+    """
+    rows = gathered_rows(blocks)
+    weights = None if blocks.weights is None else blocks.weights[rows.positions]
+    if weights is not None and (weights != np.round(weights)).any():
+        raise NotSupportedError(
+            f"{text_of(estimator)} is fitted to rows: give weights that are whole numbers."
+        )
+    x, codes = from_class_means(moments, rows.x, rows.codes).T / moments.scale, rows.codes
+    if weights is not None:
+        x, codes = repeated(x, codes, weights)
+    if common:
+        return (_covariance(estimator, x, moments.scale, "of the rows less their class's means"),)
+    return tuple(
+        _covariance(estimator, x[codes == k], moments.scale, f"of class {label!r}")
+        for k, label in enumerate(blocks.design.levels)
+    )
+
+
+def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covariance:
+    own, name = copied(estimator), text_of(estimator)
+    try:
+        own.fit(x)
+    except (ValueError, ArithmeticError) as error:
+        raise DataError(
+            f"{name} cannot be fitted to the {len(x)} rows {where}: {error}. Use another estimator, or "
+            "fewer columns."
+        ) from error
+    try:
+        held = np.asarray(own.covariance_, dtype=np.float64)
+    except AttributeError:
+        raise DataError(
+            f"{name} has no covariance_ after fit(X): pass an estimator of a covariance, as those of "
+            "sklearn.covariance."
+        ) from None
+    except (TypeError, ValueError):
+        raise DataError(
+            f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
+        ) from None
+    p = x.shape[1]
+    if held.shape != (p, p):
+        raise DataError(
+            f"The covariance_ {where} of {name} has shape {held.shape}, where {p, p} is asked for: "
+            "use another estimator."
+        )
+    if not np.isfinite(held).all():
+        raise DataError(
+            f"The covariance_ {where} of {name} holds a value that is not finite: use another "
+            "estimator, or columns of another scale."
+        )
+    singular = CollinearError(
+        f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
+        "fewer columns."
+    )
+    if not (np.diagonal(held) > 0).all():
+        raise singular
+    sd = np.sqrt(np.diagonal(held))
+    correlation = held / sd / sd[:, None]
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
+        raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
+    try:
+        root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise singular from None
+    if np.diagonal(root).min() ** 2 <= p * np.finfo(np.float64).eps:
+        raise singular
+    return Covariance.from_root(root * (sd * scale))
+
+
+def copied(value: Any) -> Any:
+    """An estimator with the same parameters and no fit; of one without parameters, a deep copy."""
+    if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
+        # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
+        return copy.deepcopy(value)
+    parameters = value.get_params(deep=False)
+    return type(value)(**{name: _parameter(held) for name, held in parameters.items()})
+
+
+def _parameter(value: Any) -> Any:
+    return copied(value) if hasattr(value, "get_params") else copy.deepcopy(value)
+
+
+RuleAt = Callable[[ClassMoments, float], Rule]
+"""From moments and a shrinkage to a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is tried on which rows.
+
+    Attributes
+    ----------
+    structure : {"shrunk", "diagonal"}
+    grid : tuple of float
+        Shrinkages.
+    blocks : Blocks
+    moments : ClassMoments
+    divisors : (1,) or (K,) float
+        Of one covariance for all classes, or of one for each.
+    prior : (K,) float
+    rule_at : callable
+        From moments and a shrinkage to a rule, the prior held.
+    """
+
+    structure: Structure
+    grid: tuple[float, ...]
+    blocks: Blocks
+    moments: ClassMoments
+    divisors: Floats
+    prior: Floats
+    rule_at: RuleAt
+
+    @property
+    def is_common(self) -> bool:
+        """Whether the classes share one covariance."""
+        return len(self.divisors) == 1
+
+    def trial(self) -> Trial:
+        """Scores of rows under each shrinkage without themselves."""
+        grid, log_prior = np.array(self.grid), logs_of_prior(self.prior)
+        if self.structure == "diagonal":
+            return diagonal_trial(self.moments, self.divisors, log_prior, grid)
+        if self.is_common:
+            return common_trial(self.moments, float(self.divisors[0]), log_prior, grid)
+        return separate_trial(self.moments, self.divisors, log_prior, grid)
+
+    def is_singular(self, moments: ClassMoments, g: float) -> bool:
+        """Whether a shrinkage leaves a covariance of these moments singular."""
+        if is_none(g, moments.n_columns) and moments.spread in ("thin", "thin class"):
+            return True
+        each: Sequence[int | None] = [None] if self.is_common else range(moments.n_classes)
+        if self.structure == "diagonal":
+            held = [one_scatter(moments, k) for k in each]
+            if any(out_of_reach(own.squares[0], own.scale, g) for own in held):
+                return True
+        return any(obstacles(moments, self.structure, k, g) for k in each)
+
+    def without(self, position: int, code: int) -> Floats:
+        """Whether one row of the table is called another class by fits without it, for each shrinkage."""
+        blocks, found = self.blocks, np.full(len(self.grid), np.nan)
+        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+        weights[position] -= min(1.0, weights[position])
+        moments = class_moments(replace(blocks, held_weights=weights), self.moments.spread)
+        for i, g in enumerate(self.grid):
+            if self.is_singular(moments, g):
+                continue
+            found[i] = (
+                self.rule_at(moments, g).scores(blocks.rows_at(np.array([position])))[0].argmax() != code
+            )
+        return found
+
+
+def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
+    """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
+
+    Parameters
+    ----------
+    task : Task
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    DataFrame
+        shrinkage, error, se.
+
+    Raises
+    ------
+    DataError
+        A class has too few rows, or no shrinkage has a covariance without each row.
+    """
+    _refuse_few(task)
+    singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
+    wrong = np.zeros((len(task.grid), task.moments.n_classes))
+    trial = task.trial()
+    for rows, x, codes, weights in used_rows(task.blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        found = missed(trial, x, codes, weights)
+        # A row that makes up next to all variance leaves the closed form no digits.
+        for j in np.flatnonzero(np.isnan(found[~singular]).any(axis=0)).tolist():
+            found[:, j] = task.without(int(positions[j]), int(codes[j]))
+        for i, own in enumerate(found):
+            times = own if weights is None else own * weights
+            wrong[i] += np.bincount(codes, times, minlength=wrong.shape[1])
+    missing = singular | np.isnan(wrong).any(axis=1)
+    if missing.all():
+        raise DataError(
+            f"No shrinkage of the grid {listed(task.grid)} has a covariance without each row: use a grid "
+            "with more shrinkage."
+        )
+    wrong = np.where(missing[:, None], np.nan, wrong)
+    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
+
+
+def _refuse_few(task: Task) -> None:
+    least = 2 if task.is_common else 3
+    few = np.flatnonzero(task.moments.counts < least)
+    if len(few):
+        label, rows = task.blocks.design.levels[few[0]], task.moments.counts[few[0]]
+        raise DataError(
+            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
+            f'one out, which takes {least}: use shrinkage="oas" or a number, or merge the class with another.'
+        )
+
 
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Shrinkages that are tried where no others are given."""

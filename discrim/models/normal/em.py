@@ -6,20 +6,21 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import constant_columns
-from discrim.core.incomplete.em import Collapsed, Em, fit_em
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
+from discrim.core.scatter.covariance import constant_columns
+from discrim.core.scatter.em import Collapsed, Em, fit_em
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import used_rows, weighted_rows, with_classes
-from discrim.models.fits.arguments import check_word, listed
+from discrim.frame.rows import used_rows, weighted_rows, with_classes
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import (
+    check_word,
     class_moments,
+    listed,
     present_classes,
     refuse_extreme,
     refuse_large,
@@ -28,10 +29,6 @@ from discrim.models.fits.reading import (
     warn_of_weights,
 )
 
-__all__ = ["MissingRows", "check_em", "em_rule", "em_sample"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 MissingRows = Literal["drop", "em"]
 """What a fit does with rows that miss a value."""
 

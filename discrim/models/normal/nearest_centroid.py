@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.standardized import constant_within
+from discrim.core.moments.units import constant_within
 from discrim.core.normal.marginal import centroid_marginal
 from discrim.core.normal.nearest_centroid import (
     EuclideanDistances,
@@ -18,36 +18,30 @@ from discrim.core.normal.nearest_centroid import (
     has_spread,
 )
 from discrim.errors import CollinearError
-from discrim.frame.asked_rows import read
-from discrim.frame.blocks import Blocks
-from discrim.frame.unseen import Unseen
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.rows import read
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.labels import by_class_and_term
-from discrim.models.fits.prediction import posterior_frame
-from discrim.models.fits.reading import NaAction, usable_rows
+from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
+from discrim.models.fits.reading import NaAction, prior_vector, usable_rows
 from discrim.models.fits.refits import moment_refits
-from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.given import by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
-from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.group_summary import group_summary
-from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    error_items,
+    group_summary,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.saved import Saved
+from discrim.models.saving.fit_file import Saved
 from discrim.report.grid import Pairs, Part, Section
 from discrim.report.tables import Summary
-
-__all__ = [
-    "NearestCentroidResults",
-    "nearest_centroid",
-    "nearest_centroid_brief",
-    "nearest_centroid_sections",
-]
 
 DISTANCE = "Euclidean, in columns' units"
 

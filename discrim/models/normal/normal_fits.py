@@ -1,32 +1,56 @@
-"""What LDA and QDA share where a covariance is shrunk or an estimator's: refits, leave-one-out."""
+"""What LDA and QDA share where a covariance is shrunk or an estimator's: refits, leave-one-out.
+
+Whether the classes of a fit have one covariance: Box's M, the likelihood ratio, the ladder of models.
+
+Covariances of classes that do not exist: of which classes, by which columns, and what to do about it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.factor import found_by_class
-from discrim.core.incomplete.em import Em
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.weights import LIGHT
+from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.moments.row_sums import refuse_wide
+from discrim.core.moments.units import within_sd
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
-from discrim.errors import CollinearError
+from discrim.core.scatter.covariance import pooled, separate
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.factor import (
+    FORMS,
+    Factors,
+    common_axes,
+    common_dimension,
+    factors_of,
+    found_by_class,
+)
+from discrim.core.scatter.shrinkage import in_one_unit
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.inference import likelihood_ratio
+from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import class_moments, in_own_units
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.fits.tuning import held_path
+from discrim.models.fits.reading import (
+    Watch,
+    class_moments,
+    in_own_units,
+    listed,
+    refuse_little_weight,
+    said_of_separation,
+)
+from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.normal.covariance_options import Shrinking, powers_of
 from discrim.models.normal.em import em_rule
+from discrim.models.normal.factor import read_factor, refuse_fault
 from discrim.models.normal.robust import robust_rule
-
-__all__ = ["FitAgain", "ShrunkCovariances", "normal_refits", "shrinkage_label"]
 
 FitAgain = Callable[[Any, Shrinking, Blocks, ClassMoments], Any]
 """From numbers, what was asked for, rows and their moments to the numbers of these rows, the prior held."""
@@ -140,3 +164,216 @@ def _left_out(common: bool, fit: Fit[Any]) -> LeftOut:
     powers = powers_of(numbers, blocks, moments, common=common)
     left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
     return left_out
+
+
+MOST_NAMED = 8
+"""Classes that a message tells of one by one."""
+
+
+def some_of(said: Sequence[str], what: str) -> str:
+    """Parts of a message, the first few of them."""
+    more = len(said) - MOST_NAMED
+    return "; ".join(said[:MOST_NAMED]) + (f"; and so in {more} more {what}" if more > 0 else "")
+
+
+def drop_hint(columns: Sequence[str], p: int) -> str:
+    """The advice to drop columns, where that leaves half of them or more."""
+    few = len(columns) > 0 and 2 * len(columns) <= p
+    return f", or leave out {listed(columns, most=len(columns))}" if few else ""
+
+
+def refuse_singular(
+    moments: ClassMoments,
+    terms: tuple[str, ...],
+    levels: Sequence[Any],
+    asked: Shrinking | None = None,
+    *,
+    way_out: str | None = None,
+    robust: bool = False,
+) -> None:
+    """Raise a CollinearError that names all classes whose covariance is singular, why, and the way out.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    terms : tuple of str
+    levels : sequence
+    asked : Shrinking, optional
+        What the covariances are estimated as; in full by default.
+    way_out : str, optional
+        In the place of the one that a quadratic discriminant analysis has.
+    robust : bool
+        Whether they were to be robust.
+    """
+    asked = Shrinking("full") if asked is None else asked
+    least = moments.n_columns if asked.takes_full_rank(moments.n_columns) else 1
+    said: list[str] = []
+    gone: set[int] = set()
+    few = False
+    for k, label in enumerate(levels):
+        rows = int(moments.rows[k])
+        if rows <= least:
+            too_few = (
+                f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
+                f"({listed(terms)}), which takes {least + 1} at least"
+            )
+            said.append(
+                f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"
+            )
+            few = True
+            continue
+        found = asked.obstacles(moments, k)
+        gone |= {dependency.column for dependency in found}
+        still = [terms[each.column] for each in found if not each.on]
+        if still:
+            said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}")
+        for each in [each for each in found if each.on][:3]:
+            others = listed(terms[j] for j in each.on)
+            said.append(f"{terms[each.column]!r} is a linear combination of {others} in class {label!r}")
+    if not said:
+        return
+    tells = said_of_separation(moments, tuple(terms))
+    if way_out is None:
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        way_out = f"{_way_out(moments, levels, asked, robust=robust)}{hint}"
+    text = some_of(said, "classes")
+    raise CollinearError(f"{text[0].upper()}{text[1:]}.{tells} {way_out[0].upper()}{way_out[1:]}.")
+
+
+def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, robust: bool) -> str:
+    """What a quadratic discriminant analysis of the same columns and rows can do."""
+    bare = [label for k, label in enumerate(levels) if not _varies(moments, k)]
+    if len(bare) == len(levels):
+        return "No column varies within a class: use another formula"
+    if bare:
+        return (
+            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class {listed(bare)}, '
+            "which has no covariance of its own"
+        )
+    if robust:
+        return 'pass covariance="shrunk" and leave out method='
+    if asked.structure == "shrunk":
+        return 'leave out shrinkage=, or pass shrinkage="oas"'
+    return 'pass covariance="shrunk" to qda(), or see rda()'
+
+
+def _varies(moments: ClassMoments, k: int) -> bool:
+    """Whether a class has two rows that differ."""
+    return bool(moments.rows[k] > 1) and not Shrinking("shrunk").obstacles(moments, k)
+
+
+WAY_OUT = "use fewer columns, or merge such classes with others"
+"""Where the covariance of a class is singular."""
+
+KEPT = "equal covariances"
+"""What a fit keeps the tests as, or why there are none."""
+
+
+def box_m_of(fit: Fit[Any]) -> TestResult:
+    """Box's M of the classes of a fit."""
+    return box_m_of_moments(_moments_by_class(fit, "box_m()"))
+
+
+def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
+    """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
+
+    Parameters
+    ----------
+    fit : Fit
+    watch : callable, optional
+        Gives what the rows are read from in the place of the blocks, to see them go by.
+    """
+    fit.rows("A test of covariances")
+    if KEPT not in fit.cache:
+        try:
+            fit.cache[KEPT] = _tests(fit, watch)
+        except (CollinearError, NotSupportedError) as error:
+            fit.cache[KEPT] = str(error)
+    held: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
+    return held
+
+
+def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
+    blocks, held = fit.rows("A test of covariances"), fit.numbers.moments
+    few = np.flatnonzero(held.rows <= held.n_columns)
+    if len(few):
+        # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
+        refuse_singular(
+            held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
+        )
+    try:
+        refuse_wide(held.n_classes, held.n_columns, "class")
+    except DataError as error:
+        raise NotSupportedError(str(error)) from None
+    moments = full_rank_moments(blocks, class_moments(blocks, "class", watch))
+    counts, p = moments.counts, moments.n_columns
+    common = pooled(moments, moments.total).logdet
+    own = np.array([c.logdet for c in separate(moments, counts)])
+    half = 0.5 * np.array([moments.total * common, float(counts @ own)])
+    df = p * (p + 1) * (len(counts) - 1) / 2
+    return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), box_m_of_moments(moments)
+
+
+def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
+    """The ladder of covariance models for the classes of a fit, with those of a few large variances."""
+    if dimensions is None and threshold is not None:
+        raise DataError('threshold= goes with dimensions="cattell": pass both, or neither.')
+    moments = _moments_by_class(fit, "covariance_models()")
+    factors: list[Factors] = []
+    if dimensions is not None:
+        moments = in_one_unit(moments, "factor", None)
+        factors = _factors(fit, moments, dimensions, threshold)
+    table = ladder(moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors)
+    if table["llf"].isna()["common principal components"]:
+        spread = within_sd(moments)
+        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
+        warn_user(
+            "Common principal components are axes in the units of the columns, and double precision "
+            f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
+            "the columns in units of like size, as standardize() does."
+        )
+    return table
+
+
+def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
+    """Covariances of a few large variances, of each form that these dimensions have."""
+    found, levels = [], fit.blocks.design.levels
+    several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
+    for form in FORMS:
+        # Where dimensions are given, one for all is no other form than one for each.
+        same = not isinstance(dimensions, str) and common_dimension(form) and not common_axes(form)
+        asked = read_factor("factor", dimensions, form, threshold)
+        if asked is None or same or (several and common_axes(form)):
+            continue
+        held = factors_of(moments, asked.of(levels, moments.n_columns))
+        fault = held.fault()
+        if fault is not None and fault.kind == "rank":
+            refuse_fault(held, levels, moments.rows.tolist())
+        found.append(held)
+    return found
+
+
+def _moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
+    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
+    moments = fit.numbers.moments
+    if not fit.has_rows and moments.spread == "class":
+        return full_rank_moments(fit.blocks, moments)
+    return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+
+
+def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
+    """Moments by class of rows, or those that are given; refused where a covariance is singular."""
+    moments = class_moments(blocks, "class") if moments is None else moments
+    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
+    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
+    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
+    return moments
+
+
+def box_m_of_moments(moments: ClassMoments) -> TestResult:
+    """Box's M of moments by class."""
+    common = pooled(moments, moments.total - moments.n_classes)
+    # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
+    roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
+    return likelihood_ratio.box_m(np.stack([root.T @ root for root in roots]), moments.counts)

@@ -1,4 +1,7 @@
-"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
+"""Quadratic discriminant analysis: normal classes, each with a covariance of its own.
+
+A covariance for each class, of rows, as it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -9,61 +12,115 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import pooled
-from discrim.core.incomplete.em import buffers_with_found, with_found
-from discrim.core.moments.moments import ROOT_WORK
+from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.normal.marginal import quadratic_marginal
-from discrim.core.normal.qda import QDAFit
-from discrim.core.normal.qda_file import qda_from_file
-from discrim.core.rules.rules import Rule
-from discrim.core.shrinkage.shrinkage import spread_of
+from discrim.core.normal.qda import QDAFit, factors_for, fit_qda, qda_from_file
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.scatter.covariance import divisors_by_class, pooled
+from discrim.core.scatter.em import buffers_with_found, with_found
+from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
-from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.inference.log_determinants import log_determinant_table
+from discrim.frame.rows import read
+from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
-from discrim.models.fits.labels import distinct
+from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
     is_wide,
     lean,
+    prior_vector,
     refuse_light,
     refuse_little_weight,
     usable_rows,
     warn_of_near,
 )
-from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
+from discrim.models.moments.given import FOUND_FROM_ROWS, by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
-from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import (
+    CovarianceEstimator,
     Shrinking,
+    estimate,
     read_shrinking,
+    text_of,
     warn_where_units_differ,
     with_units,
 )
 from discrim.models.normal.em import MissingRows, check_em, em_sample
-from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
-from discrim.models.normal.estimators import CovarianceEstimator
-from discrim.models.normal.factor_options import read_factor
-from discrim.models.normal.factor_results import FactorCovariances
-from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
-from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
+from discrim.models.normal.factor import FactorCovariances, read_factor, refuse_fault
+from discrim.models.normal.normal_fits import (
+    ShrunkCovariances,
+    box_m_of,
+    covariance_models_of,
+    normal_refits,
+    refuse_singular,
+)
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
-from discrim.models.normal.singular import refuse_singular
-from discrim.models.results.class_covariances import SeparateCovariances
+from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
-from discrim.models.saving.saved import NOTHING, Saved
+from discrim.models.saving.fit_file import NOTHING, Saved
 
-__all__ = ["QDAResults", "qda"]
 
-Floats = NDArray[np.float64]
+def quadratic_fit(
+    asked: Shrinking,
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    estimated_prior: bool,
+    robust: Robust | None = None,
+) -> tuple[QDAFit, pd.DataFrame | None]:
+    """Fit a covariance for each class, and the path of a choice by leave-one-out."""
+    divisors = divisors_by_class(moments.counts, method)
+    factors = None
+    if asked.factor is not None:
+        levels = blocks.design.levels
+        wanted = asked.factor.of(levels, moments.n_columns)
+        factors = factors_for(moments, wanted, standardize=asked.standardize)
+        refuse_fault(factors, levels, moments.rows.tolist())
+    trial = partial(_rule_at, asked, prior, method)
+    found = estimate(asked, blocks, moments, divisors, prior, trial, sampled=estimated_prior)
+    fit = fit_qda(
+        moments,
+        prior,
+        method=method,
+        structure=asked.structure,
+        estimated_prior=estimated_prior,
+        shrinkage=found.shrinkage,
+        chosen=asked.chosen,
+        covariances=found.covariances,
+        estimator=None if asked.estimator is None else text_of(asked.estimator),
+        robust=robust,
+        standardize=asked.standardize,
+        factors=factors,
+    )
+    return fit, found.path
+
+
+def quadratic_again(numbers: QDAFit, asked: Shrinking, blocks: Blocks, moments: ClassMoments) -> QDAFit:
+    """The same model of other rows, the prior held."""
+    return quadratic_fit(
+        asked,
+        blocks,
+        moments,
+        numbers.prior,
+        method=numbers.method,
+        estimated_prior=numbers.estimated_prior,
+    )[0]
+
+
+def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
+    each = np.full(moments.n_classes, shrinkage)
+    held = fit_qda(moments, prior, method=method, structure=asked.structure, shrinkage=each)
+    return held.rule(logs_of_prior(prior))
+
 
 STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
 """What `covariance=` may be, the full one first."""

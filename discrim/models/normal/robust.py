@@ -8,41 +8,23 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.numerics.tails import chi2_isf
-from discrim.core.robust.mcd import ExactFit
-from discrim.core.robust.robust import ROBUST, Robust, fit_mcd, fit_t
-from discrim.core.robust.student import NU_RANGE, Student, own_distances
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
+from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.filled import response_codes
-from discrim.frame.unseen import Unseen
-from discrim.frame.used_rows import repeated, used_rows
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.matrix import response_codes
+from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
-from discrim.models.fits.arguments import check_word, is_number, listed, told
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.reading import class_moments, refuse_extreme
+from discrim.models.fits.fit import Fit, Gaps
+from discrim.models.fits.reading import check_word, class_moments, is_number, listed, refuse_extreme, told
 from discrim.models.fits.refits import rule_of_moments
-
-__all__ = [
-    "METHODS",
-    "Method",
-    "RobustChoice",
-    "RobustRows",
-    "Scatter",
-    "robust_choice",
-    "robust_moments",
-    "robust_rule",
-]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]

@@ -1,4 +1,9 @@
-"""Pictures of how a fit judges rows, and of what it is judged by."""
+"""Pictures of how a fit judges rows, and of what it is judged by.
+
+Which log odds a forest plot shows.
+
+Which posteriors the picture of a triangle shows.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors as posteriors_of
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
-from discrim.models.fits.arguments import check_word
-from discrim.models.fits.prediction import posterior_frame
-from discrim.models.judging.assessed import assessed
-from discrim.models.judging.assessment import COUNTING, Plan, judged_codes
+from discrim.models.fits.fit import class_code, posterior_frame
+from discrim.models.fits.reading import check_word, listed, told
+from discrim.models.judging.assessment import COUNTING, Plan, assessed, judged_codes
 from discrim.models.judging.labelled_rows import refuse_none
-from discrim.models.pictures.rows import needed_rows
+from discrim.models.pictures.options import needed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.asked import Asked
-    from discrim.report.plots.style import Axes
-
-__all__ = [
-    "assessed_calibration",
-    "assessed_confusion",
-    "assessed_roc",
-    "calibration",
-    "confusion",
-    "drawn_confusion",
-    "log_determinants",
-    "posteriors",
-    "roc",
-]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes, Signs
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
 
@@ -80,7 +69,7 @@ def confusion(results: Any, asked: Asked) -> Axes:
 
 def drawn_confusion(table: pd.DataFrame, way: str, asked: Asked) -> Axes:
     """A table of actual by predicted classes, found in a way that the title names."""
-    from discrim.report.plots.confusion import confusion as draw
+    from discrim.report.plots.judged import confusion as draw
 
     if asked.colors is not None and not isinstance(asked.colors, str):
         raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
@@ -113,7 +102,7 @@ def assessed_roc(found: Any, asked: Asked) -> Axes:
 
 
 def _roc(classes: pd.Index, rows: Judged, asked: Asked) -> Axes:
-    from discrim.report.plots.roc import roc as draw
+    from discrim.report.plots.judged import roc as draw
 
     curves, areas = {}, {}
     for k in [1] if len(classes) == 2 else range(len(classes)):
@@ -161,7 +150,7 @@ def assessed_calibration(found: Any, asked: Asked) -> Axes:
 
 
 def _calibration(classes: pd.Index, rows: Judged, most: int, asked: Asked) -> Axes:
-    from discrim.report.plots.calibration import calibration as draw
+    from discrim.report.plots.judged import calibration as draw
 
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
@@ -218,7 +207,7 @@ def _said_way(found: Any) -> str:
 
 def posteriors(results: Any, asked: Asked) -> Axes:
     """Posterior of each row's own class."""
-    from discrim.report.plots import posteriors as pictures
+    from discrim.report.plots import judged as pictures
 
     fit = results._fit
     rows = needed_rows(fit, asked, "posteriors")
@@ -229,6 +218,99 @@ def posteriors(results: Any, asked: Asked) -> Axes:
 
 def log_determinants(results: Any, asked: Asked) -> Axes:
     """Log-determinants of the covariances with their intervals."""
-    from discrim.report.plots.log_determinants import log_determinants as draw
+    from discrim.report.plots.columns import log_determinants as draw
 
     return draw(results.log_determinants(), ax=asked.ax, signs=asked.signs(results.classes))
+
+
+MOST_LINES = 40
+"""Terms by classes that are drawn; of more, those of the largest z."""
+
+
+def forest(results: Any, asked: Asked) -> Axes:
+    """Log odds of the classes against the reference, with intervals; constants are left out."""
+    return _drawn(results, asked, ratios=False)
+
+
+def odds_ratios(results: Any, asked: Asked) -> Axes:
+    """Factors of the odds for one unit of a column, with intervals."""
+    return _drawn(results, asked, ratios=True)
+
+
+def _drawn(results: Any, asked: Asked, *, ratios: bool) -> Axes:
+    from discrim.report.plots.bars import forest as draw
+
+    level = 0.95 if asked.level is None else asked.level
+    table = results.log_odds(level=level).drop("constant", level="term")
+    if not len(table):
+        raise DataError("The model has constants alone, and no log odds of terms: add terms to the formula.")
+    labels = table.index.get_level_values(0)
+    (reference,) = [label for label in results.classes if label not in set(labels)]
+    every = len(table)
+    shown = largest(table, MOST_LINES)
+    values = shown[["coef", "low", "high"]].to_numpy(dtype=np.float64)
+    with np.errstate(over="ignore"):
+        values = np.exp(values) if ratios else values
+    held = pd.DataFrame(values, columns=["estimate", "low", "high"])
+    held.insert(0, "class", shown.index.get_level_values(0))
+    held.insert(1, "term", shown.index.get_level_values(1))
+    if len(results.classes) > MOST_IN_LEGEND:
+        held["term"] = [f"{term}, {label}" for label, term in zip(held["class"], held["term"], strict=True)]
+    what = "Odds ratio" if ratios else "Log odds"
+    of = f" of {shown_name(labels[0])}" if labels.nunique() == 1 else ""
+    title = f"{what}s" if ratios else what
+    title += f"{of} against {shown_name(reference)}, {100 * level:g} % intervals"
+    if every > len(held):
+        title += f"\nthe {len(held)} of {every} with the largest |z|"
+    names = (f"{what} for one unit of the column", title)
+    signs = asked.signs(results.classes)
+    return draw(held, list(results.classes), names, ax=asked.ax, signs=signs, ratios=ratios)
+
+
+def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The lines of a table of log odds, term by term; of too many those of the largest |z|, in its order."""
+    labels, terms = (table.index.get_level_values(i) for i in (0, 1))
+    if len(table) > most:
+        z = np.nan_to_num(np.abs(table["z"].to_numpy(dtype=np.float64)), posinf=0.0)
+        return table.iloc[np.argsort(-z, kind="stable")[:most]]
+    first = {term: i for i, term in reversed(list(enumerate(terms)))}
+    places = [first[term] for term in terms]
+    return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
+
+
+def simplex(results: Any, asked: Asked) -> Axes:
+    """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
+    from discrim.report.plots.regions import simplex as draw
+
+    fit = results._fit
+    classes = list(fit.classes)
+    if len(classes) < 3:
+        raise NotSupportedError(
+            "kind='simplex' draws three posteriors, and this fit has two: use kind='posteriors'."
+        )
+    chosen = list(fit.rows_by_class.sort_values(ascending=False, kind="stable").index[:3])
+    chosen = [label for label in classes if label in chosen]
+    if asked.classes is not None:
+        chosen = list(asked.classes)
+        if len(chosen) != 3 or len(set(chosen)) != 3:
+            raise DataError(
+                f"classes={told(asked.classes)}: name three different classes of {listed(classes)}."
+            )
+    codes = [class_code(label, fit.classes) for label in chosen]
+    rows = needed_rows(fit, asked, "simplex")
+    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    shown = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
+    three = proba.iloc[shown, codes].to_numpy()
+    total = three.sum(axis=1, keepdims=True)
+    shares = np.divide(three, total, out=np.full_like(three, np.nan), where=total > 0)
+    signs = _signs(asked, classes, codes)
+    axes = draw(pd.DataFrame(shares, columns=chosen), rows.labels[shown], ax=asked.ax, signs=signs)
+    if len(classes) > 3:
+        axes.set_title(f"{axes.get_title()}\ngiven that a row is of one of these 3 of {len(classes)} classes")
+    return axes
+
+
+def _signs(asked: Asked, classes: list[Any], codes: list[int]) -> Signs:
+    """Signs of three classes: those that they have among all, where colours were given by class."""
+    signs = asked.signs(classes)
+    return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.arguments import check_word, listed, told
+from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.kinds import Kind
 from discrim.models.registry import BY_MODEL, resolve
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.asked import Asked
+    from discrim.models.pictures.options import Asked
     from discrim.report.plots.style import Axes
-
-__all__ = ["Pictured", "kinds_of"]
 
 
 def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
@@ -108,7 +106,7 @@ class Pictured:
         >>> fit.plot("scores", title="Irises").get_title()
         'Irises'
         """
-        from discrim.models.pictures.asked import Asked, asked_classes, asked_names
+        from discrim.models.pictures.options import Asked, asked_classes, asked_names
 
         check_word("structure", structure, ("within", "total", "between"), optional=True)
         axes, columns = asked_names("axes", axes), asked_names("columns", columns)
@@ -118,7 +116,7 @@ class Pictured:
 
     def _is_plane(self: Any) -> bool:
         """Whether the formula reads two columns, both of numbers."""
-        from discrim.models.pictures.plane_columns import numeric_columns
+        from discrim.models.pictures.planes import numeric_columns
 
         design = self._fit.blocks.design
         return len(design.columns) == 2 == len(numeric_columns(design))
@@ -126,8 +124,7 @@ class Pictured:
 
 def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits the results."""
-    from discrim.report.plots.fonts import fonts_for
-    from discrim.report.plots.titles import set_title
+    from discrim.report.plots.style import fonts_for, set_title
 
     kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)

@@ -1,7 +1,15 @@
-"""Pictures in the plane of two columns."""
+"""Pictures in the plane of two columns.
+
+Columns of the table that a plane is drawn of, and where the others are held.
+
+Each pair of columns with a fit of its own: how well two columns alone tell the classes apart.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +17,271 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules.rules import posteriors
-from discrim.models.fits.prediction import posterior_frame
-from discrim.models.pictures.plane_columns import Ground, ground_of, told_held
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import Rule, best_class, posteriors
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
+from discrim.frame.grammar import expression
+from discrim.models.fits.fit import Decision, posterior_frame, predicted_codes
+from discrim.models.fits.reading import is_number, listed, told
+from discrim.models.fits.refits import rule_of_rows
+from discrim.models.pictures.options import drawn_rows, needed_rows
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.asked import Asked
+    from discrim.frame.blocks import Blocks
+    from discrim.frame.design import Design
+    from discrim.frame.table import Table
+    from discrim.models.fits.fit import Fit
+    from discrim.models.pictures.options import Asked, DrawnRows
     from discrim.report.plots.style import Axes
 
-__all__ = ["draw_ground", "regions"]
+Limits = tuple[float, float]
 
-Floats = NDArray[np.float64]
+MOST_TOLD = 5
+"""Columns whose held values a title lists."""
+
+
+def numeric_columns(design: Design) -> list[str]:
+    """Columns of the table that the formula reads as numbers, and so can be axes of a plane."""
+    truths = set(design.boolean_columns)
+    if design.spec is None:
+        return [name for name in design.columns if name not in truths]
+    known = frozenset(design.functions)
+    as_numbers: set[str] = set()
+    as_levels: set[str] = set()
+    for factor in design.spec.factors:
+        into = as_numbers if factor.levels is None else as_levels
+        into.update(expression(factor.code, known).columns)
+    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
+    numbers = as_numbers - as_levels - truths
+    return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What planes of columns are drawn on.
+
+    Attributes
+    ----------
+    fit : Fit
+    rows : DrawnRows or None
+        None of a fit without rows, where no others are given.
+    columns : tuple of str
+        Those of the axes.
+    held : dict of column to value
+        Where every other column is held.
+    given : dict
+        The values among them that a person gave.
+    every : tuple of str
+        All columns that the formula reads as numbers.
+    """
+
+    fit: Fit[Any]
+    rows: DrawnRows | None
+    columns: tuple[str, ...]
+    held: dict[str, Any]
+    given: dict[str, Any]
+    every: tuple[str, ...]
+
+    def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
+        """Rows at points (m, len(names)), other columns held."""
+        values: dict[str, Any] = dict(zip(names, points.T, strict=True))
+        values |= {name: [value] * len(points) for name, value in held.items()}
+        return pd.DataFrame(values)
+
+    def others(self, names: Sequence[str]) -> dict[str, Any]:
+        """Where the columns are held that are not among these."""
+        return {name: value for name, value in self.held.items() if name not in names}
+
+    def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
+        """From points of a plane to what is decided there."""
+        held = self.others(names)
+
+        def values(points: Floats) -> Any:
+            with warnings.catch_warnings():
+                # Points are no rows of a person's: there is nothing to mend in them.
+                warnings.simplefilter("ignore", DiscrimWarning)
+                return decide(self.table(names, points, held))
+
+        return values
+
+    def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
+        """From points of a plane to codes of their classes."""
+        fit = self.fit
+        return self.values(names, lambda table: fit.predicted_codes(fit.new_rows(table)))
+
+    def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
+        """The rows in a plane (n, len(names)), and their classes; none where there are no rows."""
+        if self.rows is None:
+            return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
+        return _numbers(self.rows.blocks.table, names), self.rows.codes
+
+    def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
+        """The range of each column, with a margin as far as the formula bears one."""
+        bare = [self._range(name) for name in names]
+        wide = tuple((low - 0.06 * _width(low, high), high + 0.06 * _width(low, high)) for low, high in bare)
+        corners = np.array(np.meshgrid(*wide)).reshape(len(names), -1).T
+        try:
+            self.classify(names)(corners)
+        except DataError:
+            # Beyond the rows a logarithm, or a spline, may have no value.
+            return tuple((low, high if high > low else low + _width(low, high)) for low, high in bare)
+        return wide
+
+    def _range(self, name: str) -> Limits:
+        if self.rows is not None:
+            values, codes = self.points([name])
+            known = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
+            if not len(known):
+                raise DataError(f"No row has a finite number in {name!r}: give rows that have as data=.")
+            return float(known.min()), float(known.max())
+        means, sd = _moments_of(self.fit, name)
+        return float((means - 3 * sd).min()), float((means + 3 * sd).max())
+
+
+def _numbers(table: Table, names: Sequence[str]) -> Floats:
+    """Columns (n, len(names)) of a table as numbers; a column of text is an error that names it."""
+    out = np.empty((table.nrows, len(names)))
+    table.fill(list(names), 0, table.nrows, out)
+    return out
+
+
+def _width(low: float, high: float) -> float:
+    return (high - low) or abs(low) or 1.0
+
+
+def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
+    """Means of a column in the classes that have rows, and its standard deviation within them."""
+    held: Any = fit.numbers
+    moments = held.moments
+    if name not in fit.terms:
+        raise NotSupportedError(
+            f"The range of column {name!r}, which the formula transforms, is not known to a fit "
+            "without rows: give rows as data=."
+        )
+    j = list(fit.terms).index(name)
+    scatters = np.asarray(moments.scatters)
+    squares = scatters[..., j, j] if scatters.ndim == 3 else scatters[..., j]
+    there = moments.counts > 0
+    freedom = max(float(moments.counts.sum() - there.sum()), 1.0)
+    return np.asarray(moments.class_means[there, j]), float(np.sqrt(squares.sum() / freedom)) / float(
+        moments.scale[j]
+    )
+
+
+def ground_of(
+    results: Any, asked: Asked, kind: str, most: int, columns: Sequence[str] | None = None
+) -> Ground:
+    """The columns asked for, or the first, and where the others are held.
+
+    Raises
+    ------
+    DataError
+        A column is not among those of numbers, or is named twice; a value to hold it at is none.
+    NotSupportedError
+        The formula reads no column as numbers.
+    """
+    fit = results._fit
+    every = numeric_columns(fit.blocks.design)
+    if not every:
+        raise NotSupportedError(
+            f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
+            "another kind."
+        )
+    names = tuple(columns if columns is not None else chosen(every, asked, kind, most))
+    rows = drawn_rows(fit, asked)
+    given = given_values(asked, fit.blocks.design.columns, names, every)
+    held = {
+        name: given[name] if name in given else _usual(fit, rows, name, name in every)
+        for name in fit.blocks.design.columns
+        if name not in names or len(names) > 2
+    }
+    return Ground(fit, rows, names, held, given, tuple(every))
+
+
+def chosen(every: Sequence[str], asked: Asked, kind: str, most: int) -> list[str]:
+    """The columns asked for, or the first two."""
+    if asked.columns is None:
+        return list(every[:2])
+    names = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    unknown = [name for name in names if not isinstance(name, str) or name not in every]
+    if unknown or not names or len(set(names)) < len(names) or len(names) > most:
+        what = f"{told(unknown[0])} is none: " if unknown else ""
+        raise DataError(
+            f"columns={names}: kind={kind!r} draws up to {most} different columns of numbers; {what}name "
+            f"some of {listed(every, most=20)}."
+        )
+    return names
+
+
+def given_values(
+    asked: Asked, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
+) -> dict[str, Any]:
+    """The values at which a person holds columns.
+
+    Raises
+    ------
+    DataError
+        A column is not read by the formula, or is drawn; its value is missing, or no number where the
+        formula reads one.
+    """
+    if asked.at is None:
+        return {}
+    at = asked.at.to_dict() if isinstance(asked.at, pd.Series) else asked.at
+    if not isinstance(at, Mapping):
+        raise DataError(f"at={told(asked.at)}: give a value for each column to hold, as at={{'c': 3.0}}.")
+    for name, value in at.items():
+        if name not in columns:
+            raise DataError(
+                f"at= holds {told(name)}, which the formula does not read: name some of {listed(columns)}."
+            )
+        if name in shown and len(shown) <= 2:
+            raise DataError(f"at= holds column {name!r}, which is drawn: name others.")
+        if not np.ndim(value) and pd.isna(value):
+            raise DataError(f"at= holds column {name!r} at a missing value: give another, or leave it out.")
+        if name in numeric and not (is_number(value) and np.isfinite(value)):
+            raise DataError(f"at= holds column {name!r} at {told(value)}: give a finite number.")
+    return dict(at)
+
+
+def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
+    """The mean of a column, or its most frequent level; of the rows drawn, or by the moments of the fit."""
+    if rows is None:
+        if not numeric:
+            raise NotSupportedError(
+                f"The most frequent level of column {name!r} is not known to a fit without rows: give one, "
+                f"as at={{{name!r}: ...}}."
+            )
+        means, _ = _moments_of(fit, name)
+        counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
+        return float(counts @ means / counts.sum())
+    column = rows.blocks.table.column(name)
+    weights = rows.blocks.weights if rows.blocks.weights is not None else np.ones(len(column))
+    used = column.notna().to_numpy() & np.isfinite(weights) & (weights > 0)
+    if (rows.codes >= 0).any():
+        used &= rows.codes >= 0
+    if not used.any():
+        raise DataError(f"No row has a value in {name!r}: give one, as at={{{name!r}: ...}}.")
+    if numeric:
+        return float(np.average(_numbers(rows.blocks.table, [name])[used, 0], weights=weights[used]))
+    # As objects, levels keep their own types, and ties go to the first in their order.
+    sums = pd.Series(weights[used]).groupby(column[used].astype(object).to_numpy()).sum()
+    return sums.index[int(np.argmax(sums.to_numpy()))]
+
+
+def told_held(ground: Ground, names: Sequence[str]) -> str:
+    """Where the other columns are held, for a title; empty where there are none."""
+    held = ground.others(names)
+    if not held:
+        return ""
+    order = [*(name for name in held if name in ground.given), *(n for n in held if n not in ground.given)]
+    said = []
+    for name in order[:MOST_TOLD]:
+        value = held[name]
+        said.append(f"{name} = {value:.4g}" if is_number(value) else f"{name} = {value}")
+    more = len(order) - MOST_TOLD
+    rest = f" and {more} more at their means or most frequent levels" if more > 0 else ""
+    return f"held: {', '.join(said)}{rest}"
+
 
 MOST_COLUMNS = 6
 """Of a matrix of planes."""
@@ -68,8 +330,8 @@ def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
 
 def _matrix(ground: Ground, asked: Asked) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
+    from discrim.report.plots.bars import finish, triangle
     from discrim.report.plots.regions import draw_plane
-    from discrim.report.plots.triangle import finish, triangle
 
     fit, columns = ground.fit, ground.columns
     signs = asked.signs(list(fit.classes))
@@ -126,3 +388,138 @@ def _line(ground: Ground, asked: Asked) -> Axes:
         signs=asked.signs(list(fit.classes)),
         title=f"{title}\n{held}" if held else title,
     )
+
+
+SHOWN, MOST = 4, 6
+"""Columns that are drawn where none are named, and the most that can be."""
+
+
+def partition(results: Any, asked: Asked) -> Axes:
+    """Regions of fits to two columns alone, a panel for each pair, with their error rates.
+
+    The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
+    error rate is that on the rows drawn: the apparent one, unless they are new.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+    >>> outer = fit.plot("partition", columns=("sepal_length", "petal_length", "petal_width"))
+    >>> [panel.get_title() for panel in outer.child_axes]
+    ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
+    """
+    from discrim.report.plots.bars import finish, triangle
+    from discrim.report.plots.regions import draw_plane
+
+    fit = results._fit
+    blocks = fit.rows('kind="partition"')
+    if blocks.source is not None:
+        fit.drawn_rows()
+    names, every = _columns(fit, blocks, asked)
+    rows = needed_rows(fit, asked, "partition")
+    signs, classes = asked.signs(list(fit.classes)), list(fit.classes)
+    which = "apparent error rates" if asked.data is None else "error rates on the new rows"
+    some = (
+        f"; {len(names)} of {len(every)} columns" if asked.columns is None and len(every) > len(names) else ""
+    )
+    title = f"{fit.title} of each pair of columns alone, with {which}{some}"
+    outer, place = triangle(asked.ax, names, classes, signs)
+    terms = list(blocks.terms)
+    shown, codes = rows.blocks, rows.codes
+    for i, j in combinations(range(len(names)), 2):
+        keep = [terms.index(names[i]), terms.index(names[j])]
+        order = np.argsort(keep)
+        pair, held = blocks.columns(sorted(keep)), shown.columns(sorted(keep))
+        rule = _rule_of_pair(fit, pair)
+        points = _matrix_of(held)[:, np.argsort(order)]
+        if rule is None:
+            place[i, j].set_title("no fit to these two", fontsize="small")
+            place[i, j].set_axis_off()
+            continue
+        wrong, rate = _errors(rule, held, codes, len(classes))
+        known = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
+        limits = [_limits(column) for column in known.T]
+        draw_plane(
+            _classified(rule, order),
+            (limits[0], limits[1]),
+            (names[i], names[j]),
+            points,
+            codes,
+            classes,
+            ax=place[i, j],
+            signs=signs,
+            title=f"error rate {rate:.3f}",
+            wrong=wrong,
+            panel=True,
+        )
+    return finish(outer, place, title)
+
+
+def _rule_of_pair(fit: Fit[Any], pair: Blocks) -> Rule | None:
+    """The rule of a fit to two columns, with what the rows were asked to choose held; None for none."""
+    try:
+        return rule_of_rows(fit, pair, held=bool(fit.refits.chosen))
+    except (CollinearError, SeparationError):
+        return None
+
+
+def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
+    """From points of a panel to the classes that a rule of the two columns, in their own order, gives."""
+    return lambda plane: best_class(rule.scores(plane[:, order]))
+
+
+def _columns(fit: Fit[Any], blocks: Blocks, asked: Asked) -> tuple[list[str], list[str]]:
+    """Terms to draw, and all that can be: those of numbers."""
+    design = blocks.design
+    truths = set(design.boolean_columns)
+    every = [name for name in blocks.terms if name not in truths]
+    if design.spec is not None:
+        levels = [factor.levels is not None for factor in design.spec.factors]
+        stop = 0
+        numbers: set[str] = set()
+        for product in design.spec.products:
+            start, stop = stop, stop + int(np.prod(design.spec.widths(product)))
+            if not any(levels[factor] for factor, _ in product):
+                numbers.update(design.terms[start:stop])
+        every = [name for name in every if name in numbers]
+    if len(every) < 2:
+        raise NotSupportedError(
+            "kind='partition' draws pairs of columns of numbers, and the number of these in this fit "
+            f"is {len(every)}: draw another kind."
+        )
+    if asked.columns is None:
+        return every[:SHOWN], every
+    names = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    unknown = [name for name in names if name not in every]
+    if unknown or len(set(names)) < len(names) or not 2 <= len(names) <= MOST:
+        what = f"{told(unknown[0])} is none; " if unknown else ""
+        raise DataError(
+            f"columns={names}: kind='partition' draws each pair of 2 to {MOST} columns of numbers: {what}"
+            f"name some of {listed(every, most=20)}."
+        )
+    return names, every
+
+
+def _matrix_of(blocks: Blocks) -> Floats:
+    out = np.full((blocks.table.nrows, 2), np.nan)
+    for place, x, _ in blocks.every_row():
+        out[place] = x
+    return out
+
+
+def _errors(rule: Rule, blocks: Blocks, codes: Codes, n_classes: int) -> tuple[NDArray[np.bool_], float]:
+    """Which rows (n,) are called another class, and their share by weight."""
+    called = predicted_codes(blocks, rule, n_classes, Decision())
+    known = (called >= 0) & (codes >= 0)
+    weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
+    wrong = known & (called != codes)
+    total = float(weights[known].sum())
+    return wrong, float(weights[wrong].sum()) / total if total else np.nan
+
+
+def _limits(values: Floats) -> tuple[float, float]:
+    if not len(values):
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    wide = 0.06 * ((high - low) or abs(low) or 1.0)
+    return low - wide, high + wide

@@ -1,35 +1,33 @@
-"""Pictures in the space of the discriminants, and of what they are made of."""
+"""Pictures in the space of the discriminants, and of what they are made of.
+
+Pictures of how rows spread: ellipses, pairs of columns, hypothesis and error, quantiles of distances.
+
+The territorial map: regions of the classes in the space of two discriminants.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.rules import best_class, posteriors
+from discrim.core.scatter.student import own_distances
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.arguments import is_share, listed, told
-from discrim.models.pictures.rows import drawn_rows, no_labels, refuse_rows
+from discrim.inference.manova import roy_critical, scatter_between
+from discrim.inference.mean_differences import distance_quantiles
+from discrim.models.fits.fit import class_code
+from discrim.models.fits.reading import is_share, listed, told
+from discrim.models.pictures.options import DrawnRows, drawn_rows, needed_rows, no_labels, refuse_rows
+from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from discrim.models.pictures.asked import Asked
+    from discrim.models.pictures.options import Asked
     from discrim.report.plots.style import Axes
-
-__all__ = [
-    "asked_axes",
-    "asked_level",
-    "biplot",
-    "biplot_of",
-    "scores",
-    "scores_within",
-    "scree",
-    "structure",
-]
-
-Floats = NDArray[np.float64]
 
 NO_DISCRIMINANT = (
     "The class means do not differ, so that there is no discriminant: use another kind of picture."
@@ -78,7 +76,7 @@ def asked_level(asked: Asked, default: float) -> float:
 
 def scores(results: Any, asked: Asked) -> Axes:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
-    from discrim.report.plots import scores as pictures
+    from discrim.report.plots import spaces as pictures
 
     fit = results._fit
     centroids: pd.DataFrame = results._centroids()
@@ -115,7 +113,7 @@ def biplot(results: Any, asked: Asked) -> Axes:
 
 def biplot_of(canonical: Any, asked: Asked) -> Axes:
     """The same of canonical axes, in any convention."""
-    from discrim.report.plots.biplot import biplot as draw
+    from discrim.report.plots.spaces import biplot as draw
 
     fit = canonical._fit
     names = asked_axes(list(canonical.centroids.columns), asked)
@@ -157,3 +155,361 @@ def scree(results: Any, asked: Asked) -> Axes:
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT)
     return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=asked.ax)
+
+
+MOST_PAIRS = 6
+"""Columns of a matrix of panels, unless more are named."""
+
+MOST_PANELS = 12
+"""Classes that have a panel each, unless more are named."""
+
+LEVEL = 0.68
+"""Share of a normal class in its outline, as in R's heplots."""
+
+
+def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> list[str]:
+    """Terms of the design that were asked for, or the first ones.
+
+    Raises
+    ------
+    DataError
+        One is not there, is named twice, or they are too few.
+    """
+    # Of naive Bayes, columns that are normal: levels and counts have no covariance.
+    normal = hasattr(type(results), "normal_terms")
+    every = list(results.normal_terms if normal else results.terms)
+    if asked.columns is None:
+        given = every[:default]
+        if len(given) < least:
+            which = "normal columns" if normal else "columns"
+            raise NotSupportedError(
+                f"This kind draws {least} {which}, and the fit has {len(every)}: draw another kind."
+            )
+        return given
+    given = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    unknown = [name for name in given if name not in every]
+    if unknown:
+        raise DataError(
+            f"columns={told(asked.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
+        )
+    if len(set(given)) < max(len(given), least):
+        raise DataError(
+            f"columns={told(asked.columns)}: name {least} or more different terms of {listed(every)}."
+        )
+    return given
+
+
+def ellipses(results: Any, asked: Asked) -> Axes:
+    """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
+    from discrim.report.plots.spaces import ellipses as draw
+
+    fit, names = results._fit, asked_terms(results, asked, 2)
+    if len(names) > 2:
+        return pairs(results, asked)
+    rows = drawn_rows(fit, asked)
+    if rows is not None:
+        rows.need_classes("ellipses")
+    means, covariances, pooled = _spreads(results, names, rows)
+    level, centred = asked_level(asked, LEVEL), bool(asked.centred)
+    axes = draw(
+        means,
+        covariances,
+        pooled,
+        _radius(level),
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        centred=centred,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    about = ", about one centre" if centred else ""
+    set_title(axes, f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %")
+    return axes
+
+
+def pairs(results: Any, asked: Asked) -> Axes:
+    """Each pair of columns, with the outlines of the classes."""
+    from discrim.report.plots.columns import pairs as draw
+
+    fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
+    rows = drawn_rows(fit, asked)
+    if rows is not None:
+        rows.need_classes("pairs")
+    means, covariances, _ = _spreads(results, names, rows)
+    level = asked_level(asked, LEVEL)
+    outer = draw(
+        means,
+        covariances,
+        _radius(level),
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    some = f" of the first {len(names)} of {len(results.terms)} columns" if asked.columns is None else ""
+    some = some if len(names) < len(results.terms) else ""
+    set_title(outer, f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class")
+    return outer
+
+
+def he(results: Any, asked: Asked) -> Axes:
+    """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
+    from discrim.report.plots.spaces import axis_name
+    from discrim.report.plots.spaces import he as draw
+    from discrim.report.plots.style import shown_name
+
+    refuse_rows(asked, "he")
+    fit = results._fit
+    results._need_full("kind='he'")
+    moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
+    free = moments.total - moments.n_classes
+    critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, 1 - asked_level(asked, 0.95))
+    if not free > 0 or np.isnan(critical):
+        raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
+    arrows = None
+    if asked.axes is not None:
+        if asked.columns is not None:
+            raise DataError("axes= and columns= name two planes: give one of them.")
+        canonical = results.canonical()
+        chosen = asked_axes(list(canonical.centroids.columns), asked)
+        if len(chosen) < 2:
+            raise DataError(f"axes={told(asked.axes)}: kind='he' draws a plane: name two discriminants.")
+        means, error = canonical.centroids[chosen], np.eye(2)
+        arrows = canonical.structure()[chosen]
+        shown = axis_name(chosen[0], canonical.proportion), axis_name(chosen[1], canonical.proportion, of="")
+    else:
+        names = asked_terms(results, asked, 2)
+        if len(names) > 2:
+            raise DataError(f"columns={told(asked.columns)}: kind='he' draws a plane: name two columns.")
+        means, error = results.means[names], _unbiased(results).loc[names, names].to_numpy()
+        shown = shown_name(names[0]), shown_name(names[1])
+    centre = counts @ means.to_numpy() / counts.sum()
+    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
+    # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
+    axes = draw(
+        means,
+        hypothesis,
+        error,
+        centre,
+        _radius(LEVEL),
+        names=shown,
+        arrows=arrows,
+        equal=asked.axes is not None,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    level = 100 * (1 - asked_level(asked, 0.95))
+    set_title(axes, f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)")
+    return axes
+
+
+def qq(results: Any, asked: Asked) -> Axes:
+    """Squared distances of the rows of each class against the quantiles of their law."""
+    from discrim.report.plots.columns import quantiles
+
+    fit, numbers = results._fit, results._fit.numbers
+    robust = numbers.robust is not None
+    if getattr(numbers, "em", None) is not None and numbers.found is not None:
+        raise numbers.found.refusal("kind='qq'")
+    if not (robust or numbers.has_distances):
+        raise NotSupportedError(
+            f"kind='qq' needs full covariances, not {numbers.structure} ones: fit with the default "
+            "covariance=."
+        )
+    rows = needed_rows(fit, asked, "qq")
+    held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
+    covariances = held.covariances
+    squared = _own_squared(rows, numbers.moments, covariances)
+    classes = list(fit.classes)
+    chosen = classes[:MOST_PANELS] if asked.classes is None else list(asked.classes)
+    places = {label: class_code(label, fit.classes) for label in chosen}
+    index = np.asarray(rows.blocks.table.index)
+    tables = {}
+    for label, k in places.items():
+        own = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
+        fitted = None if asked.data is None else float(fit.counts[k])
+        table = distance_quantiles(
+            squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
+        )
+        tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
+    law = "chi-square" if robust else "F" if asked.data is not None else "beta"
+    outer = quantiles(tables, places, law, ax=asked.ax, signs=asked.signs(fit.classes))
+    first = "" if asked.classes is not None else "the first "
+    some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
+    kind = "Robust squared distances" if robust else "Squared distances"
+    set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
+    return outer
+
+
+# ---- numbers
+
+
+def _radius(level: float) -> float:
+    """Mahalanobis distance in a plane within which a share of a normal class lies."""
+    return math.sqrt(-2.0 * math.log1p(-level))
+
+
+def _spreads(
+    results: Any, names: Sequence[str], rows: DrawnRows | None
+) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]:
+    """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
+    held = list(names)
+    covs: dict[Any, pd.DataFrame] | None = None
+    if hasattr(type(results), "sds"):
+        spread = results.sds[held]
+        covs = {
+            label: pd.DataFrame(np.diag(spread.iloc[k].to_numpy() ** 2), index=held, columns=held)
+            for k, label in enumerate(results.classes)
+        }
+    elif hasattr(type(results), "covs"):
+        covs = results.covs
+    found: dict[Any, pd.DataFrame] = {}
+    pooled = None
+    if covs is not None:
+        found = {label: table.loc[held, held] for label, table in covs.items()}
+        counts = results.counts.to_numpy(dtype=np.float64) - 1
+        if counts.sum() > 0 and (counts >= 0).all():
+            mixed = sum(c * t.to_numpy() for c, t in zip(counts, found.values(), strict=True)) / counts.sum()
+            pooled = pd.DataFrame(mixed, index=held, columns=held)
+        return results.means[held], found, pooled
+    if hasattr(type(results), "cov"):
+        pooled = results.cov.loc[held, held]
+    robust = getattr(results._fit.numbers, "robust", None) is not None
+    if rows is None or robust:
+        if not hasattr(type(results), "means"):
+            raise NotSupportedError(
+                "This kind draws rows, which a loaded fit does not have: give them as data=."
+            )
+        # The model has one covariance for all of them.
+        shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
+        return results.means[held], shared, pooled
+    means, found = _of_rows(rows, list(results.classes), held)
+    return means, found, pooled
+
+
+def _of_rows(
+    rows: DrawnRows, classes: list[Any], names: list[str]
+) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
+    """Means and covariances (divisor n - 1) of the rows of each class."""
+    x = rows.terms(names).to_numpy()
+    known = np.isfinite(x).all(axis=1)
+    given = rows.blocks.weights
+    weights = np.ones(len(x)) if given is None else np.asarray(given, dtype=np.float64)
+    means = np.full((len(classes), len(names)), np.nan)
+    found = {}
+    for k, label in enumerate(classes):
+        own = known & (rows.codes == k) & (weights > 0)
+        total = float(weights[own].sum())
+        if not total > 0:
+            continue
+        share = weights[own]
+        means[k] = share @ x[own] / total
+        if total > 1:
+            gaps = x[own] - means[k]
+            table = gaps.T @ (gaps * share[:, None]) / (total - 1)
+            found[label] = pd.DataFrame(table, index=names, columns=names)
+    return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
+
+
+def _unbiased(results: Any) -> pd.DataFrame:
+    """Covariance within classes with divisor N - K."""
+    numbers = results._fit.numbers
+    held: pd.DataFrame = results.cov * (numbers.divisor / numbers.residual_df)
+    return held
+
+
+def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
+    """Squared distances (n,) of rows to the means of their classes, missing where there is none."""
+    out = np.full(rows.blocks.table.nrows, np.nan)
+    for place, x, missing in rows.blocks.every_row():
+        own = rows.codes[place]
+        known = own >= 0 if missing is None else (own >= 0) & ~missing
+        at = place.start + np.flatnonzero(known)
+        out[at] = own_distances(moments, covariances, x[known], own[known])
+    return out
+
+
+TITLE = "Territorial map: regions of the classes among the discriminants"
+
+
+def territory(results: Any, asked: Asked) -> Axes:
+    """Regions in the space of two discriminants, the others at zero, with the class means labelled.
+
+    Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
+    belongs to the class of the nearest mean, but for its prior: the score of class k is ln prior_k -
+    |z - m_k|^2 / 2, the distance in the metric of the discriminants' covariance. SPSS prints the same map in
+    letters.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+    >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
+    'LD2'
+    """
+    from discrim.report.plots.regions import draw_line, draw_plane
+
+    fit = results._fit
+    centroids = results._centroids()
+    every = list(centroids.columns)
+    if not every:
+        raise NotSupportedError(
+            "The class means do not differ, so there is no discriminant: choose another kind."
+        )
+    names = asked_axes(every, asked)
+    at = [every.index(name) for name in names]
+    means, log_prior = centroids.to_numpy(), fit.log_prior()
+
+    within = scores_within(results, every)
+    turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
+
+    def scores(points: Floats) -> Floats:
+        gap = np.repeat(-means[None], len(points), axis=0)
+        gap[:, :, at] += points[:, None, :]
+        white = gap if turn is None else gap @ turn
+        return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
+
+    rows = drawn_rows(fit, asked)
+    points, codes = np.empty((0, len(at))), np.empty(0, dtype=np.intp)
+    if rows is not None:
+        points, codes = results.transform(rows.blocks)[names].to_numpy(), rows.codes
+    limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
+    held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
+    common: dict[str, Any] = {"ax": asked.ax, "signs": asked.signs(fit.classes), "title": TITLE + held}
+    classes = list(fit.classes)
+    if len(at) == 1:
+        line = np.linspace(*limits[0], 801)
+        found = scores(line[:, None])
+        said = (names[0], "Posterior probability")
+        return draw_line(
+            line, posteriors(found), best_class(found), said, points[:, 0], codes, classes, **common
+        )
+    return draw_plane(
+        lambda plane: best_class(scores(plane)),
+        (limits[0], limits[1]),
+        (names[0], names[1]),
+        points,
+        codes,
+        classes,
+        labels=means[:, at],
+        weak=bool(held),
+        **common,
+    )
+
+
+def _limits(values: Floats, means: Floats) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    low = min(float(known.min(initial=np.inf)), float(means.min()) - (0.5 if len(known) else 3.0))
+    high = max(float(known.max(initial=-np.inf)), float(means.max()) + (0.5 if len(known) else 3.0))
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+
+def _told(every: list[str], names: list[str]) -> str:
+    others = [name for name in every if name not in names]
+    return (
+        others[0]
+        if len(others) == 1
+        else f"{others[0]} to {others[-1]}"
+        if len(others) > 3
+        else " = ".join(others)
+    )

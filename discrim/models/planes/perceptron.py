@@ -9,28 +9,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.unseen import lone_rows
-from discrim.frame.used_rows import gathered_rows
-from discrim.models.fits.arguments import is_number, is_whole, listed, told
+from discrim.frame.blocks import Blocks, lone_rows
+from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import NaAction
-from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import (
+from discrim.models.fits.reading import NaAction, is_number, is_whole, listed, told
+from discrim.models.results.geometry import (
+    LinearGeometry,
     SeparatingLines,
     left_out_of_planes,
     plane_model,
     plane_refits,
     read_rows,
 )
-from discrim.models.saving.saved import NOTHING, Saved
-
-__all__ = ["PerceptronResults", "perceptron"]
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.fit_file import NOTHING, Saved
 
 LARGEST = 1e150
 """Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
@@ -43,8 +40,6 @@ MOST_CLASSES = 1000
 
 SOLE = 1e-6
 """Share of a column's sum of squares up to which the other rows may be one value."""
-
-Floats = NDArray[np.float64]
 
 
 def perceptron(

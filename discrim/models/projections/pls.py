@@ -1,45 +1,560 @@
-"""Discriminant analysis by partial least squares: few directions that covary with the classes."""
+"""Discriminant analysis by partial least squares: few directions that covary with the classes.
+
+Fits of partial least squares as one value: how they are made again, chosen, and saved.
+
+What a fit of partial least squares gives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.projections.pls import Decides, Indicators, fit_pls
-from discrim.errors import DataError
-from discrim.frame.asked_rows import read
-from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import (
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.projections.latent import Latent, latent_of
+from discrim.core.projections.pls import Decides, Indicators, PLSFit, fit_pls
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.rows import read
+from discrim.inference.resampling import drawn_seed
+from discrim.inference.result import TestResult
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
+from discrim.models.fits.reading import (
+    NaAction,
     check_flag,
     check_word,
+    class_moments,
     folds_or_cv,
     is_number,
     is_whole,
+    is_wide,
     prior_vector,
     told,
+    usable_rows,
 )
-from discrim.models.fits.reading import NaAction, is_wide, usable_rows
-from discrim.models.judging.splits import Splits, read_splits
-from discrim.models.moments.given import given_sample, table_given
+from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
+from discrim.models.judging.validation import Splits, read_splits
+from discrim.models.moments.given import by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
-from discrim.models.moments.once import by_moments
-from discrim.models.projections.pls_choice import Search, counts_of
-from discrim.models.projections.pls_engine import components_of, engine_fit
-from discrim.models.projections.pls_fits import chosen, pls_fit, refuse_few, refuse_no_spread
-from discrim.models.projections.pls_results import PLSResults
+from discrim.models.projections.pls_choice import (
+    Search,
+    chosen_from,
+    component_path,
+    components_of,
+    counts_of,
+    engine_fit,
+    permutation_test,
+)
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.headers import group_summary
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.fit_file import Saved
 
-__all__ = ["pls"]
+BUFFERS = ("weights", "loadings", "rotations")
+"""What a file keeps of the components that an engine has found."""
+
+
+def chosen(blocks: Blocks, fit: PLSFit, search: Search) -> tuple[PLSFit, pd.DataFrame]:
+    """The fit with the components that folds choose, of one with as many as are tried."""
+    refuse_few(fit, 1)
+    able = fit.components if fit.decides != "lda" else fit.spread_components()
+    fit = fit.with_components(max(able, 1))
+    refuse_few(fit, 1)
+    count, path = chosen_from(component_path(blocks, fit, search), search)
+    return fit.with_components(count), path
+
+
+def refuse_few(fit: PLSFit, asked: int) -> None:
+    """Raise where there are fewer components than asked for, or their scores do not vary within classes."""
+    if not fit.components:
+        raise DataError(
+            "The class means do not differ in any column, so that there is no component: name columns whose "
+            "means differ in the formula."
+        )
+    if fit.components < asked:
+        raise DataError(
+            f"components={told(asked)}: these rows have {fit.components}, beyond which nothing of the "
+            f"columns covaries with the classes. Give components={fit.components} or fewer, or None to have "
+            "it chosen."
+        )
+    able = fit.spread_components()
+    if fit.decides == "lda" and able < asked:
+        raise CollinearError(
+            f"Within classes the scores of {asked} components vary along {able} directions only, so that "
+            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
+            f'rule="lda" takes components={able} here at most.'
+        )
+
+
+def refuse_no_spread(moments: ClassMoments) -> None:
+    """Raise where there are no more rows than classes, or as much weight."""
+    if moments.total <= moments.n_classes:
+        raise CollinearError(
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to "
+            "estimate the spread within classes: some class has to have two rows, and weights have "
+            "to count rows."
+        )
+
+
+MODEL = Model(
+    "pls",
+    "Partial least squares discriminant analysis",
+    likelihood_of="none",
+    no_fit=("a class has no row, or fewer components are left", "fewer components"),
+)
+WITHOUT_POSTERIORS = replace(
+    MODEL,
+    prior_without="none",
+    instead='see fitted_values() and decision_function(), or pass rule="lda"',
+    decision=as_scored,
+)
+"""By rules that are not linear discriminant analysis."""
+
+
+def pls_fit(
+    numbers: PLSFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: pd.DataFrame | None = None,
+    engine: Any = None,
+) -> Fit[PLSFit]:
+    """Partial least squares as one value; `search` and `path` are those of a choice of components."""
+    refits = moment_refits(numbers.moments.spread)
+    if search is not None:
+        rule = partial(_chosen_rule, search)
+        refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
+    if engine is not None:
+        by_engine = partial(_engine_rule, engine)
+        refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=_left_out)
+        refits = replace(refits, asked=engine)
+    cache = {} if path is None else {"path": path}
+    model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
+    return Fit(
+        model,
+        numbers,
+        blocks,
+        numbers.prior,
+        refits,
+        has_rows,
+        cache,
+    )
+
+
+def _chosen_rule(search: Search, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
+    moments = class_moments(blocks, fit.numbers.moments.spread)
+    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+        return None
+    refit = fit.numbers.refit_up_to(moments, max(counts_of(search)))
+    if refit is None:
+        return None
+    try:
+        held, _ = chosen(blocks, refit, search)
+    except (CollinearError, DataError):
+        return None
+    return held.rule(fit.log_prior())
+
+
+def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
+    numbers = fit.numbers
+    moments = class_moments(blocks, numbers.moments.spread)
+    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+        return None
+    try:
+        refit = engine_fit(
+            engine, blocks, moments, numbers.prior, components=numbers.components, scale=numbers.scale,
+            indicators=numbers.indicators, decides=numbers.decides,
+            estimated_prior=numbers.estimated_prior,
+        )  # fmt: skip
+        refuse_few(refit, numbers.components)
+    except (CollinearError, DataError):
+        return None
+    return refit.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[PLSFit]) -> LeftOut:
+    return left_out_by_refits(fit, "takes a fit of the engine a row")
+
+
+def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
+    """The fit that a file's moments are of.
+
+    Raises
+    ------
+    DataError, CollinearError
+        An option is none, or the moments have fewer components.
+    """
+    for name, words in (
+        ("algorithm", ("nipals", "simpls", "engine")),
+        ("decides", ("lda", "max", "centroid")),
+        ("indicators", ("scaled", "centred")),
+    ):
+        check_word(name, options[name], words)
+    refuse_no_spread(moments)
+    own = [options.pop(name, None) for name in BUFFERS]
+    found = None
+    if options["algorithm"] == "engine":
+        if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in own):
+            raise DataError(
+                f"The {components} components that an engine has found are not there: save the fit again."
+            )
+        found = partial(_as_found, own)
+    fit = fit_pls(moments, prior, components=components, found=found, **options)
+    refuse_few(fit, components)
+    return fit
+
+
+def _as_found(own: list[Any], a: Floats, b: Floats) -> Latent:
+    return latent_of(a, b, *own)
+
+
+def _buffers(fit: PLSFit) -> dict[str, Floats]:
+    """What an engine has found, which moments alone do not say."""
+    return {name: getattr(fit.latent, name) for name in BUFFERS} if fit.algorithm == "engine" else {}
+
+
+SAVED = Saved(
+    {
+        "components": (int,),
+        "algorithm": (str,),
+        "scale": (bool,),
+        "indicators": (str,),
+        "decides": (str,),
+        "estimated_prior": (bool,),
+    },
+    "pooled",
+    _from_file,
+    pls_fit,
+    _buffers,
+    optional=lambda k, p: dict.fromkeys(BUFFERS, (p, -1)),
+    constant=True,
+    structure="pinv",
+    singular=True,
+)
+
+
+class PLSResults(LinearGeometry, ClassifierResults):
+    """A fit of partial least squares.
+
+    Attributes
+    ----------
+    components : int
+        Number of components.
+    path : DataFrame
+        The errors of a choice by cross-validation: components, error, se, R2X, R2, Q2.
+    weights, loadings, rotations : DataFrame, terms by PLS1, PLS2, ...
+        They belong to the columns after centring and, with `scale=True`, division by their standard
+        deviations. The scores are these columns times the rotations, and the loadings are the slopes of the
+        columns on the scores. In each component the largest weight in absolute value is positive.
+    y_loadings : DataFrame, classes by PLS1, PLS2, ...
+        Slopes of the indicators on the scores, where the indicators are divided by their standard deviations
+        if they are scaled.
+    centroids : DataFrame, classes by PLS1, PLS2, ...
+        Mean scores of the classes.
+    score_covariance : DataFrame, PLS1, PLS2, ... by the same
+        Covariance of the scores within classes, divisor N - K.
+    coef : DataFrame, terms by classes
+        Coefficients of the indicators. They sum to zero over the classes.
+    intercept : Series by class
+        Constants of the indicators: x'coef + intercept is the fitted indicator. They sum to one over the
+        classes.
+    explained : Series by PLS1, PLS2, ...
+        Share of the sum of squares of the columns that each component explains.
+    means : DataFrame, classes by terms
+        Class means.
+    sd : Series by term
+        Standard deviations over all rows (divisor N - 1), or ones where the columns are not scaled.
+    """
+
+    _fit: Fit[PLSFit]
+
+    def __init__(self, fit: Fit[PLSFit]) -> None:
+        super().__init__(fit)
+        self.components = fit.numbers.components
+        self._names = pd.Index([f"PLS{i + 1}" for i in range(self.components)])
+
+    @property
+    @displayed(se="share", R2X="share", Q2="share")
+    def path(self) -> pd.DataFrame:
+        """Cross-validated errors, R2 and Q2 of the numbers of components that were tried; see `q2`.
+
+        Raises
+        ------
+        NotSupportedError
+            The number was given, or the fit was loaded.
+        """
+        why = "as the number of components was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without components= to have it chosen, or see q2()")
+
+    @displayed(se="share", R2X="share", Q2="share")
+    def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
+        """How much of the indicators the components explain, and how much of rows left out they predict.
+
+        Parameters
+        ----------
+        folds : int, or iterable of (train, test)
+            Number of folds, or splits as in scikit-learn, which are positions of rows of the table, as
+            `discrim.pls` takes them.
+        seed : int, optional
+            Seed by which the rows are dealt to folds. Without it each call deals them differently.
+
+        Returns
+        -------
+        DataFrame
+            One row for one component, one for two, and so on: components; error and se, the cross-validated
+            error of the rule; R2X and R2, the shares of the squares of the columns and of the indicators that
+            are explained; and Q2 = 1 - PRESS / SS. PRESS is the sum of squares of the indicators less what
+            the fit without their fold predicts, and SS that of the indicators about their means. Q2 may be
+            negative.
+
+        Raises
+        ------
+        DataError
+            There are too few rows for the folds, or a class has one row; or `folds` are no splits of the
+            table's rows.
+        CollinearError
+            Among the rows to learn from a class is gone, or scores do not vary within classes.
+        NotSupportedError
+            The fit was loaded and has no rows.
+        """
+        fit = self._fit
+        blocks = fit.rows("q2()")
+        self._refuse_engine("q2()")
+        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        parts: Any = len(splits) or folds
+        if not is_whole(parts):
+            raise DataError(f"folds={told(folds)}: give a number of folds.")
+        return component_path(blocks, fit.numbers, Search(None, int(parts), drawn_seed(seed), splits=splits))
+
+    def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
+        """Permutation test that rows left out are predicted better than with shuffled labels.
+
+        Parameters
+        ----------
+        n : int
+            How often the labels are shuffled.
+        folds : int
+            Number of folds.
+        seed : int, optional
+            Seed that deals the rows to folds and shuffles the labels.
+
+        Returns
+        -------
+        TestResult
+            `statistic` is Q2 with all components of the fit. Its folds are dealt without regard to the
+            classes, so that it differs a little from that of `q2`. `pvalue` is (1 + b) / (1 + n), where b
+            counts the shuffles with a Q2 at least as large. `table` has the same for R2 too. The number of
+            components is held: where the same rows chose it, p is a little too small.
+
+        Raises
+        ------
+        DataError
+            The number of permutations cannot be used, or there are too few rows for the folds.
+        NotSupportedError
+            The weights are not whole numbers; or the fit was loaded and has no rows.
+
+        Examples
+        --------
+        >>> from discrim import pls
+        >>> from discrim.datasets import load_iris
+        >>> fit = pls("species ~ .", load_iris(), components=2)
+        >>> test = fit.permutation_test(n=99, seed=1)
+        >>> round(test.statistic, 2), test.pvalue
+        (0.54, 0.01)
+        """
+        self._refuse_engine("permutation_test()")
+        return permutation_test(self._fit, n, folds, seed)
+
+    def _refuse_engine(self, what: str) -> None:
+        if self._fit.numbers.algorithm == "engine":
+            raise NotSupportedError(
+                f"{what} finds components many times, and only by our own algorithms: fit without "
+                'engine=, or see error_rates(["cv"]).'
+            )
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+    @property
+    def sd(self) -> pd.Series:
+        """Standard deviations by which the columns are divided."""
+        numbers = self._fit.numbers
+        sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
+        return pd.Series(sd, index=self.terms, name="sd")
+
+    @property
+    def weights(self) -> pd.DataFrame:
+        """Weights of the columns, after the earlier components have been removed from these."""
+        return pd.DataFrame(self._fit.numbers.latent.weights, index=self.terms, columns=self._names)
+
+    @property
+    def loadings(self) -> pd.DataFrame:
+        """Slopes of the columns on the scores."""
+        return pd.DataFrame(self._fit.numbers.latent.loadings, index=self.terms, columns=self._names)
+
+    @property
+    def rotations(self) -> pd.DataFrame:
+        """Coefficients by which the columns are multiplied to give the scores."""
+        return pd.DataFrame(self._fit.numbers.latent.rotations, index=self.terms, columns=self._names)
+
+    @property
+    def y_loadings(self) -> pd.DataFrame:
+        """Slopes of the indicators on the scores."""
+        numbers = self._fit.numbers
+        held = numbers.latent.y_loadings / numbers.reach
+        return pd.DataFrame(held, index=self.classes, columns=self._names)
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Mean scores of the classes."""
+        numbers = self._fit.numbers
+        return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
+
+    @property
+    def score_covariance(self) -> pd.DataFrame:
+        """Covariance of the scores within classes, divisor N - K."""
+        numbers = self._fit.numbers
+        held = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
+        return pd.DataFrame(held.T @ held, index=self._names, columns=self._names)
+
+    def _centroids(self) -> pd.DataFrame:
+        return self.centroids
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the regression of the indicators."""
+        return pd.DataFrame(self._fit.numbers.regression()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Fitted indicators at zero."""
+        return pd.Series(self._fit.numbers.regression()[1], index=self.classes, name="constant")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Share of the columns' sum of squares that each component explains."""
+        return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
+
+    @displayed(every="share")
+    def explained_variance(self) -> pd.DataFrame:
+        """Shares of the squares of columns (x) and indicators (y) that components explain, and their sums."""
+        x, y = self._fit.numbers.latent.explained()
+        columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
+        return pd.DataFrame(columns, index=self._names)
+
+    def vip(self, components: int | None = None) -> pd.Series:
+        """Importance of the columns in the projection, Wold's VIP, the largest first.
+
+        Parameters
+        ----------
+        components : int, optional
+            Number of components to take into account; by default all of the fit.
+
+        Returns
+        -------
+        Series by term
+            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), where s_a are the squares of the indicators that component a
+            explains. The mean of its squares is one, so that a column above one counts for more than average.
+
+        Raises
+        ------
+        DataError
+            There is no such number of components.
+        """
+        most = self.components
+        if components is not None and not (is_whole(components) and 1 <= components <= most):
+            raise DataError(f"components={told(components)}: the fit has {most}; give 1 to {most}.")
+        values = self._fit.numbers.latent.importance()[:, (components or most) - 1]
+        order = np.argsort(-values, kind="stable")
+        return pd.Series(values[order], index=self.terms[order], name="vip")
+
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame (rows, components)
+        """
+        numbers = self._fit.numbers
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        out = np.empty((blocks.table.nrows, self.components))
+        for place, x, _ in blocks.every_row():
+            out[place] = numbers.transform(x) * numbers.reach
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+
+    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Fitted indicators of rows, new ones or those of the fit; each row sums to one.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+        """
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        return posterior_frame(blocks, self._fit.numbers.fitted_rule(), self.classes, np.asarray)
+
+    @displayed()
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row for each term and component: weight, loading and rotation."""
+        index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
+        held = self._fit.numbers.latent
+        columns = {"weight": held.weights, "loading": held.loadings, "rotation": held.rotations}
+        flat = {name: values.ravel() for name, values in columns.items()}
+        return pd.DataFrame(flat, index=index).reset_index()
+
+    @displayed(R2X="share")
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        x, y = self._fit.numbers.latent.explained()
+        row = self._sizes() | {"components": self.components, "R2X": x.sum(), "R2": y.sum()}
+        return pd.DataFrame([row])
+
+    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+        """The table with each row's label, and its posteriors, or by other rules its values."""
+        if not self._fit.model.instead:
+            return super()._augmented(gaps, data)
+        rows = self._fit.new_rows(data, gaps)
+        values = posterior_frame(rows, self._fit.rule(), self.classes, np.asarray)
+        return self._fit.augmented(rows, values, "score")
+
 
 CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give components="
 
 FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
-
-Floats = NDArray[np.float64]
 
 
 @by_moments("pooled")

@@ -1,32 +1,47 @@
-"""The choice of the number of components, by folds whose moments are merged."""
+"""The choice of the number of components, by folds whose moments are merged.
+
+Partial least squares whose components a regression of the user's own finds, such as scikit-learn's.
+
+A permutation test of what partial least squares predicts of rows left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.projections.pls import PLSFit
+from discrim.core.projections.latent import Latent, latent_of
+from discrim.core.projections.pls import (
+    Decides,
+    Indicators,
+    PLSFit,
+    Regressed,
+    fit_pls,
+    q2_of_labellings,
+    r2_of,
+    tables_of,
+)
 from discrim.core.rules.rules import best_class, logs_of_prior
-from discrim.errors import CollinearError, DataError
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import used_codes, used_rows
-from discrim.inference.folds import dealt_codes
-from discrim.inference.rates_along import TIE, as_good
-from discrim.models.fits.arguments import is_whole, listed, told
-from discrim.models.fits.fold_moments import moment_folds
-from discrim.models.fits.tuning import error_path
-from discrim.models.judging.splits import Split, split_moments
-
-__all__ = ["Search", "chosen_from", "component_path", "counts_of"]
-
-Floats = NDArray[np.float64]
+from discrim.frame.rows import gathered_rows, repeated, used_codes, used_rows
+from discrim.inference.error_rates import TIE, as_good
+from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed, generator, permutation_pvalue
+from discrim.inference.result import TestResult
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import is_whole, listed, refuse_large, told
+from discrim.models.fits.refits import error_path, moment_folds
+from discrim.models.judging.validation import Split, split_moments
+from discrim.models.normal.covariance_options import copied, text_of
 
 USUAL = 10
 """Components up to which are tried where no others are given."""
@@ -215,3 +230,175 @@ def chosen_from(path: pd.DataFrame, search: Search) -> tuple[int, pd.DataFrame]:
     slack = float(asked["se"].iloc[asked["error"].argmin()]) if search.select == "1se" else 0.0
     good = as_good(asked["error"].to_numpy(), slack + TIE)
     return int(asked["components"].to_numpy()[good].min()), asked
+
+
+FOUND = ("x_weights_", "x_loadings_", "x_rotations_")
+"""What an engine has when it is fitted, (p, a) each."""
+
+
+def components_of(engine: Any, components: int | None) -> int:
+    """The number of components: that which is given, or the engine's own.
+
+    Raises
+    ------
+    DataError
+        The engine is none, or has no such number.
+    """
+    if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
+        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        raise DataError(
+            f"engine={given} is no regression: give an object with fit(X, Y), such as "
+            "scikit-learn's PLSRegression(3), or None."
+        )
+    count: Any = getattr(engine, "n_components", None) if components is None else components
+    if not (is_whole(count) and count >= 1):
+        raise DataError(
+            f"engine={text_of(engine)} has n_components={told(count)}: give components=, a number from 1 on."
+        )
+    return int(count)
+
+
+def engine_fit(
+    engine: Any,
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    components: int,
+    scale: bool,
+    indicators: Indicators,
+    decides: Decides,
+    estimated_prior: bool,
+) -> PLSFit:
+    """The fit by the components that a copy of an engine finds in the rows.
+
+    Parameters
+    ----------
+    engine : object
+        With `fit(X, Y)`, and then x_weights_, x_loadings_ and x_rotations_. It is given columns and
+        indicators that are centred, and scaled where that is asked for.
+    blocks : Blocks
+    moments : ClassMoments
+    prior, components, scale, indicators, decides, estimated_prior
+        As of `fit_pls`.
+
+    Raises
+    ------
+    DataError
+        The engine cannot be fitted, or does not say what it has found.
+    NotSupportedError
+        Weights that are not whole numbers of rows.
+    """
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers. Give such "
+            "weights, repeat rows, or leave engine= out."
+        )
+    refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
+    held = partial(
+        fit_pls, moments, prior, components=components, scale=scale, indicators=indicators, decides=decides,
+        estimated_prior=estimated_prior, algorithm="engine",
+    )  # fmt: skip
+    tables = tables_of(moments, scale=scale, indicators=indicators)
+    # Without components, for the middle of the rows.
+    middle = held(found=lambda a, b: _none(a, b))
+    rows = gathered_rows(blocks)
+    x, codes = rows.x, rows.codes
+    if blocks.weights is not None:
+        x, codes = repeated(x, codes, blocks.weights[rows.positions])
+    z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
+    seen = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
+    own = _fitted(engine, (z / middle.unit[:, None]).T, (seen - middle.shares) / tables.sizes, components)
+    return held(found=lambda a, b: latent_of(a, b, *own))
+
+
+def _none(a: Floats, b: Floats) -> Latent:
+    nothing = np.zeros((a.shape[1], 0))
+    return latent_of(a, b, nothing, nothing, nothing)
+
+
+def _fitted(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
+    """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
+    name = text_of(engine)
+    try:
+        own = copied(engine)
+        known = own.get_params() if hasattr(own, "get_params") else {}
+        asked = {"n_components": components, "scale": False}
+        own.set_params(**{key: value for key, value in asked.items() if key in known})
+        own.fit(np.ascontiguousarray(x), y)
+        found = [np.asarray(getattr(own, attribute), dtype=np.float64) for attribute in FOUND]
+    except Exception as error:
+        # An engine is the user's own code, which may raise anything.
+        raise DataError(
+            f"engine={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
+            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FOUND)}: "
+            "use PLSRegression, or leave engine= out."
+        ) from error
+    shape = (x.shape[1], components)
+    if any(each.shape != shape or not np.isfinite(each).all() for each in found) or not (
+        found[-1].any(axis=0).all()
+    ):
+        raise DataError(
+            f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
+        )
+    return found
+
+
+MOST = 10**6
+"""More are no number of permutations that anyone waits for."""
+
+
+def permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
+    """The test of Q2; see `PLSResults.permutation_test`."""
+    if not (is_whole(n) and 1 <= n <= MOST):
+        raise DataError(f"n={told(n)}: give a number of permutations, 1 or more and up to {MOST:,}.")
+    blocks = fit.rows("permutation_test()")
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            "permutation_test() shuffles rows, and takes weights that are whole numbers of them: repeat the "
+            "rows, or fit without weights=."
+        )
+    refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
+    rows = gathered_rows(blocks)
+    weights = None if blocks.weights is None else blocks.weights[rows.positions]
+    x, codes = repeated(rows.x, rows.codes, weights)
+    check_folds(folds, len(x))
+    numbers, k, start = fit.numbers, len(fit.classes), drawn_seed(seed)
+    how = Regressed(numbers.components, numbers.algorithm, numbers.scale, numbers.indicators == "scaled")
+    dealt = generator(start).permutation(len(x)) % folds
+    # In units near one, in which squares are doubles.
+    z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
+    labelling = partial(_labelling, codes, start)
+    with late_bar((n + 1) * folds, "permutations") as tell:
+        q2 = q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
+    r2 = r2_of(z, labelling, n + 1, k, how)
+    table = pd.DataFrame(
+        [_line(values) for values in (q2, r2)],
+        index=["Q2", "R2"],
+        columns=["statistic", "mean", "largest", "p"],
+    )
+    return TestResult(
+        f"Permutation test of Q2, {n} permutations",
+        float(q2[0]),
+        (),
+        float(table["p"].iloc[0]),
+        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
+        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
+        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
+        "share them; mean and largest are of those shuffled.",
+        table,
+        (("Q2", float(q2[0])),),
+    )
+
+
+def _labelling(codes: NDArray[np.intp], seed: int, number: int) -> NDArray[np.intp]:
+    """Classes (n,) after a shuffle; those that were seen by the number 0."""
+    if not number:
+        return codes
+    return np.random.default_rng([seed, number]).permutation(codes)
+
+
+def _line(values: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    """A statistic, the mean and the largest of those of shuffled labels, and its p-value."""
+    drawn = values[1:]
+    return float(values[0]), float(drawn.mean()), float(drawn.max()), permutation_pvalue(values[0], drawn)

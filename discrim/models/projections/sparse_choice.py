@@ -11,22 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.projections.sparse_lda import SparseFit, along, top_penalty
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import used_codes, used_rows
-from discrim.inference.folds import dealt_codes
-from discrim.inference.rates_along import TIE
-from discrim.models.fits.arguments import is_number, is_whole, listed, told
-from discrim.models.fits.fold_moments import moment_folds
-from discrim.models.fits.tuning import error_path, largest_as_good
-from discrim.models.judging.splits import Split, split_moments
-
-__all__ = ["MOST_TRIED", "Choice", "Search", "checked_grid", "choose_penalty", "penalties_of"]
-
-Floats = NDArray[np.float64]
+from discrim.frame.rows import used_codes, used_rows
+from discrim.inference.error_rates import TIE
+from discrim.inference.resampling import dealt_codes
+from discrim.models.fits.reading import is_number, is_whole, listed, told
+from discrim.models.fits.refits import error_path, largest_as_good, moment_folds
+from discrim.models.judging.validation import Split, split_moments
 
 MOST_TRIED = 10_000
 """Penalties that can be tried."""

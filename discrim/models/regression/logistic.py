@@ -8,34 +8,38 @@ from typing import Any, Literal
 import pandas as pd
 
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
-from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
-from discrim.models.fits.arguments import check_flag, check_word, prior_vector
-from discrim.models.fits.labels import class_code
-from discrim.models.fits.reading import NaAction, lean, usable_rows, warn_of_near
-from discrim.models.judging.splits import Splits
-from discrim.models.regression import infinite_estimates
-from discrim.models.regression.logistic_design import (
+from discrim.frame.rows import read
+from discrim.models.fits.fit import class_code
+from discrim.models.fits.reading import (
+    NaAction,
+    check_flag,
+    check_word,
+    lean,
+    prior_vector,
+    usable_rows,
+    warn_of_near,
+)
+from discrim.models.judging.validation import Splits
+from discrim.models.regression import logistic_inference as infinite_estimates
+from discrim.models.regression.logistic_inference import (
     OVER_ALL,
     check_search,
     refuse_many_levels,
     refuse_wide,
     without_collinear,
 )
-from discrim.models.regression.logistic_fits import logistic_fit
-from discrim.models.regression.logistic_results import LogisticResults
-from discrim.models.regression.penalized_fits import penalized
-from discrim.models.regression.penalized_options import (
+from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
+from discrim.models.regression.penalized import (
     FOLDS,
     STRENGTHS,
+    PenalizedLogisticResults,
     PenaltyName,
     Search,
     asked_search,
     check_alone,
+    penalized,
 )
-from discrim.models.regression.penalized_results import PenalizedLogisticResults
-
-__all__ = ["logistic"]
 
 
 def logistic(

@@ -9,26 +9,28 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
-from discrim.models.regression.robust_covariance import covariance_note
-from discrim.models.regression.term_tests import type_note
+from discrim.models.regression.logistic_tests import covariance_note, type_note
 from discrim.models.results.headers import (
+    SCORES,
     Sections,
     classes_section,
+    coefficient_errors,
     dropped_note,
     error_item,
+    holds_note,
     prior_item,
     row_items,
+    score_sizes,
     size_items,
     title,
 )
-from discrim.models.results.printed import SCORES, coefficient_errors, holds_note, score_sizes
+from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import p_text
-from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.regression.logistic_results import LogisticResults
 
-__all__ = ["logistic_brief", "logistic_sections"]
 
 MOST_TERMS = 12
 """Terms up to which a summary tests each of them."""

@@ -9,29 +9,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.tails import normal_sf
-from discrim.core.regression import marginal
+from discrim.core.numerics.special import normal_sf
+from discrim.core.regression import row_diagnostics as marginal
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.marginal import Effect
+from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.factors import Rows
 from discrim.frame.own_functions import recall_functions
+from discrim.frame.rows import used_codes
 from discrim.frame.slopes import Changing, category_of
-from discrim.frame.unseen import Unseen
-from discrim.frame.used_rows import used_codes
 from discrim.inference.error_rates import check_level
-from discrim.inference.wald import lengths
-from discrim.models.fits.arguments import check_flag, check_word, listed, told
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
+from discrim.inference.log_odds import lengths
+from discrim.models.fits.fit import Fit, Gaps
+from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.regression.logistic_inference import refuse_no_maximum
-
-__all__ = ["marginal_effects"]
-
-Floats = NDArray[np.float64]
 
 SLOPE = "dy/dx"
 """What the effect of a column of numbers is called."""

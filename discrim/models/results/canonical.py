@@ -2,40 +2,175 @@
 
 Classes weigh by their rows here, whatever the prior of the fit, and the covariance within classes has divisor
 N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print.
+
+The sections of a canonical analysis' summary.
+
+How far canonical axes turn when the rows are drawn again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import svd_signs
-from discrim.core.moments.weights import no_freedom
+from discrim.core.moments.moments import no_freedom
 from discrim.core.normal.lda import LDAFit
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import gaussian
+from discrim.core.scatter.principal import Canonical, svd_signs
 from discrim.errors import NotSupportedError
-from discrim.frame.unseen import Unseen
+from discrim.frame.blocks import Blocks, Unseen
+from discrim.inference.error_rates import check_level
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.arguments import check_word
-from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.shown import Shown
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.fit import Fit, Gaps
+from discrim.models.fits.reading import check_word, class_moments
+from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.registry import summary_of
-from discrim.models.results.stability import axis_stability
+from discrim.models.results.headers import SCORES, coefficient_errors, holds_note, score_sizes
+from discrim.report.grid import Section
+from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
-    from discrim.report.tables import Summary
 
-__all__ = ["CanonicalResults", "Convention"]
 
-Floats = NDArray[np.float64]
+def summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of a canonical analysis, or some of them."""
+    title = f"Canonical discriminant analysis: {result._fit.formula}"
+    return summarize(title, _sections(result), pick=sections)
+
+
+def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
+    """Sections of a canonical analysis, in their order."""
+    if not len(result.eigenvalues):
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
+        return {"correlations": lambda: nothing}
+    parts = {
+        "correlations": lambda: _correlations(result),
+        "dimensions": lambda: _dimensions(result),
+        "raw": lambda: _raw(result),
+        "standardized": lambda: _by_term(
+            "Standardized coefficients (pooled standard deviations within classes)",
+            result.standardized,
+            ".standardized",
+        ),
+        "standardized_total": lambda: _by_term(
+            "Standardized coefficients (total standard deviations)",
+            result.standardized_total,
+            ".standardized_total",
+        ),
+        "structure_within": lambda: _by_term(
+            "Structure: correlations with the scores within classes (as Stata, SPSS)",
+            result.structure("within"),
+            '.structure("within")',
+        ),
+        "structure_total": lambda: _by_term(
+            "Structure: total correlations with the scores (as R's candisc)",
+            result.structure("total"),
+            '.structure("total")',
+        ),
+        "structure_between": lambda: _by_term(
+            "Structure: correlations of the class means",
+            result.structure("between"),
+            '.structure("between")',
+        ),
+        "centroids": lambda: _by_term(
+            "Class means on the canonical variates", result.centroids.rename_axis(index=None), ".centroids"
+        ),
+    }
+    if result._numbers.moments.total <= 1:
+        # No variance over all rows is defined by weights that sum to so little.
+        del parts["standardized_total"]
+    return parts
+
+
+def _by_term(title: str, table: pd.DataFrame, source: str) -> Section:
+    return Section(title, table, shared=True, source=source)
+
+
+def _correlations(result: CanonicalResults) -> Section:
+    parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
+    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
+    return Section("Eigenvalues of W^-1 B and canonical correlations", pd.concat(parts, axis=1), formats)
+
+
+def _dimensions(result: CanonicalResults) -> Section:
+    tests = result.dimension_tests
+    table = tests.astype({"df1": object, "df2": object, "df": object})
+    for name in ("df1", "df2", "df"):
+        table[name] = [f"{x:.6g}" for x in tests[name]]
+    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
+    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
+    return Section(
+        "Tests that this and all later eigenvalues are zero",
+        table,
+        formats,
+        note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),
+        source=".dimension_tests",
+    )
+
+
+def _without_freedom(result: CanonicalResults) -> str:
+    tests, total = result.dimension_tests, result._numbers.moments.total
+    if tests["F"].notna().all() and tests["chi2"].notna().all():
+        return ""
+    return (
+        f" Missing where rows of a total weight of {total:.6g} leave no degrees of freedom for a test of "
+        f"{len(result._fit.terms)} columns."
+    )
+
+
+def _raw(result: CanonicalResults) -> Section:
+    table = pd.concat([result.constant.to_frame("constant").T, result.raw])
+    sizes = score_sizes(result._numbers.moments)
+    note = f"{result._system.described}. {holds_note('scores', table, sizes, SCORES)}"
+    errors = coefficient_errors(sizes, SCORES)
+    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
+
+
+def axis_stability(
+    fit: Fit[LDAFit], axes: Canonical, names: pd.Index, replicates: int, level: float, seed: int | None
+) -> pd.DataFrame:
+    """Eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`."""
+    check_level(level)
+    samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
+    root, rank = fit.numbers.unbiased().root, len(names)
+    held = root @ axes.axes
+    roots, cosines = np.zeros((replicates, rank)), np.zeros((replicates, rank, rank))
+
+    def refitted(drawn: Blocks) -> LDAFit | None:
+        return fit.numbers.refit(class_moments(drawn, "pooled"))
+
+    with late_bar(replicates, "bootstrap of the axes") as tell:
+        for i in range(replicates):
+            drawn, _ = samples.fitted(refitted)
+            theirs = drawn.canonical()
+            # In the units of the fit's moments, under whose covariance its axes are orthonormal.
+            turned = root @ (
+                theirs.axes[:, :rank] * (drawn.moments.scale / fit.numbers.moments.scale)[:, None]
+            )
+            turned = turned / np.sqrt((turned**2).sum(axis=0))
+            found = turned.shape[1]
+            roots[i, :found] = theirs.singular[:rank] ** 2
+            cosines[i, :, :found] = np.abs(held.T @ turned)
+            tell(1)
+    tail = (1 - level) / 2
+    own = np.diagonal(cosines, axis1=1, axis2=2)
+    table = pd.DataFrame(index=names)
+    table["eigenvalue"] = axes.singular**2
+    table["se"] = roots.std(axis=0, ddof=1)
+    table["low"], table["high"] = np.quantile(roots, [tail, 1 - tail], axis=0)
+    table["cosine"], table["cosine_low"] = np.median(own, axis=0), np.quantile(own, 1 - level, axis=0)
+    table["same_rank"] = (own >= cosines.max(axis=2)).mean(axis=0)
+    return table
+
+
 Convention = Literal["mass", "stata", "sas", "spss", "sklearn"]
 
 
@@ -319,7 +454,7 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.pictures.asked import Asked, asked_names
+        from discrim.models.pictures.options import Asked, asked_names
         from discrim.models.pictures.spaces import biplot_of
 
         axes = asked_names("axes", axes)

@@ -1,28 +1,54 @@
-"""The planes between classes, for every model whose rule is linear."""
+"""The planes between classes, for every model whose rule is linear.
+
+Log odds as columns of a table of models, as the package maketables asks for them.
+
+maketables reads attributes whose names begin with `__maketables_`; of results with several equations it takes
+what `to_list()` gives, a column each. It need not be installed, and nothing is imported for it.
+
+What is common to rules that have values and no probabilities, and to planes drawn between rows.
+
+What models with a covariance for each class share: QDA and what lies between it and LDA.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.rules.plane import Plane
-from discrim.core.rules.rules import LinearRule
-from discrim.errors import DataError
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import LinearRule, Plane, Rule
+from discrim.errors import CollinearError, DataError, warn_user
+from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.categories import shown
-from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
-from discrim.models.fits.labels import class_code
-from discrim.models.fits.shown import shown_briefly
+from discrim.frame.rows import GatheredRows, gathered_rows, read
+from discrim.inference.mean_differences import generalized_distances
+from discrim.models.fits.displayed import displayed, shown_briefly
+from discrim.models.fits.fit import (
+    Fit,
+    Gaps,
+    Model,
+    Refits,
+    as_scored,
+    beyond_doubles,
+    by_class_and_term,
+    class_code,
+    covariance_frame,
+    missing_if_refused,
+    posterior_frame,
+)
+from discrim.models.fits.reading import NaAction, listed, usable_rows
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.results.headers import group_summary
 
 if TYPE_CHECKING:
     from discrim.report.grid import Part
     from discrim.report.tables import Summary
-
-__all__ = ["Boundary", "LinearGeometry"]
 
 
 @shown_briefly
@@ -58,7 +84,8 @@ class Boundary(NamedTuple):
         return abs(self.offset) / length if length > 0 else np.nan
 
     def _brief(self) -> Summary:
-        from discrim.report.tables import Pairs, Section, Summary
+        from discrim.report.grid import Pairs, Section
+        from discrim.report.tables import Summary
 
         items = [
             ("Offset", self.offset, f"{self.offset:.6g}"),
@@ -205,3 +232,366 @@ def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
             "column: there is no plane between them. Name two other classes."
         )
     return plane
+
+
+INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
+
+STATISTICS = {"N": "nobs", "df_model": "df_model"}
+OF_CLASS_GIVEN_ROW = {"ll": "llf", "llnull": "llnull", "pseudo_r2": "prsquared", "aic": "aic", "bic": "bic"}
+"""Keys of maketables' statistics, and a fit's names of them. A likelihood of class and row does not go beside
+those of other packages, which are of the class given the row."""
+
+
+class Hooks:
+    """What an equation and all equations of a fit have in common."""
+
+    _equations_of: Any
+
+    def __maketables_stat__(self, key: str) -> Any:
+        """A statistic by maketables' key, or None."""
+        fit = self._equations_of
+        names = STATISTICS | (OF_CLASS_GIVEN_ROW if fit.likelihood_of == "class given row" else {})
+        return missing_if_refused(fit, names[key]) if key in names else None
+
+    @property
+    def __maketables_fixef_string__(self) -> None:
+        return None
+
+    @property
+    def __maketables_var_labels__(self) -> None:
+        return None
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, Any]:
+        fit = self._equations_of
+        given_row = fit.likelihood_of == "class given row"
+        kind = getattr(fit, "cov_type", "nonrobust")
+        if kind != "nonrobust":
+            return {"vcov_type": kind, "clustervar": fit._fit.numbers.robust.grouped_by or None}
+        return {"vcov_type": "information" if given_row else "delta method", "clustervar": None}
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        given_row = self._equations_of.likelihood_of == "class given row"
+        return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
+
+
+class Equation(Hooks):
+    """Log odds of one class against the reference, a column of maketables' ETable.
+
+    Attributes
+    ----------
+    label : label
+        The class.
+    """
+
+    def __init__(self, fit: Any, label: Any, table: pd.DataFrame) -> None:
+        self._equations_of = fit
+        self._table = table
+        self.label = label
+
+    def __repr__(self) -> str:
+        return f"<log odds of {self.__maketables_depvar__}>"
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        return self._table.copy()
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        return f"{self._equations_of.classes.name}: {self.label}"
+
+
+class LogOddsEquations(Hooks):
+    """The equations of log odds, for results that have `log_odds`."""
+
+    @property
+    def _equations_of(self) -> Any:
+        return self
+
+    def to_list(self: Any) -> list[Equation]:
+        """The log odds of each class against the reference, as columns of a table of models.
+
+        The package maketables calls this method to print the fit beside those of other packages. The
+        coefficients have the names of formulas, with "Intercept" for the constant, so that the same terms of
+        several models stand in one row.
+
+        Returns
+        -------
+        list of Equation
+
+        Raises
+        ------
+        NotSupportedError
+            The fit has no `log_odds`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ petal_length", discrim.datasets.load_iris())
+        >>> fit.to_list()
+        [<log odds of species: versicolor>, <log odds of species: virginica>]
+        >>> fit.to_list()[0].__maketables_coef_table__.round(2)[["b", "se", "t"]].rename_axis(None)
+                          b    se     t
+        Intercept    -43.23  5.26 -8.22
+        petal_length  15.11  1.82  8.29
+
+        Where maketables is installed, ``maketables.ETable([fit, others])`` prints the table.
+        """
+        table = coefficients(self)
+        labels = table.index.get_level_values(0).unique()
+        return [Equation(self, label, table.loc[label].rename_axis("Coefficient")) for label in labels]
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        table = coefficients(self)
+        names = [term if len(self.classes) == 2 else f"{label}, {term}" for label, term in table.index]
+        return table.set_axis(pd.Index(names, name="Coefficient"))
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        return str(self.classes.name)
+
+    classes: pd.Index
+
+
+def coefficients(fit: Any) -> pd.DataFrame:
+    """Log odds by (class, term) in maketables' names: b, se, t, p and the ends of two intervals."""
+    found = fit.log_odds()
+    table = found[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
+    for level, ends in INTERVALS.items():
+        table[list(ends)] = fit.log_odds(level=level)[["low", "high"]].to_numpy()
+    constant = "(Intercept)" if "Intercept" in fit.terms else "Intercept"
+    labels, terms = found.index.get_level_values(0), found.index.get_level_values(1)
+    # The first row of each class is the constant, whatever a column is called.
+    names = [constant if i % (len(fit.terms) + 1) == 0 else str(term) for i, term in enumerate(terms)]
+    named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=found.index.names))
+    return named
+
+
+def read_rows(
+    formula: str,
+    data: Any,
+    levels: Sequence[Any] | None,
+    na_action: NaAction,
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> tuple[Blocks, ClassMoments, GatheredRows]:
+    """Blocks, diagonal moments, and rows that planes are fitted to.
+
+    Raises
+    ------
+    CollinearError
+        A column is constant.
+    """
+    why = "A plane between classes is found by going back to single rows, and"
+    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
+    if still.any():
+        raise CollinearError(
+            f"{listed(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it "
+            "from the formula."
+        )
+    return blocks, moments, gathered_rows(blocks)
+
+
+def plane_model(name: str, title: str) -> Model:
+    """What is particular to a model of planes drawn between rows."""
+    return Model(
+        name,
+        title,
+        likelihood_of="none",
+        prior_without="none",
+        instead="see decision_function() and distance()",
+        decision=as_scored,
+    )
+
+
+class ValuesOnly:
+    """Values of the classes instead of posteriors; for children of `ClassifierResults`."""
+
+    @property
+    def instead(self: Any) -> str:
+        """What to use where posteriors are asked for."""
+        instead: str = self._fit.model.instead
+        return instead
+
+    def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Values of the rule, rows by classes."""
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
+
+
+class SeparatingLines(ValuesOnly):
+    """Planes drawn between rows; for children of `ClassifierResults`."""
+
+    @property
+    def df_model(self: Any) -> int:
+        """Number of coefficients of the planes, each of which is known up to a factor."""
+        return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
+
+    def _augmented(self: Any, gaps: Gaps, data: Any) -> pd.DataFrame:
+        """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
+        rows = self._fit.new_rows(data, gaps)
+        held: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
+        return held
+
+
+def plane_refits(left_out: Any = None) -> Refits:
+    """Refits of planes that are fitted to rows: all rows again, and leave-one-out by so many refits."""
+    return replace(moment_refits(None), of_rows=_rule_of_planes, left_out=left_out or left_out_of_planes)
+
+
+def _rule_of_planes(fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    rows = gathered_rows(blocks)
+    if len(np.unique(rows.codes)) < len(fit.classes):
+        return None
+    refit = fit.numbers.refit(rows.x, rows.codes)
+    if refit is None:
+        return None
+    rule: Rule = refit.rule(np.zeros(len(fit.classes)))
+    return rule
+
+
+def left_out_of_planes(fit: Fit[Any]) -> LeftOut:
+    """Scores that are all missing, and so left to refits, unless the rows are too many."""
+    return left_out_by_refits(fit, f"of a {fit.title.lower()} takes a refit a row")
+
+
+RANGE = 1000
+"""Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
+
+
+@shown_briefly
+class Quadratic(NamedTuple):
+    """Log odds of one class against another, x'Ax + x'b + c.
+
+    Attributes
+    ----------
+    A : DataFrame, terms by terms
+        Coefficients of the squares and products.
+    b : Series by term
+        Coefficients of the columns.
+    c : float
+        Constant.
+    """
+
+    A: pd.DataFrame
+    b: pd.Series
+    c: float
+
+    def _brief(self) -> Summary:
+        from discrim.report.grid import Section
+        from discrim.report.tables import Summary
+
+        line = pd.DataFrame({"b": [*self.b, self.c]}, index=[*self.b.index, "c"])
+        errors = np.full(len(line), np.inf)
+        parts = {
+            "A": Section(
+                "A, symmetric", self.A, triangle=True, errors=np.full(len(self.A), np.inf), source=".A"
+            ),
+            "b": Section("b and the constant c", line, errors=errors, source=".b, .c"),
+        }
+        return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
+
+
+class ClassCovariances:
+    """Covariances by class, and what follows from them; for children of `ClassifierResults`."""
+
+    def _need_covariances(self, what: str) -> None:
+        """Raise NotSupportedError where classes have other parameters than a covariance."""
+
+    @property
+    def covs(self: Any) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class."""
+        self._need_covariances("covs")
+        covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
+        if note := beyond_doubles(covariances, scale, self.terms):
+            warn_user(note)
+        return {
+            label: covariance_frame(covariance, scale, self.terms)
+            for label, covariance in zip(self.classes, covariances, strict=True)
+        }
+
+    @property
+    def logdet(self: Any) -> pd.Series:
+        """Log-determinants of the covariances."""
+        self._need_covariances("logdet")
+        units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
+        return pd.Series(
+            [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
+        )
+
+    def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
+        """Log odds of class a against class b as x'Ax + x'b + c.
+
+        Parameters
+        ----------
+        a, b : label
+            Two classes of the fit.
+
+        Returns
+        -------
+        Quadratic
+            A (p, p), b (p,) and c, under the names of the columns.
+        """
+        self._need_covariances("quadratic()")
+        i, j = class_code(a, self.classes), class_code(b, self.classes)
+        if not self.prior.iloc[[i, j]].to_numpy().any():
+            raise DataError(
+                f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
+                "them: name a class with a positive prior, or fit with another prior=."
+            )
+        self._refuse_extreme(i, j)
+        matrix, slopes, constant = gaussian.quadratic_form(
+            self._fit.numbers.moments, self._fit.numbers.covariances, self._fit.log_prior(), i, j
+        )
+        return Quadratic(
+            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
+            pd.Series(slopes, index=self.terms, name="b"),
+            constant,
+        )
+
+    def _refuse_extreme(self: Any, *pair: int) -> None:
+        """Raise where an inverse variance is out of the range of doubles in the units of its column."""
+        numbers = self._fit.numbers
+        inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
+        wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
+        if wild.any():
+            raise DataError(
+                f"A quadratic coefficient of {listed(self.terms[wild])} is out of the range of double "
+                "precision: divide the column by its size and fit again. Posteriors hold in any "
+                "units."
+            )
+
+    @displayed()
+    def generalized_distances(self: Any) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
+        self._need_covariances("generalized_distances()")
+        fit = self._fit.numbers
+        return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
+
+    @displayed()
+    def group_summary(self: Any) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+
+class SeparateCovariances(ClassCovariances):
+    """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
+
+    @property
+    def means(self: Any) -> pd.DataFrame:
+        """Class means."""
+        means: pd.DataFrame = self._fit.class_means()
+        return means
+
+    @displayed()
+    def tidy(self: Any) -> pd.DataFrame:
+        """One row for each class and term: mean and standard deviation within the class."""
+        frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
+        frame["mean"] = self.means.to_numpy().ravel()
+        frame["sd"] = np.concatenate(
+            [c.sd / self._fit.numbers.moments.scale for c in self._fit.numbers.covariances]
+        )
+        return frame.reset_index()

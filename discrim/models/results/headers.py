@@ -1,4 +1,9 @@
-"""What the headers of all summaries say in the same words."""
+"""What the headers of all summaries say in the same words.
+
+How far numbers may be rounded for print, so that who computes by the printed ones decides as the fit.
+
+Rows, means and standard deviations of the columns by class.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import NotSupportedError
-from discrim.frame.relearning import learns
-from discrim.models.fits.arguments import listed
-from discrim.models.fits.labels import missing_if_refused
+from discrim.frame.rows import learns
+from discrim.inference.mean_differences import between_squares
+from discrim.models.fits.fit import Fit, by_class_and_term, distinct, missing_if_refused
+from discrim.models.fits.reading import class_moments, listed
 from discrim.models.judging.assessment import takes_long
-from discrim.models.judging.refitted_prior import prior_of_rest
-from discrim.report.numbers import clean, shorten
-from discrim.report.tables import Pairs, Section
+from discrim.models.judging.validation import prior_of_rest
+from discrim.report.grid import Pairs, Section
+from discrim.report.numbers import DIGITS, clean, shorten
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
-
-__all__ = [
-    "LEFT_OUT",
-    "Item",
-    "Sections",
-    "classes_section",
-    "criterion_item",
-    "dropped_note",
-    "error_item",
-    "error_items",
-    "header",
-    "instead_of",
-    "number",
-    "prior_item",
-    "row_items",
-    "size_items",
-    "takes_long",
-    "title",
-]
 
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
@@ -152,3 +142,109 @@ def dropped_note(fit: ClassifierResults, where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
     gone = fit._fit.blocks.collinear
     return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""
+
+
+FAR = 6.0
+"""Standard deviations within classes, from the class means, up to which what is printed holds."""
+
+SCORES = 0.001
+"""How far a score by printed coefficients may be off, where scores are on the scale of log odds."""
+
+LOG_ODDS = 0.025
+"""The same of log odds whose coefficients have standard errors beside them."""
+
+
+def score_sizes(moments: ClassMoments) -> Floats:
+    """The largest values (1 + p,) of a constant and the columns, but for rows far from all class means."""
+    means = moments.class_means[moments.counts > 0]
+    return np.concatenate([[1.0], np.abs(means).max(axis=0, initial=0.0) + FAR * _sd(moments)])
+
+
+def difference_sizes(moments: ClassMoments) -> Floats:
+    """The largest differences (p,) of two rows in the columns, but for rows far from all class means."""
+    means = moments.class_means[moments.counts > 0]
+    return np.asarray(np.ptp(means, axis=0) + 2 * FAR * _sd(moments))
+
+
+def coefficient_errors(sizes: Floats, within: float) -> Floats:
+    """How far coefficients may be rounded so that no sum of products with values is off by more.
+
+    Parameters
+    ----------
+    sizes : (m,) float
+        The largest values that the coefficients are multiplied by.
+    within : float
+        How far the sum may be off.
+
+    Returns
+    -------
+    (m,) float
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(within / len(sizes) / sizes)
+
+
+def score_spread(moments: ClassMoments, coef: Floats) -> float:
+    """The least standard deviation of scores x'coef within classes, (p, K), were the columns uncorrelated."""
+    spread = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
+    return float(spread[spread > 0].min(initial=np.inf))
+
+
+def mean_errors(fit: Fit[Any]) -> dict[Any, float]:
+    """How far class means may be rounded, by term: a 200th of the standard deviation within classes."""
+    return dict(zip(fit.terms, _sd(fit.numbers.moments) / 200, strict=True))
+
+
+def holds_note(what: str, table: pd.DataFrame, sizes: Floats, within: float) -> str:
+    """What is said of sums that are computed from printed coefficients.
+
+    Parameters
+    ----------
+    what : str
+        What the sums are, in the plural.
+    table : DataFrame, m coefficients by classes
+    sizes, within
+        As of `coefficient_errors`.
+    """
+    values = np.abs(table.to_numpy(dtype=np.float64))
+    largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        shown = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - DIGITS + 1)
+        missed = float(np.nansum(shown * sizes))
+    if missed > within:
+        held = f"give {what} within {missed:.0g} only" if missed < 1 else f"do not give {what}"
+        return (
+            f"Fifteen digits of numbers so far from zero {held}: use predict(), or subtract from each column "
+            "a number near its mean."
+        )
+    far = f"{FAR:g} standard deviations from a class mean"
+    return f"The numbers shown give {what} within {within:g}, up to {far}."
+
+
+def _sd(moments: ClassMoments) -> Floats:
+    """Standard deviations (p,) within classes, divisor N-K."""
+    free = max(moments.total - np.count_nonzero(moments.counts), 1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.sqrt(moments.squares.sum(axis=0) / free) / moments.scale)
+
+
+def group_summary(fit: Fit[Any]) -> pd.DataFrame:
+    """Rows, means and standard deviations by class and over all rows; reads the rows once more.
+
+    Returns
+    -------
+    DataFrame
+        By (class, term), classes first and then "total": rows, mean, sd (divisors n_k - 1 and N - 1).
+    """
+    moments = class_moments(fit.rows("group_summary()"), "diagonal")
+    counts, total = moments.counts, moments.total
+    overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
+    squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
+    rows = np.append(counts, total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sd = np.sqrt(squares / (rows - 1)[:, None]) / moments.scale
+    index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
+    whole = rows.astype(np.int64) if (rows == np.round(rows)).all() else rows
+    table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
+    table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
+    return table

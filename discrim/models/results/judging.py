@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.core.rules.rules import best_class, posteriors
-from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import cost_matrix, prior_vector
+from discrim.frame.blocks import Unseen
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.gaps import Gaps, Missing
-from discrim.models.fits.labels import distinct
+from discrim.models.fits.fit import Gaps, Missing, distinct
+from discrim.models.fits.reading import cost_matrix, prior_vector
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
 if TYPE_CHECKING:
-    from discrim.models.judging.classification import Classification
+    from discrim.models.judging.assessment import Classification
     from discrim.models.results.assessed import Assessment
-
-__all__ = ["Judging"]
 
 
 class Judging:
@@ -286,7 +283,7 @@ class Judging:
         >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
-        from discrim.models.judging.assessed import assessed
+        from discrim.models.judging.assessment import assessed
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.asked(data, method)
@@ -339,7 +336,7 @@ class Judging:
             models of the rows within classes hold it, as R's MASS does, while `logistic`, whose constants
             contain it, and `knn` estimate it again. A prior that was given is always held.
         """
-        from discrim.models.judging.classification import classification
+        from discrim.models.judging.assessment import classification
 
         data, method = assessment.asked(data, method)
         plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing))

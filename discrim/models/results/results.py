@@ -1,44 +1,94 @@
 """What every fitted classifier can do: predict, judge itself, show itself.
 
 A child gives names to its numbers, and its summary's sections; rows and labels are those of its `Fit`.
+
+What a summary says of a fit whose columns its rows chose, and the error with the columns chosen anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import log_posteriors, posteriors
-from discrim.errors import DataError
-from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import check_word, cost_matrix, is_number, told
-from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps, Missing
-from discrim.models.fits.handed_out import HandedOut
-from discrim.models.fits.labels import missing_if_refused
-from discrim.models.fits.prediction import Decision, posterior_frame
-from discrim.models.fits.shown import ShownModel
+from discrim.errors import DataError, DiscrimError
+from discrim.frame.blocks import Unseen
+from discrim.models.fits.displayed import HandedOut, ShownModel
+from discrim.models.fits.fit import Decision, Fit, Gaps, Missing, missing_if_refused, posterior_frame
+from discrim.models.fits.reading import check_word, cost_matrix, is_number, told
+from discrim.models.judging.assessment import Plan, error_rates, takes_long
 from discrim.models.pictures.pictured import Pictured
-from discrim.models.reports.reported import Reported
-from discrim.models.results.by_parts import answered
+from discrim.models.reports.report import Reported
 from discrim.models.results.judging import Judging
-from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality
-from discrim.models.results.selected import selection_note, with_selection
+from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality, answered
+from discrim.report.grid import Pairs
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.report.tables import Part, Summary
+    from discrim.report.grid import Part
+    from discrim.report.tables import Summary
+
+ANEW = "Error, columns chosen anew"
+"""That of folds without which the columns are chosen."""
+
+FOLDS = 10
+"""Folds of it."""
 
 
-__all__ = ["ClassifierResults"]
+def selection_note(fit: Fit[Any]) -> str:
+    """What is said of a fit whose columns its rows chose; empty of any other."""
+    if fit.selection is None:
+        return ""
+    return (
+        f"The rows of the fit chose its columns ({fit.selection.words}): p-values, and apparent and "
+        "leave-one-out errors, take them as given and tend to be too small."
+    )
 
-Floats = NDArray[np.float64]
+
+def with_selection(
+    parts: Mapping[str, Callable[[], Part]], fit: Fit[Any]
+) -> Mapping[str, Callable[[], Part]]:
+    """The sections of a summary, whose header says how the rows chose the columns, and the error of that."""
+    if fit.selection is not None and "header" in parts:
+        own: Any = parts
+        own["header"] = partial(_header, parts["header"], fit)
+    return parts
+
+
+def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
+    made = make()
+    items, said = list(made.items), [made.note, selection_note(fit)]
+    if fit.choosing_anew() is not fit:
+        item = _error(fit)
+        items += [] if item is None else [item]
+        said.append(
+            'error_rates(["cv"]) chooses them anew in each fold.'
+            if item is None
+            else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a "
+            "choice and a fit without it."
+        )
+    return Pairs(made.title, items, " ".join(filter(None, said)))
+
+
+def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
+    """The error with the columns chosen anew; None where it is not there, or not soon."""
+    if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
+        return None
+    try:
+        row = error_rates(fit, ["cv"], None, Plan(folds=FOLDS, seed=0), by_class=False).iloc[0]
+    except DiscrimError:
+        return None
+    text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
+    return ANEW, float(row["estimate"]), text
+
+
 Method = Literal["plugin", "predictive", "debiased"]
 
 

@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Dependency, dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.models.fits.arguments import listed
+from discrim.core.numerics.arrays import Floats
+from discrim.core.scatter.covariance import Dependency, dependencies
+from discrim.models.fits.reading import listed
 from discrim.models.saving.tensor_file import damaged
 
-__all__ = ["in_this_form", "is_earlier", "refuse_collinear"]
-
-Floats = NDArray[np.float64]
 Parts = tuple[dict[str, Any], dict[str, Floats]]
 
 SPHERES = ("lda", "qda", "rda")

@@ -10,14 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Spread
+from discrim.core.numerics.arrays import Floats
 from discrim.models.saving.tensor_file import damaged
-
-__all__ = ["checked_moments", "moment_buffers"]
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 2.0**52
 """Rows of a class: whole numbers beyond twice of it are not all doubles."""

@@ -17,14 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.whole_file import replaced
 from discrim.errors import DataError, MissingFileError, NotAFitError, UnreadableFileError
-
-__all__ = ["DamagedFileError", "check_finite", "damaged", "read_file", "write_file"]
-
-Floats = NDArray[np.float64]
 
 FORMAT = "discrim 1"
 

@@ -1,21 +1,44 @@
-"""Bars: structure correlations of columns, and shares of discriminants."""
+"""Bars: structure correlations of columns, and shares of discriminants.
+
+Numbers by line and class as dots, a strip for each class.
+
+Panels of all pairs of variables, below the diagonal of a matrix, with one legend for all.
+
+A table of numbers as colours, with one cell marked.
+
+Estimates with their intervals, a line each: forest plots.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.report.numbers import p_text
-from discrim.report.plots.scores import axis_name
-from discrim.report.plots.style import SIGNS, faint, ink, new_axes, numbers, panels, shown_name
-from discrim.report.plots.titles import set_title
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.spaces import axis_name
+from discrim.report.plots.style import (
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    lay_out,
+    new_axes,
+    numbers,
+    panels,
+    paper,
+    set_title,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
-
-__all__ = ["scree", "structure"]
 
 MOST_AXES = 12
 """Discriminants that a scree plot shows."""
@@ -96,3 +119,205 @@ def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | No
 
 def _with_sign(text: str) -> str:
     return text if text.startswith("<") else f"= {text}"
+
+
+SMALL = 25
+"""Lines from which their names are small."""
+
+
+def dot_strips(
+    table: pd.DataFrame,
+    classes: Sequence[Any],
+    title: str,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Dots on lines from zero, all strips to one scale.
+
+    Parameters
+    ----------
+    table : DataFrame, lines by classes
+        The first line is drawn on top.
+    classes : sequence
+        Labels of the columns.
+    title : str
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax, len(table))
+    values = numbers(table)
+    width = 2.3 * (float(np.abs(values).max(initial=0.0)) or 1.0)
+    lines = np.arange(len(table))
+    for k in range(values.shape[1]):
+        colour = signs.colour(k)
+        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
+        axes.hlines(lines, k * width, k * width + values[:, k], color=colour, linewidth=1.2, zorder=2)
+        axes.plot(k * width + values[:, k], lines, "o", color=colour, markersize=4, zorder=3)
+    axes.set_yticks(
+        lines, [shown_name(name) for name in table.index], fontsize="small" if len(table) >= SMALL else None
+    )
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.set_xticks([k * width for k in range(values.shape[1])], [shown_name(label, 16) for label in classes])
+    axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
+    largest = float(np.abs(values).max(initial=0.0))
+    axes.set_xlabel(f"Classes; all strips to one scale, the longest line is {largest:.3g}")
+    set_title(axes, title)
+    return axes
+
+
+def triangle(
+    ax: Axes | None, names: Sequence[Any], classes: Sequence[Any], signs: Signs
+) -> tuple[Axes, dict[tuple[int, int], Axes]]:
+    """The outer axes, and a panel for each pair (i, j), i < j: i across, j up.
+
+    When all are drawn, `finish` gives them names and title.
+    """
+    count = len(names) - 1
+    side = max(2.2 * count, 4.8)
+    outer, inner = panels(ax, count, count, size=(side + 0.8, side))
+    place = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
+    used = {id(axes) for axes in place.values()}
+    for axes in inner.ravel():
+        if id(axes) not in used:
+            axes.remove()
+    for k, label in enumerate(classes if len(classes) <= 2 * MOST_IN_LEGEND else ()):
+        style: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
+        outer.plot([], [], label=shown_name(label), **style)
+    if count > 1 and outer.get_legend_handles_labels()[1]:
+        outer.legend(loc="upper right", frameon=False, fontsize="small", ncols=-(-len(classes) // 12))
+    return outer, place
+
+
+def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
+    """Names on the left and below only, and the title over all panels."""
+    last = max(j for _, j in place)
+    for (i, j), axes in place.items():
+        axes.tick_params(labelsize="small", labelleft=i == 0, labelbottom=j == last)
+        if i:
+            axes.set_ylabel("")
+        if j < last:
+            axes.set_xlabel("")
+    # What the panels bear stands above the outer axes, and the title above that.
+    set_title(outer, title)
+    lay_out(outer)
+    boxes = [axes.get_tightbbox() for axes in place.values()]
+    beyond = max(box.y1 for box in boxes if box is not None) - outer.get_window_extent().y1
+    if beyond > 0:
+        outer.set_title(outer.get_title(), pad=72 * beyond / outer.figure.dpi + 6)
+    return outer
+
+
+def heat_map(
+    table: pd.DataFrame,
+    marked: tuple[float, float],
+    title: str,
+    ax: Axes | None = None,
+    colormap: str | None = None,
+) -> Axes:
+    """Cells of a table by colour, dark where a number is small; a cross marks one, missing ones stay empty.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows and columns bear the names and values of the two axes.
+    marked : (row label, column label)
+    title : str
+        Of what the colours show.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    values = numbers(table)
+    mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=paper(), linewidth=0.5)
+    across = [i + 0.5 for i in range(values.shape[1])]
+    up = [i + 0.5 for i in range(values.shape[0])]
+    axes.set_xticks(across, [f"{value:g}" for value in table.columns])
+    axes.set_yticks(up, [f"{value:g}" for value in table.index])
+    row, column = table.index.get_loc(marked[0]), table.columns.get_loc(marked[1])
+    axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
+    axes.set_xlabel(str(table.columns.name))
+    axes.set_ylabel(str(table.index.name))
+    set_title(axes, f"{title}; the cross marks the pair chosen")
+    axes.figure.colorbar(mesh, ax=axes, label=title)
+    return axes
+
+
+MOST_WRITTEN = 40
+"""Lines up to which the numbers stand beside them."""
+
+
+def forest(
+    table: pd.DataFrame,
+    classes: Sequence[Any],
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    ratios: bool = False,
+) -> Axes:
+    """Estimates and intervals, a line for each term and class, and in a figure of our own their numbers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        class, term, estimate, low, high, from the top down; of ratios the numbers are ratios. A number that
+        is not finite is left to the text.
+    classes : sequence
+        All classes, whose order gives the signs.
+    names : (str, str)
+        Of the axis and of the picture.
+    ax : Axes, optional
+    ratios : bool
+        The axis is of logs, and the line of no effect at one.
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    order = {label: k for k, label in enumerate(classes)}
+    several = table["class"].nunique() > 1
+    axes.axvline(1.0 if ratios else 0.0, color=faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
+    if ratios:
+        from matplotlib.ticker import LogFormatter
+
+        axes.set_xscale("log")
+        # Odds of 2 and 3, and not 2 x 10^0.
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+    seen: set[Any] = set()
+    for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
+        k = order[label]
+        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
+        name = shown_name(label) if label not in seen else None
+        seen.add(label)
+        there = np.isfinite([low, high]).all() and (not ratios or low > 0)
+        if there:
+            axes.plot([low, high], [i, i], color=signs.colour(k), linewidth=1.5, solid_capstyle="butt")
+        drawn = np.isfinite(value) and (not ratios or value > 0)
+        axes.plot([value] if drawn else [], [i] if drawn else [], linestyle="none", label=name, **style)
+    terms = table["term"].tolist()
+    name_lines(axes, ["" if i and several and term == terms[i - 1] else term for i, term in enumerate(terms)])
+    for i in range(1, len(terms)):
+        if several and terms[i] != terms[i - 1]:
+            axes.axhline(i - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+    axes.set_xlabel(names[0])
+    if own and len(table) <= MOST_WRITTEN:
+        for i, row in enumerate(table[["estimate", "low", "high"]].to_numpy().tolist()):
+            text = "{}  ({}, {})".format(*(f"{value:.3g}".replace("-", "\u2212") for value in row))
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+            axes.annotate(text, (1.02, i), va="center", fontsize="small", color=ink(), **place)
+    if several:
+        add_legend(axes, own)
+        legend = axes.get_legend()
+        if own and legend is not None:
+            # Beside the lines stand their numbers.
+            where: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "frameon": False}
+            axes.legend(ncols=min(3, len(seen)), **where)
+    set_title(axes, names[1])
+    return axes

@@ -4,40 +4,36 @@ Colours are those of Okabe and Ito, which stay apart for colour-blind readers; m
 as well, so that 64 classes have 64 signs and a copy in grey can be read. What is drawn in no class's colour
 has the ink of the style in use, so that it is seen in the dark. A script that matplotlib's default font lacks
 takes a font that has it, in ``rcParams["font.family"]``.
+
+Titles that stay within the picture.
+
+Which of many names there is room for.
+
+A font for what the fonts in use lack, looked for once among those that are installed.
+
+A picture as the bytes of a file, drawn where there may be no display.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import DataError, warn_user
 from discrim.report.numbers import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-
-__all__ = [
-    "MOST_IN_LEGEND",
-    "SIGNS",
-    "Signs",
-    "add_legend",
-    "faint",
-    "ink",
-    "label_codes",
-    "lay_out",
-    "new_axes",
-    "numbers",
-    "panels",
-    "paper",
-    "shown_name",
-    "signs_of",
-]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "ink")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -48,9 +44,6 @@ MOST_IN_LEGEND = 12
 
 LABEL = 30
 """Display width of a label before it is cut in its middle."""
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 # ---- ink and paper
@@ -307,3 +300,213 @@ def add_legend(axes: Axes, own: bool) -> Axes:
             handle.set_sizes([30])
             handle.set_alpha(1.0)
     return axes
+
+
+NARROW = 3.5
+"""Inches of axes whose title is no larger than their labels."""
+
+LEAST_CHARACTERS = 12
+"""Of a line, however narrow the axes are."""
+
+
+def set_title(axes: Axes, text: str) -> None:
+    """Give axes a title, broken between words where it is wider than the place there is.
+
+    The place is that of the axes, or, where these are alone in their figure, that up to its edges.
+    """
+    title = axes.set_title(text)
+    figure = axes.get_figure(root=True)
+    if not text or figure is None:
+        return
+    lay_out(axes)
+    held = axes.get_window_extent()
+    if held.width < NARROW * figure.dpi:
+        title.set_fontsize("medium")
+    room = held.width
+    if len(figure.axes) == 1:
+        middle = (held.x0 + held.x1) / 2
+        room = 2 * min(middle - figure.bbox.x0, figure.bbox.x1 - middle)
+    lines = []
+    for line in text.split("\n"):
+        title.set_text(line)
+        wide = title.get_window_extent().width
+        most = max(int(0.97 * len(line) * room / max(wide, 1.0)), LEAST_CHARACTERS)
+        lines += textwrap.wrap(line, most, break_long_words=False) if wide > room else [line]
+    title.set_text("\n".join(lines))
+
+
+def with_room(points: NDArray[np.float64], order: Sequence[int], room: NDArray[np.float64]) -> list[int]:
+    """Those of the points (n, 2), taken in order, that are not within room (2,) of one before them.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
+    >>> with_room(points, [0, 1, 2], room=np.array([20.0, 10.0]))
+    [0, 2]
+    """
+    kept: list[int] = []
+    for i in order:
+        near = np.abs(points[kept] - points[i]) < room
+        if not near.all(axis=1).any():
+            kept.append(i)
+    return kept
+
+
+FIRST = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Source Han Sans",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Yu Gothic",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+    "WenQuanYi Zen Hei",
+    "Arial Unicode MS",
+)
+"""Fonts of East Asian scripts, which are looked into before the others."""
+
+GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+"""Families that stand for a list of fonts each."""
+
+NO_LETTERS = "Last Resort"
+"""Fonts of boxes, one for all letters of a script."""
+
+
+@contextmanager
+def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
+    """Text that is written meanwhile has a font for each of its characters, where one is installed.
+
+    A warning says so where none is, once for the same characters.
+
+    Parameters
+    ----------
+    texts : iterable
+        What will be written: labels of classes, names of columns.
+    """
+    import matplotlib as mpl
+
+    characters = {c for text in texts for c in clean(text) if c.isprintable() and not c.isspace()}
+    beyond = frozenset(c for c in characters if ord(c) > 0x7F)
+    family = tuple(mpl.rcParams["font.family"])
+    more = _more_fonts(family, beyond) if beyond else ()
+    # A context of all settings would end what a notebook's backend sets where it is loaded meanwhile, and no
+    # later picture would be shown.
+    mpl.rcParams["font.family"] = [*family, *more]
+    try:
+        yield
+    finally:
+        mpl.rcParams["font.family"] = list(family)
+
+
+@lru_cache
+def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[str, ...]:
+    """Names of fonts that have what those of a family lack, as few as there can be in the order tried."""
+    import matplotlib as mpl
+    from matplotlib import font_manager
+
+    def have(path: str) -> set[str]:
+        try:
+            known = font_manager.get_font(path).get_charmap()
+        except (RuntimeError, OSError, ValueError):
+            # A font of bitmaps, or a file that is none.
+            return set()
+        return {c for c in characters if ord(c) in known}
+
+    missing = set(characters)
+    settings: Any = mpl.rcParams
+    generic = {name: settings[f"font.{name}"] for name in GENERIC}
+    for name in family:
+        for each in generic.get(name, [name]):
+            path = _path_of(each)
+            missing -= have(path) if path is not None else set()
+    found: list[str] = []
+    gains: dict[str, set[str]] = {}
+    for name, path in _installed() if missing else ():
+        gains[name] = have(path) & missing
+        if gains[name] == missing:
+            break
+    while missing and gains:
+        name = max(gains, key=lambda each: len(gains[each] & missing))
+        if not gains[name] & missing:
+            break
+        found.append(name)
+        missing -= gains.pop(name)
+    if missing:
+        warn_user(
+            f"matplotlib finds no font that has the characters {''.join(sorted(missing)[:12])}, which are "
+            "boxes in pictures: install one, such as Noto Sans CJK."
+        )
+    return tuple(found)
+
+
+def _path_of(name: str) -> str | None:
+    from matplotlib import font_manager
+
+    try:
+        return str(
+            font_manager.findfont(font_manager.FontProperties(family=[name]), fallback_to_default=False)
+        )
+    except ValueError:
+        return None
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    """Name and path of each font, the likely ones first, at last those that matplotlib has not met."""
+    from matplotlib import font_manager
+
+    manager = font_manager.fontManager
+    known = {
+        entry.name: entry.fname
+        for entry in reversed(manager.ttflist)
+        if not entry.name.startswith(NO_LETTERS)
+    }
+    first = [name for name in FIRST if name in known]
+    for name in [*first, *(name for name in known if name not in first)]:
+        yield name, known[name]
+    paths = {entry.fname for entry in manager.ttflist}
+    others = [path for path in font_manager.findSystemFonts() if path not in paths]
+    # Sans before serif, regular before bold: the shortest name of a file is that of the plainest face.
+    plain = [path for path in others if "Sans" in path and "Regular" in path]
+    for path in sorted(others, key=lambda each: (each not in plain, len(each), each)):
+        try:
+            manager.addfont(path)
+        except (RuntimeError, OSError, ValueError):
+            continue
+        yield manager.ttflist[-1].name, path
+
+
+FORMATS = ("png", "svg", "pdf")
+"""Formats of pictures, which are also the ends of their files' names."""
+
+DPI = 150
+"""Dots an inch of a picture of dots: seven inches fill a screen, and are sharp in print."""
+
+
+def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
+    """Draw without a display, and give what a file of the picture holds.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on a new figure.
+    form : {"png", "svg", "pdf"}
+
+    Raises
+    ------
+    DataError
+        The format is another one.
+    """
+    if form not in FORMATS:
+        raise DataError(f"A picture is not written as {form!r}: give one of {', '.join(FORMATS)}.")
+    import matplotlib.pyplot as plt
+
+    # Whatever backend a person's settings name, a file needs no window.
+    plt.switch_backend("agg")
+    draw()
+    figure, file = plt.gcf(), io.BytesIO()
+    try:
+        figure.savefig(file, format=form, dpi=DPI)
+    finally:
+        plt.close(figure)
+    return file.getvalue()

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from discrim import lda
-from discrim.core.covariance.principal import principal
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.scatter.principal import principal
 
 
 @pytest.mark.parametrize("n", [3, 4, 6, 9])

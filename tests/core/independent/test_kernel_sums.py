@@ -10,9 +10,8 @@ import pytest
 from scipy.special import logsumexp
 
 import discrim
-from discrim.core.independent import kernel_boxes
-from discrim.core.independent.kernel_density import KernelDensity
-from discrim.core.independent.kernel_sums import KernelSums
+from discrim.core.independent import kernel_density as kernel_boxes
+from discrim.core.independent.kernel_density import KernelDensity, KernelSums
 
 
 def exact_log(points, weights, x, h):
@@ -154,7 +153,7 @@ def test_a_table_judged_block_by_block_takes_few_kernels_a_row(monkeypatch):
         return runs(starts, lengths)
 
     monkeypatch.setattr(kernel_boxes, "runs", counted)
-    monkeypatch.setattr("discrim.core.independent.kernel_sums.runs", counted)
+    monkeypatch.setattr("discrim.core.independent.kernel_density.runs", counted)
     rng = np.random.default_rng(9)
     for kind in CROWDS:
         points = CROWDS[kind](40_000, rng)

@@ -10,8 +10,16 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.core.mixtures.em import Degenerate, Rows, maximized, of_weights
-from discrim.core.mixtures.forms import FORMS, covariances, free_parameters, is_axial
+from discrim.core.mixtures.em import (
+    FORMS,
+    Degenerate,
+    Rows,
+    covariances,
+    free_parameters,
+    is_axial,
+    maximized,
+    of_weights,
+)
 from discrim.datasets import load_iris
 from tests.support import ROOT
 

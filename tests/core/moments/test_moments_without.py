@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.core.moments.given_moments import merged
+from discrim.core.moments.given_moments import merged, moments_without
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.moments_without import moments_without
 
 
 def rows_of(seed, n, p, k, *, far=0.0, spread=1.0):
@@ -108,7 +107,7 @@ def test_weights_are_rows():
 
 
 def test_collinear_columns_that_are_left_are_seen_as_such():
-    from discrim.core.covariance.covariance import dependencies
+    from discrim.core.scatter.covariance import dependencies
 
     x, codes = rows_of(6, 400, 3, 2)
     x[:200, 2] = x[:200, 0] - x[:200, 1]

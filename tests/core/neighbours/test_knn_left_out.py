@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from discrim import knn
-from discrim.core.neighbours import neighbour_downdate
+from discrim.core.neighbours import knn as neighbour_downdate
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from discrim import knn
-from discrim.core.neighbours import neighbour_cells
+from discrim.core.neighbours import neighbours as neighbour_cells
 from discrim.errors import DiscrimWarning
 
 

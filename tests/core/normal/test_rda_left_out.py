@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.leave_one_out_rda import rda_left_out
-from discrim.core.normal.regularized_scatters import Pair
+from discrim.core.normal.leave_one_out_rda import Pair, rda_left_out
 
 
 @pytest.mark.parametrize(

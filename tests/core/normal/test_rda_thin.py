@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
-from discrim.core.normal.rda import fit_rda
-from discrim.core.normal.rda_path import path_rules
-from discrim.core.normal.regularized_scatters import Pair
+from discrim.core.normal.leave_one_out_rda import Pair
+from discrim.core.normal.rda import fit_rda, path_rules
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -150,8 +150,8 @@ def test_a_file_holds_classes_of_few_rows_and_columns_that_are_constant(tmp_path
 def test_scatters_serve_as_well_as_roots_under_a_ridge():
     """Ill-conditioned columns ask for roots, but not where the ridge makes them regular."""
     from discrim.core.moments.moments import ClassMoments, gather
+    from discrim.core.normal.leave_one_out_rda import Pair
     from discrim.core.normal.rda import fit_rda
-    from discrim.core.normal.regularized_scatters import Pair
 
     rng = np.random.default_rng(2)
     n, p = 8000, 50

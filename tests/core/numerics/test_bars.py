@@ -17,10 +17,9 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.core.numerics import bars as bars_of
 from discrim.core.numerics import progress
-from discrim.core.numerics.bars import NoBar, new_bar
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics import progress as bars_of
+from discrim.core.numerics.progress import NoBar, late_bar, new_bar
 from discrim.datasets import load_iris
 
 COLUMNS = 60

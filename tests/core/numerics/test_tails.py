@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from discrim.core.numerics import tails
+from discrim.core.numerics import special as tails
 
 
 def chi2(statistic: float, df: float) -> float:

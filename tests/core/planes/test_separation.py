@@ -13,10 +13,8 @@ from scipy.optimize import linprog, nnls
 
 from discrim import logistic
 from discrim.core.planes import separation as program
-from discrim.core.planes.hyperplane import largest_margin, optimal_plane
-from discrim.core.planes.nearest_point import nearest_point
-from discrim.core.planes.recession import recede
-from discrim.core.planes.separation import separation, standard
+from discrim.core.planes.hyperplane import largest_margin, nearest_point, optimal_plane
+from discrim.core.planes.separation import recede, separation, standard
 from discrim.errors import NotSupportedError, SeparationError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -423,7 +421,7 @@ def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
     monkeypatch.setattr(program, "FEW_SECONDS", 0.0)
     assert separation(standard(x).columns, codes, 3).kind == "overlap"
     monkeypatch.setattr(program, "SECONDS", 0.0)
-    monkeypatch.setattr("discrim.core.planes.recession.MOST_STEPS", 0)
+    monkeypatch.setattr("discrim.core.planes.separation.MOST_STEPS", 0)
     with pytest.raises(NotSupportedError, match=r"8 coefficients found no answer in 0 seconds.*bias_red"):
         separation(standard(x).columns, codes, 3)
 

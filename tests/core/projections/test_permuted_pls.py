@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.projections.permuted_pls import Regressed, q2_of_labellings, r2_of
+from discrim.core.projections.pls import Regressed, q2_of_labellings, r2_of
 
 RNG = np.random.default_rng(2)
 

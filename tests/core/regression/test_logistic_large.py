@@ -8,8 +8,8 @@ import pytest
 from scipy.special import log_softmax
 
 from discrim import logistic
-from discrim.core.regression.logistic_start import PART, ROWS_A_COEFFICIENT
-from discrim.core.regression.symmetric_pairs import Forms, Information
+from discrim.core.regression.logistic import PART, ROWS_A_COEFFICIENT
+from discrim.core.regression.newton import Forms, Information
 from discrim.errors import DataError, SeparationError
 
 

@@ -13,11 +13,11 @@ from scipy import stats
 
 import discrim
 import discrim.sklearn
-from discrim.core.rules import nearest_means
-from discrim.core.rules.plane import Plane
+from discrim.core.rules import gaussian as nearest_means
+from discrim.core.rules.rules import Plane
 from discrim.datasets import load_iris
 from discrim.errors import DataError
-from discrim.inference.log_determinants import quantile
+from discrim.inference.covariance_models import quantile
 from tests import references as ref
 
 IRIS = load_iris()

@@ -13,7 +13,7 @@ import discrim
 from discrim import compare, cross_validate, lda, qda
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.paired_tests import grouped_mcnemar, mcnemar
+from discrim.inference.resampling import grouped_mcnemar, mcnemar
 
 IRIS, PENGUINS = load_iris(), load_penguins()
 

@@ -25,9 +25,8 @@ from discrim import (
 )
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.folds import deal, deal_groups
-from discrim.inference.losses import Judged, loss_rate
-from discrim.inference.paired_tests import corrected_t, mcnemar
+from discrim.inference.calibration import Judged, loss_rate
+from discrim.inference.resampling import corrected_t, deal, deal_groups, mcnemar
 
 IRIS, PENGUINS, WINE = load_iris(), load_penguins(), load_wine()
 SETOSA = IRIS.assign(setosa=IRIS["species"] == "setosa").drop(columns="species")

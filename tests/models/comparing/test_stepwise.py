@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda, qda, stepwise
-from discrim.core.covariance.updated_root import UpdatedRoot
+from discrim.core.scatter.covariance import UpdatedRoot
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, FormulaError
 

@@ -23,7 +23,7 @@ import discrim
 from discrim import shrunken_centroids
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from discrim.models.independent import shrunken_choice
+from discrim.models.independent import shrunken_centroids as shrunken_choice
 from tests import support
 from tests.models.saving import test_store as store
 

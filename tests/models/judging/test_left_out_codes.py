@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.core.rules import nearest_means
+from discrim.core.rules import gaussian as nearest_means
 from discrim.inference.error_rates import counted, counted_labels, counts_of
-from discrim.models.judging import left_out_codes
+from discrim.models.judging import validation as left_out_codes
 
 VERBS: dict[str, Callable[..., Any]] = {
     "lda": discrim.lda,

@@ -28,7 +28,7 @@ from discrim import (
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame import blocks
-from discrim.frame.filled import fill
+from discrim.frame.matrix import fill
 from tests import support
 
 IRIS = load_iris()

@@ -19,7 +19,7 @@ from scipy import optimize, stats
 
 import discrim
 from discrim import bayes
-from discrim.core.law.quadrature import integrate
+from discrim.core.law.densities import integrate
 from discrim.errors import DataError, DiscrimError, NotSupportedError, PriorError
 
 TABLE = pd.DataFrame(

@@ -11,7 +11,7 @@ import pytest
 import scipy
 
 from discrim import lda, load, mixture, qda
-from discrim.core.mixtures.forms import FORMS
+from discrim.core.mixtures.em import FORMS
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests.support import ROOT

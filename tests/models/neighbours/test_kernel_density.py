@@ -12,7 +12,7 @@ import scipy
 from sklearn.neighbors import KernelDensity
 
 from discrim import KernelDensityResults, kernel_density, knn, lda, load
-from discrim.core.neighbours.kernel_rules import KERNELS, log_constant, normal_radius
+from discrim.core.neighbours.kernel_density import KERNELS, log_constant, normal_radius
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 

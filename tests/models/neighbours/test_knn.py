@@ -20,7 +20,9 @@ from sklearn.neighbors import KNeighborsClassifier
 import discrim
 from discrim import knn
 from discrim.core.moments.moments import gather
-from discrim.core.neighbours import neighbour_cells, neighbour_filter, neighbours
+from discrim.core.neighbours import neighbours
+from discrim.core.neighbours import neighbours as neighbour_cells
+from discrim.core.neighbours import neighbours as neighbour_filter
 from discrim.core.neighbours.knn import fit_knn
 from discrim.datasets import load, load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError

@@ -17,8 +17,7 @@ import scipy
 
 import discrim
 from discrim import covariance_models, lda, lr_test, qda
-from discrim.core.covariance.downdated_spectrum import downdated
-from discrim.core.covariance.factor import FORMS
+from discrim.core.scatter.factor import FORMS, downdated
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 from discrim.models.judging.validation import left_out_scores, scores_without

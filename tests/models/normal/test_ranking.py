@@ -16,7 +16,7 @@ from sklearn.covariance import ShrunkCovariance
 import discrim
 from discrim import lda
 from discrim.cli import main
-from discrim.core.normal.lda_ranking import benjamini_hochberg, higher_criticism
+from discrim.core.normal.lda import benjamini_hochberg, higher_criticism
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
 from discrim.sklearn import LDAClassifier

@@ -8,9 +8,8 @@ import pytest
 
 from discrim import load, rda
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.rda import fit_rda
-from discrim.core.normal.rda_path import path_rules, wrong_by_class
-from discrim.core.normal.regularized_scatters import Pair
+from discrim.core.normal.leave_one_out_rda import Pair
+from discrim.core.normal.rda import fit_rda, path_rules, wrong_by_class
 from discrim.core.rules.rules import best_class
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning

@@ -22,9 +22,8 @@ from scipy import optimize, stats
 
 import discrim
 from discrim.core.moments.moments import gather
-from discrim.core.robust.mcd import Mcd, _concentrated, _kept, mcd, subset_size
-from discrim.core.robust.mcd_starts import spread
-from discrim.core.robust.student import fit_student
+from discrim.core.scatter.robust import Mcd, _concentrated, _kept, mcd, spread, subset_size
+from discrim.core.scatter.student import fit_student
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests import support
@@ -203,7 +202,7 @@ def test_normal_tails_are_said_to_be_so():
 
 
 def test_a_search_that_does_not_converge_says_what_moves(monkeypatch):
-    monkeypatch.setattr("discrim.core.robust.student.MOST_STEPS", 2)
+    monkeypatch.setattr("discrim.core.scatter.student.MOST_STEPS", 2)
     with pytest.warns(
         DiscrimWarning, match=r"did not converge in 2 steps: the last still moved class 'setosa'"
     ):

@@ -13,11 +13,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import discrim
 from discrim import lda, qda
-from discrim.core.covariance.covariance import pooled, separate
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import fit_lda
 from discrim.core.normal.qda import fit_qda
-from discrim.core.shrinkage import shrinkage
+from discrim.core.scatter import shrinkage
+from discrim.core.scatter.covariance import pooled, separate
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
 

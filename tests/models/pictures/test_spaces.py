@@ -8,9 +8,9 @@ from scipy import stats
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.distance_quantiles import distance_quantiles
-from discrim.inference.he import roy_critical, scatter_between
-from discrim.report.plots.ellipses import outline
+from discrim.inference.manova import roy_critical, scatter_between
+from discrim.inference.mean_differences import distance_quantiles
+from discrim.report.plots.spaces import outline
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")

@@ -22,7 +22,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
-from discrim.frame.scan import quote
+from discrim.frame.grammar import quote
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text())

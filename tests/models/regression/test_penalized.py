@@ -15,9 +15,9 @@ import discrim
 from discrim import logistic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.scan import quote
+from discrim.frame.grammar import quote
 from discrim.models.regression.logistic_results import LogisticResults
-from discrim.models.regression.penalized_results import PenalizedLogisticResults
+from discrim.models.regression.penalized import PenalizedLogisticResults
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from tests import support

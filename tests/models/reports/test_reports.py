@@ -19,7 +19,7 @@ import discrim
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
-from discrim.models.reports.repeated import code_of, given_options
+from discrim.models.reports.report import code_of, given_options
 from tests.contract.test_contract import VERBS
 from tests.contract.test_contract import fitted as contracted
 from tests.contract.test_contract import table as contract_table

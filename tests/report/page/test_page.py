@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discrim.report.colours import DARK, LIGHT
+from discrim.report.numbers import DARK, LIGHT
 from discrim.report.page.page import Chapter, code_block, folded, page_of, pairs, paragraph
 
 

@@ -1,1 +1,0 @@
-"""Covariances in factored form, and their axes."""

@@ -1,1 +1,0 @@
-"""Means and scatters that wild rows do not move."""

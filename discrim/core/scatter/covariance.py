@@ -1,0 +1,486 @@
+"""Covariances in factored form, from class moments.
+
+A covariance S is held as an upper triangular root R with R'R = S. With T = R^-1,
+T'(z - m) has unit covariance: distances, determinants and discriminants are sums of
+squares of such whitened numbers, and S itself is never inverted. A diagonal
+covariance holds standard deviations.
+
+*Solving.* R'w = z is solved by substitution, whose error is that of a rounding of R: of the order of
+eps |T'||R'||w|, which a rounding of the data costs as well. T itself is known up to eps |T||R||T|, so
+that the product T'z may be off by eps |T'||R'||T'||R'||w|: the square of that condition. A product is
+faster where columns are few and rows many, and is taken where the condition |T||R| says that it is as good.
+
+A column is *dependent* where its residual on the columns before it, within
+classes, is no larger than the rounding of the numbers the columns are made of:
+such a residual says nothing of the data, and no rule can be built on it.
+
+A root of a scatter that is triangular in some of its columns, which enter and leave.
+
+Theory. With R'R = W and Q orthogonal, U = QR is a root of W as well. Where the first m rows of U are
+triangular in m chosen columns, and the rows below are zero there, the rows below hold for every other column
+its residual on the chosen ones: its sum of squares given them is one of squares, of which nothing is
+subtracted. A column enters by a Householder reflection of the rows below and leaves by Givens rotations
+(Golub & Van Loan, 2013, Matrix Computations, sec. 6.5). Each step is orthogonal, so that after any number of
+them U is the root of a scatter whose columns are off by their last digits. (Sweeping W itself loses twice the
+digits that the condition of R costs.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+NEXT_TO_NOTHING = 1e-6
+"""Share of a column's standard deviation, left by others, below which coefficients are its huge multiples."""
+
+PART = 1e-3
+"""Share of the largest slope, of columns of length one, from which on a column has a part in another."""
+
+WIDE = 64
+"""Columns from which solving a triangular system is no slower than a product with its inverse."""
+
+CLEAR = 16.0
+"""Roundings beyond which class means differ."""
+
+BENIGN = 100.0
+"""Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """One covariance matrix, as its triangular root.
+
+    Attributes
+    ----------
+    root : (p, p) or (p,) float
+        Upper triangular R with R'R the covariance; for a diagonal one, the standard deviations.
+    factor : (p, p) float or None
+        R^-1, where columns are few and a product with it is as good as solving; None elsewhere.
+    """
+
+    root: Floats
+    factor: Floats | None
+
+    @staticmethod
+    def from_root(root: Floats) -> Covariance:
+        """From R (p, p), upper triangular with no zero on its diagonal, or (p,) standard deviations."""
+        return Covariance.from_roots(root[None])[0]
+
+    @staticmethod
+    def from_roots(roots: Floats) -> tuple[Covariance, ...]:
+        """From several of them, (T, p, p) or (T, p)."""
+        if roots.ndim == 2:
+            return tuple(Covariance(root, None) for root in roots)
+        if roots.shape[1] >= WIDE:
+            return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
+        # Elimination leaves a triangle as it is; scipy.linalg would double what a small fit imports.
+        inverses = np.triu(np.linalg.inv(roots))
+        conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
+        return tuple(
+            Covariance(root, inverse if condition <= BENIGN else None)
+            for root, inverse, condition in zip(roots, inverses, conditions, strict=True)
+        )
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether only variances are held."""
+        return self.root.ndim == 1
+
+    @property
+    def inverse(self) -> Floats:
+        """R^-1 (p, p) or (p,), each row to the digits of its length; `whiten` is better than a product."""
+        if self.is_diagonal:
+            return np.asarray(1.0 / self.root)
+        return np.triu(scipy.linalg.lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of the covariance."""
+        diagonal = self.root if self.is_diagonal else np.diagonal(self.root)
+        return float(2.0 * np.log(np.abs(diagonal)).sum())
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations (p,)."""
+        return np.asarray(self.root if self.is_diagonal else np.sqrt((self.root**2).sum(axis=0)))
+
+    def matrix(self) -> Floats:
+        """The covariance itself, (p, p)."""
+        return np.diag(self.root**2) if self.is_diagonal else np.asarray(self.root.T @ self.root)
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance times columns (p, m)."""
+        if self.is_diagonal:
+            return columns * (self.root**2).reshape(-1, *[1] * (columns.ndim - 1))
+        return np.asarray(self.root.T @ (self.root @ columns))
+
+    def whiten(self, columns: Floats) -> Floats:
+        """T' columns, for columns (p, m): unit covariance where the columns have this one."""
+        if self.is_diagonal:
+            return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
+        return self._solved(columns, transposed=True)
+
+    def unwhiten(self, columns: Floats) -> Floats:
+        """T columns: coefficients of the data from coefficients (p, m) of its whitened form."""
+        if self.is_diagonal:
+            return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
+        return self._solved(columns, transposed=False)
+
+    def _solved(self, columns: Floats, *, transposed: bool) -> Floats:
+        if self.factor is not None:
+            return np.asarray((self.factor.T if transposed else self.factor) @ columns)
+        # The transpose of columns in rows is as BLAS wants it, so it is solved from the right.
+        rows = columns.reshape(len(self.root), -1).T
+        solved = scipy.linalg.blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
+        return np.asarray(solved.T.reshape(columns.shape))
+
+    def precision(self) -> Floats:
+        """The inverse covariance, (p, p)."""
+        if self.is_diagonal:
+            return np.diag(self.inverse**2)
+        inverse = self.inverse
+        return np.asarray(inverse @ inverse.T)
+
+    def divided_by(self, factor: float) -> Covariance:
+        """The covariance over a positive factor."""
+        unit = np.sqrt(factor)
+        return Covariance(self.root / unit, None if self.factor is None else self.factor * unit)
+
+
+def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
+    """Covariance within classes, one for all of them.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of full rank, see `dependencies`.
+    divisor : float
+        N - K or N.
+    diagonal : bool
+        Hold the variances only.
+    """
+    whole = moments.pooled()
+    if diagonal:
+        return Covariance.from_root(np.sqrt(whole.squares.sum(axis=0) / divisor))
+    return _covariance(whole, 0, divisor)
+
+
+def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
+    """Covariance of each class, with a divisor (K,) for each."""
+    if diagonal:
+        return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
+    return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
+
+
+def divisors_by_class(counts: Floats, method: str) -> Floats:
+    """Divisors (K,) of the scatters of classes, n_k - 1 by "moment" or n_k by another method."""
+    return counts - (1.0 if method == "moment" else 0.0)
+
+
+def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
+    if moments.roots is not None:
+        return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
+    sd = np.sqrt(np.diagonal(moments.scatters[k]))
+    correlation = moments.scatters[k] / sd / sd[:, None]
+    root = scipy.linalg.cholesky(correlation.T, overwrite_a=True, check_finite=False)
+    return Covariance.from_root(root * (sd / np.sqrt(divisor)))
+
+
+def scaled_cholesky(matrix: Floats) -> Floats:
+    """Upper triangular root (p, p) of a positive definite matrix, by that of its correlations.
+
+    Raises
+    ------
+    LinAlgError
+        The matrix has no such root.
+    """
+    sd = np.sqrt(np.diagonal(matrix))
+    return np.asarray(scipy.linalg.cholesky(matrix / sd / sd[:, None], check_finite=False) * sd)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A column that the columns before it determine within classes.
+
+    Attributes
+    ----------
+    column : int
+        Position of the column.
+    on : tuple of int
+        Positions of the columns it is a combination of; none where it is constant within classes.
+    separates : bool
+        Whether class means differ in what does not vary, so that it tells those classes apart without error,
+        which may be some of them.
+    """
+
+    column: int
+    on: tuple[int, ...]
+    separates: bool = False
+
+
+def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
+    """Whether a column of a triangular root (p, p) says nothing beyond those before it.
+
+    Its residual on them is at most `least` of its length, or what the QR of the rows of the moments, with the
+    slopes of the column as in `dependencies`, may leave of nothing.
+    """
+    lengths = np.sqrt((root**2).sum(axis=0))
+    if (np.abs(np.diagonal(root)) <= least * lengths).any():
+        return True
+    # A column of the inverse is that of the slopes over the residual.
+    inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / turning(moments))
+
+
+class NearDependency(NamedTuple):
+    """A column that those before it all but determine.
+
+    Attributes
+    ----------
+    column : int
+    on : tuple of int
+        Those that have a part in it.
+    left : float
+        What they leave of it, as a share of its standard deviation.
+    """
+
+    column: int
+    on: tuple[int, ...]
+    left: float
+
+
+def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
+    """Columns of the scatter of class k, or of the pooled one, of which others leave next to nothing.
+
+    Less than `NEXT_TO_NOTHING` of its standard deviation is the residual of such a column on those before it:
+    its variance inflation factor is beyond 1e12, as is then the condition number of the correlations.
+    Moments without roots were found well-conditioned, so that none is looked for.
+    """
+    held = moments.pooled() if k is None else moments.classes(np.array([k]))
+    if held.roots is None:
+        return []
+    lengths = np.sqrt(held.squares.sum(axis=0))
+    root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
+    if len(root) < held.n_columns:
+        return []
+    if len(root) > held.n_columns or np.tril(root, -1).any():
+        root = np.linalg.qr(root, mode="r")
+    left = np.abs(np.diagonal(root))
+    if not left.all():
+        return []
+    found = []
+    for j in np.flatnonzero(left < NEXT_TO_NOTHING).tolist():
+        slopes = np.abs(_substituted(root[:j, :j], root[:j, j]))
+        on = np.flatnonzero(slopes > PART * slopes.max(initial=0.0))
+        found.append(NearDependency(j, tuple(on.tolist()), float(left[j])))
+    return found
+
+
+def turning(moments: ClassMoments) -> float:
+    """What the QR of the rows may do to a column of length one."""
+    return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
+
+
+def total_squares(moments: ClassMoments) -> Floats:
+    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    means = moments.means
+    gaps = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+
+
+def constant_columns(moments: ClassMoments) -> list[int]:
+    """Columns that have one value in all rows, up to rounding."""
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
+
+
+def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
+    """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
+
+    With roots the columns, of length one, are orthogonalised in their order. The residual of a column on
+    those before it, with slopes b, is what rounding has left of nothing where it is no larger than
+
+    - sum_i abs(b_i) r_i, with r = eps sqrt(N) size for the numbers that the columns are made of, and
+    - t abs(b), with t the rounding of the QR, about eps sqrt(N) for N rows. As the smallest singular value
+      is at most the residual over abs(b), nothing is refused by this that is of full rank but for t.
+
+    Both with a slope of one for the column itself.
+    Moments without roots were found well-conditioned, so that only constant columns are looked for.
+    """
+    held = moments.pooled() if k is None else moments.classes(np.array([k]))
+    rounding = EPS * np.sqrt(held.counts.sum()) * held.magnitude
+    lengths = np.sqrt(held.squares.sum(axis=0))
+    apart = _separates(moments) if k is None else lambda j, on, slopes: False
+    still = np.flatnonzero(lengths <= rounding).tolist()
+    constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in still]
+    if held.roots is None or diagonal:
+        return constant
+    barren = {dependency.column for dependency in constant}
+    unit = np.where(lengths > 0, lengths, 1.0)
+    root, rounding = held.roots[0] / unit, rounding / unit
+    p, turned = held.n_columns, turning(held)
+    if not barren and _plainly_independent(root, rounding, turned):
+        return []
+    # The columns kept are basis @ triangle, so that slopes come by substitution.
+    basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
+    kept: list[int] = []
+    found = list(constant)
+    for j in range(p):
+        if j in barren:
+            continue
+        m = len(kept)
+        residual, along = root[:, j], np.zeros(m)
+        for _ in range(2):
+            step = basis[:, :m].T @ residual
+            residual, along = residual - basis[:, :m] @ step, along + step
+        length = float(np.linalg.norm(residual))
+        slopes = _substituted(triangle[:m, :m], along)
+        if length <= slack(slopes, rounding[j], rounding[kept], turned):
+            on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
+            own = slopes * unit[j] / unit[kept]
+            found.append(Dependency(j, tuple(on), apart(j, kept, own)))
+            continue
+        basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
+        kept.append(j)
+    return sorted(found, key=lambda dependency: dependency.column)
+
+
+def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
+    """Whether class means differ in a column less its combination of others with some slopes, in z."""
+    means = moments.means[moments.rows > 0]
+    gaps = means - means[0]
+    size = EPS * np.sqrt(moments.total) * moments.magnitude
+
+    def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
+        left = gaps[:, j] - gaps[:, on] @ slopes
+        terms = np.abs(gaps[:, j]) + np.abs(gaps[:, on]) @ np.abs(slopes)
+        nothing = size[j] + size[on] @ np.abs(slopes) + np.sqrt(EPS) * terms
+        return bool((np.abs(left) > CLEAR * nothing).any())
+
+    return apart
+
+
+def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:
+    """Whether each column of a triangular root (p, p) leaves twice as much as `dependencies` asks for."""
+    residuals = np.abs(np.diagonal(root))
+    if len(root) < root.shape[1] or not residuals.all():
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A column of the inverse is that of the slopes over the residual.
+        slopes = np.abs(np.triu(np.linalg.inv(root))) * residuals
+        nothing = rounding @ slopes + turned * np.linalg.norm(slopes, axis=0)
+        return bool((residuals > 2 * nothing).all())
+
+
+def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:
+    """The residual that rounding may leave of nothing, as in `dependencies`.
+
+    Parameters
+    ----------
+    slopes : (m,) float
+        Of the column on those before it.
+    own, others : float, (m,) float
+        Rounding of the numbers that the column, and those before it, are made of.
+    turned : float
+        What the QR of the rows may do to a column of length one.
+    """
+    return float(own + np.abs(slopes) @ others + turned * np.hypot(1, np.linalg.norm(slopes)))
+
+
+def _substituted(triangle: Floats, column: Floats) -> Floats:
+    """The solution of an upper triangular system (m, m); by NumPy, as in `from_root`, of few columns."""
+    if len(column) < WIDE:
+        return np.asarray(np.linalg.solve(triangle, column))
+    return np.asarray(scipy.linalg.blas.dtrsv(triangle, column))
+
+
+class UpdatedRoot:
+    """A root U (r, p), triangular in the chosen columns.
+
+    Parameters
+    ----------
+    root : (r, p) float
+        Any root of the scatter.
+
+    Attributes
+    ----------
+    chosen : list of int
+        In the order of the triangle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> root = UpdatedRoot(np.array([[1.0, 1.0], [0.0, 2.0]]))
+    >>> root.add(1)
+    >>> round(float(root.residuals([0])[:, 0] @ root.residuals([0])[:, 0]), 12)
+    0.8
+    """
+
+    def __init__(self, root: Floats) -> None:
+        self._held = np.array(root, order="F")
+        self.chosen: list[int] = []
+
+    def residuals(self, columns: Codes | list[int]) -> Floats:
+        """Residuals (r - m, c) of columns on the chosen ones, up to a rotation."""
+        return self._held[len(self.chosen) :, columns]
+
+    def squares(self) -> Floats:
+        """Sums of squares (p,) of the residuals of all columns."""
+        below = self._held[len(self.chosen) :]
+        return np.asarray(np.einsum("ij,ij->j", below, below))
+
+    def above(self, columns: Codes | list[int]) -> Floats:
+        """What the chosen columns say of columns: the first rows (m, c)."""
+        return self._held[: len(self.chosen), columns]
+
+    def triangle(self) -> Floats:
+        """Triangular root (m, m) of the scatter of the chosen columns, in their order."""
+        return np.asfortranarray(self._held[: len(self.chosen), self.chosen])
+
+    def solved(self, columns: Floats, *, transposed: bool = False) -> Floats:
+        """The solution (m, c) of the triangle, or its transpose, times it equal to columns (m, c)."""
+        if not self.chosen:
+            return np.zeros_like(columns)
+        solved = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
+        return np.asarray(solved)
+
+    def inverse(self) -> Floats:
+        """The inverse (m, m) of the triangle; the squared length of a row is 1 over the column's residual."""
+        return np.asarray(scipy.linalg.lapack.dtrtri(self.triangle(), overwrite_c=1)[0])
+
+    def add(self, column: int) -> None:
+        """Choose a column."""
+        m = len(self.chosen)
+        below = self._held[m:]
+        mirror = below[:, column].copy()
+        length = float(np.linalg.norm(mirror))
+        if length:
+            mirror[0] += np.copysign(length, mirror[0])
+            mirror /= np.linalg.norm(mirror)
+            below -= np.outer(2.0 * mirror, mirror @ below)
+        self._held[m + 1 :, column] = 0.0
+        # The chosen ones have nothing below; rounding must not give it to them.
+        self._held[m:, self.chosen] = 0.0
+        self.chosen.append(column)
+
+    def drop(self, column: int) -> None:
+        """Take a chosen column back."""
+        first = self.chosen.index(column)
+        del self.chosen[first]
+        for i, other in enumerate(self.chosen[first:], first):
+            a, b = self._held[i : i + 2, other]
+            length = float(np.hypot(a, b))
+            if length:
+                turn = np.array([[a, b], [-b, a]]) / length
+                self._held[i : i + 2] = turn @ self._held[i : i + 2]
+            self._held[i + 1, other] = 0.0

@@ -1,0 +1,512 @@
+"""How means and covariances of rows with missing values were found, beside these.
+
+A fit to such rows holds moments whose counts are those of the rows, whose means are those of largest
+likelihood, and whose scatters over the counts are the covariances: rules, functions and axes follow from them
+as they do from others. What rests on the sampling law of moments does not, and is refused.
+
+Means and covariances of normal classes by maximum likelihood, of rows that miss some of their values.
+
+Theory. Rows of known class are normal with mean m_k and a covariance S that the classes share; of each only
+the columns o are observed. Their likelihood is the product of the normal densities of what is observed, and
+EM climbs it (Dempster, Laird & Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with
+Missing Data, 3rd ed., sec. 11.2). A sweep completes each row by the regression of its missing columns on the
+observed ones, takes means and products of the completed rows, and adds to the products of missing columns
+what that regression leaves. It is right where it does not depend on the missing values that they are missing.
+
+*By pattern.* Rows that miss the same columns enter by their count and mean in each class and by the root of
+their scatter, so that a sweep costs as much as there are patterns, however many rows they are of.
+
+*Digits.* The covariance is held as a root, R'R = S. The triangle of the columns of R, the observed ones
+first, holds the root of their covariance, the slopes and the root of what these leave, and the root of the
+next S is the triangle of all completed rows: nothing is squared.
+
+*Acceleration.* Pairs of sweeps are extrapolated (SQUAREM: Varadhan & Roland, 2008, Scandinavian Journal of
+Statistics 35, 335-353), in the means and in the root with the logarithms of its diagonal, whose every value
+is a covariance; a step that lowers the likelihood is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments, split_mean
+from discrim.core.moments.row_sums import column_scale, triangle
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.whole_file import are_flags, are_whole
+from discrim.core.rules.gaussian import patterns
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.scatter.robust import buffers_with_robust, with_robust
+from discrim.errors import DataError, NotSupportedError
+
+TOLERANCE = 1e-8
+"""Distance to the maximum, as the rate of the steps tells it, in standard errors of complete rows."""
+
+LIKELIHOOD = 1e-10
+"""Gain in log-likelihood that is still ahead at most, relative to its size."""
+
+MOST_SWEEPS = 5000
+
+FARTHEST = 3.0
+"""Change of the logarithm of a standard deviation that no extrapolation goes beyond."""
+
+COLLAPSED = 1e-9
+"""Part of a column that the others leave, at which a covariance counts as singular."""
+
+PART = 1e-3
+"""Share of the largest coefficient of a combination below which a column, of variance one, has no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Patterns of B kinds with q observed columns each.
+
+    Attributes
+    ----------
+    order : (B, p) int
+        The observed columns of each pattern, then the missing ones.
+    counts : (B, K) float
+    means : (B, K, q) float
+        Of the observed columns, about the centres.
+    roots : (B, q, q) float
+        Of the scatter about these means, over all classes.
+    """
+
+    order: Codes
+    counts: Floats
+    means: Floats
+    roots: Floats
+
+    @property
+    def n_observed(self) -> int:
+        """Observed columns, q."""
+        return int(self.means.shape[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What rows with missing values tell of classes that share a covariance.
+
+    Attributes
+    ----------
+    groups : tuple of _Group
+    counts : (K,) float
+        Sums of weights.
+    centres : (K, p) float
+        Means of the values there are; rows are z = (x - centre of their class) * unit.
+    unit : (p,) float
+        Powers of two that bring the columns near one.
+    patterns : int
+    incomplete : int
+        Rows that miss a value.
+    """
+
+    groups: tuple[_Group, ...]
+    counts: Floats
+    centres: Floats
+    unit: Floats
+    patterns: int
+    incomplete: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Means and a root of the covariance in z, and how they were found.
+
+    Attributes
+    ----------
+    means : (K, p) float
+    root : (p, p) float
+    llf : float
+        Log-likelihood of what is observed, given the classes, in the units of the data.
+    steps : int
+        Sweeps over the patterns.
+    converged : bool
+    collapsed : int or None
+        A column that others determine once the covariance has become singular.
+    """
+
+    means: Floats
+    root: Floats
+    llf: float
+    steps: int
+    converged: bool
+    collapsed: int | None = None
+
+    def moments(self, observed: Observed, rows: NDArray[np.int64]) -> ClassMoments:
+        """Moments whose scatter over the counts is the covariance; rows (K,) are those of positive weight."""
+        sd = np.sqrt((self.root**2).sum(axis=0))
+        scale = column_scale(sd / observed.unit)
+        ratio = scale / observed.unit
+        centres, rests = split_mean(observed.centres, self.means * ratio, scale)
+        root = self.root * ratio * np.sqrt(observed.counts.sum())
+        return ClassMoments(observed.counts, rows, centres, rests, scale, (root.T @ root)[None], root[None])
+
+
+def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
+    """What rows x (n, p) with missing values (NaN) tell, each class having some value of each column.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float or None
+        Positive.
+    n_classes : int
+    """
+    w = np.ones(len(x)) if weights is None else weights
+    centres = np.empty((n_classes, x.shape[1]))
+    z = np.empty_like(x)
+    for k in range(n_classes):
+        own = codes == k
+        # About a first value: a sum of large numbers would lose digits of their mean.
+        first = _first_values(x[own])
+        gaps = x[own] - first
+        there = ~np.isnan(gaps) * w[own, None]
+        centres[k] = first + np.nansum(gaps * there, axis=0) / there.sum(axis=0)
+        z[own] = x[own] - centres[k]
+    sizes = np.sqrt(np.nanmean(z**2, axis=0))
+    unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
+    z *= unit
+    found = patterns(np.isnan(x))
+    groups = []
+    for q in sorted({len(columns) for columns, _ in found}):
+        own_patterns = [(columns, rows) for columns, rows in found if len(columns) == q]
+        groups.append(_group(own_patterns, z, codes, w, n_classes))
+    counts = np.bincount(codes, w, n_classes).astype(np.float64)
+    incomplete = int(np.isnan(x).any(axis=1).sum())
+    return Observed(tuple(groups), counts, centres, unit, len(found), incomplete)
+
+
+def _first_values(x: Floats) -> Floats:
+    """The first value (p,) of each column that is there."""
+    return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
+
+
+def _group(found: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
+    p, q = z.shape[1], len(found[0][0])
+    order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in found])
+    counts, means, roots = (
+        np.zeros((len(found), k)),
+        np.zeros((len(found), k, q)),
+        np.zeros((len(found), q, q)),
+    )
+    for i, (columns, rows) in enumerate(found):
+        part, own, weight = z[rows][:, columns], codes[rows], w[rows]
+        counts[i] = np.bincount(own, weight, k)
+        for c in np.flatnonzero(counts[i]).tolist():
+            mine = own == c
+            means[i, c] = weight[mine] @ part[mine] / counts[i, c]
+        roots[i] = triangle(np.sqrt(weight)[:, None] * (part - means[i, own]))
+    return _Group(order, counts, means, roots)
+
+
+def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> Search:
+    """Means and a common covariance of largest likelihood.
+
+    Parameters
+    ----------
+    observed : Observed
+        In which each pair of columns is observed together in some row.
+    tell : callable, optional
+        Told of each sweep.
+    """
+    now, steps = _start(observed), 0
+    fallback, before, ahead = now, -np.inf, np.inf
+    while steps < MOST_SWEEPS:
+        first, llf = _sweep(observed, now)
+        steps += 1
+        tell(1)
+        if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
+            # Extrapolated too far.
+            now, before = fallback, -np.inf
+            continue
+        last, ahead = ahead, _distance(observed, now, first)
+        if _is_collapsed(first[1]):
+            at_fault = _at_fault(observed, first[1])
+            return Search(*first, llf + _units(observed), steps, False, at_fault)
+        second, middle = _sweep(observed, first)
+        steps += 1
+        tell(1)
+        moved = _distance(observed, first, second)
+        rate = min(moved / ahead, 1.0) if ahead > 0 else 0.0
+        left = moved * rate / (1.0 - rate) if rate < 1 else np.inf
+        gain = (middle - llf) * rate**2 / (1.0 - rate**2) if rate < 1 else np.inf
+        settled = left <= TOLERANCE and gain <= LIKELIHOOD * (1 + abs(middle))
+        if settled or (moved <= TOLERANCE and moved >= ahead and ahead >= last):
+            final = _sweep(observed, second)[1]
+            return Search(*second, final + _units(observed), steps + 1, True)
+        fallback, before = second, middle
+        now = _extrapolated(now, first, second)
+    return Search(*second, middle + _units(observed), steps, False)
+
+
+_State = tuple[Floats, Floats]
+
+
+def _start(observed: Observed) -> _State:
+    """Means and standard deviations of the values there are, without correlations."""
+    p = len(observed.unit)
+    squares, counts = np.zeros(p), np.zeros(p)
+    for group in observed.groups:
+        q = group.n_observed
+        own = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
+        np.add.at(squares, group.order[:, :q], own)
+        np.add.at(counts, group.order[:, :q], group.counts.sum(axis=1)[:, None])
+    return np.zeros_like(observed.centres), np.diag(np.sqrt(squares / counts))
+
+
+def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
+    """Means and root after one step of EM, and the log-likelihood (in z) before it."""
+    means, root = now
+    p, llf = len(root), 0.0
+    completed, moved = [], np.zeros_like(means)
+    for group in observed.groups:
+        q, order = group.n_observed, group.order
+        turned: Floats = np.asarray(np.linalg.qr(np.moveaxis(root[:, order], 1, 0), mode="r"))
+        own, slopes = turned[:, :q, :q], np.zeros((len(order), q, p))
+        slopes[:, :, :q] = np.eye(q)
+        slopes[:, :, q:] = np.linalg.solve(own, turned[:, :q, q:])
+        gaps = group.means - np.moveaxis(means[:, order[:, :q]], 0, 1)
+        n = group.counts.sum(axis=1)
+        transposed = np.swapaxes(own, 1, 2)
+        squares = (np.linalg.solve(transposed, np.swapaxes(group.roots, 1, 2)) ** 2).sum()
+        squares += (
+            (np.linalg.solve(transposed, np.swapaxes(gaps, 1, 2)) ** 2).sum(axis=1) * group.counts
+        ).sum()
+        logs = np.log(np.abs(np.diagonal(own, axis1=1, axis2=2))).sum(axis=1)
+        llf -= 0.5 * (squares + n @ (2 * logs + q * np.log(2 * np.pi)))
+        whole = _in_place(gaps @ slopes, order)
+        moved += np.einsum("bk,bkp->kp", group.counts, whole)
+        left = np.zeros((len(order), p - q, p))
+        left[:, :, q:] = np.sqrt(n)[:, None, None] * turned[:, q:, q:]
+        completed.append((whole, _in_place(group.roots @ slopes, order), _in_place(left, order)))
+    moved /= observed.counts[:, None]
+    rows = []
+    for group, (whole, products, left) in zip(observed.groups, completed, strict=True):
+        between = np.sqrt(group.counts)[:, :, None] * (whole - moved)
+        rows += [part.reshape(-1, p) for part in (between, products, left)]
+    return (means + moved, triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum())), float(llf)
+
+
+def _in_place(values: Floats, order: Codes) -> Floats:
+    """Columns (B, m, p) in the order of each pattern, put where they are in the table."""
+    out = np.empty_like(values)
+    np.put_along_axis(out, np.broadcast_to(order[:, None, :], values.shape), values, axis=2)
+    return out
+
+
+def _distance(observed: Observed, old: _State, new: _State) -> float:
+    """Largest change of a mean or of the covariance, whitened, in standard errors of complete rows."""
+    turned = np.linalg.solve(old[1].T, new[1].T)
+    change = np.abs(turned @ turned.T - np.eye(len(turned))).max() * np.sqrt(observed.counts.sum())
+    gaps = np.linalg.solve(old[1].T, (new[0] - old[0]).T) * np.sqrt(observed.counts)
+    return float(max(change, np.abs(gaps).max()))
+
+
+def _is_collapsed(root: Floats) -> bool:
+    left = np.abs(np.diagonal(root)) / np.sqrt((root**2).sum(axis=0))
+    return bool(left.min() <= COLLAPSED)
+
+
+def _at_fault(observed: Observed, root: Floats) -> int:
+    """Of the columns of a combination without variance the one that fewest rows have, the last of such."""
+    parts = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
+    counts = np.zeros(len(root))
+    for group in observed.groups:
+        np.add.at(counts, group.order[:, : group.n_observed], group.counts.sum(axis=1)[:, None])
+    there = np.where(parts > PART * parts.max(), counts, np.inf)
+    return int(np.flatnonzero(there == there.min())[-1])
+
+
+def _units(observed: Observed) -> float:
+    """What the log-likelihood in the units of the data has above that in z."""
+    return float(
+        sum(
+            group.counts.sum(axis=1) @ np.log(observed.unit)[group.order[:, : group.n_observed]].sum(axis=1)
+            for group in observed.groups
+        )
+    )
+
+
+def _packed(state: _State) -> Floats:
+    root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
+    above = root[np.triu_indices(len(root), 1)]
+    return np.concatenate([state[0].ravel(), above, np.log(np.diagonal(root))])
+
+
+def _extrapolated(now: _State, first: _State, second: _State) -> _State:
+    """The second of two steps, carried on along the first and the change between them."""
+    a, b, c = _packed(now), _packed(first), _packed(second)
+    step, bend = b - a, (c - b) - (b - a)
+    size = float(np.linalg.norm(bend))
+    if not size > 0:
+        return second
+    factor = max(float(np.linalg.norm(step)) / size, 1.0)
+    ahead = a + 2 * factor * step + factor**2 * bend
+    (k, p), means = now[0].shape, ahead[: now[0].size]
+    if not np.abs(ahead[-p:] - c[-p:]).max() < FARTHEST:
+        return second
+    root = np.diag(np.exp(ahead[-p:]))
+    root[np.triu_indices(p, 1)] = ahead[now[0].size : -p]
+    return means.reshape(k, p), root
+
+
+@dataclass(frozen=True, slots=True)
+class Em:
+    """How means and covariances of rows with missing values were found.
+
+    Attributes
+    ----------
+    steps : int
+        Number of sweeps of EM over the patterns; where each class has its own covariance, of all classes
+        together.
+    converged : bool
+        Whether the search converged.
+    row_llf : float
+        Log-likelihood of the observed values, given the classes.
+    patterns : int
+        Number of different sets of columns that rows have.
+    incomplete : int
+        Number of rows that miss a value and were completed.
+    """
+
+    steps: int
+    converged: bool
+    row_llf: float
+    patterns: int
+    incomplete: int
+
+    def numbers(self) -> Floats:
+        """For a file."""
+        return np.array(
+            [self.steps, self.converged, self.row_llf, self.patterns, self.incomplete], dtype=np.float64
+        )
+
+    @staticmethod
+    def from_numbers(numbers: Floats) -> Em:
+        """From a file; a DataError where the numbers describe no search."""
+        if len(numbers) != 5:
+            raise DataError("A search by EM is described by other numbers: fit the table again.")
+        steps, converged, llf, kinds, incomplete = numbers.tolist()
+        if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
+            raise DataError("its search by EM has no number of steps, patterns or rows")
+        return Em(int(steps), bool(converged), llf, int(kinds), int(incomplete))
+
+    def refusal(self, what: str) -> NotSupportedError:
+        """The error that says what the estimates are not for, and the way out."""
+        return NotSupportedError(
+            f"{what} assumes the sampling law of moments of complete rows, which estimates with "
+            'missing="em" do not follow: fit the complete rows, without missing="em".'
+        )
+
+    def df_model(self) -> int:
+        """Free parameters beside means and covariances: none."""
+        return 0
+
+    def llf(self, moments: ClassMoments, prior: Floats, *, all_axes: bool = True) -> float:
+        """Log-likelihood of class and observed values; a NotSupportedError with fewer axes than all."""
+        if not all_axes:
+            raise NotSupportedError(
+                'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
+            )
+        with np.errstate(divide="ignore"):
+            return float(moments.counts @ np.log(prior)) + self.row_llf
+
+    def left_out(self, moments: ClassMoments) -> LeftOut:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
+            'instead, with error_rates(["cv"]) or confusion("cv").'
+        )
+
+
+def buffers_with_found(numbers: Any) -> dict[str, Floats]:
+    """The buffers of a file for numbers whose moments may be robust, or of rows with missing values."""
+    return buffers_with_robust(numbers) | ({} if numbers.em is None else {"em": numbers.em.numbers()})
+
+
+def with_found(
+    from_file: Callable[..., Any],
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    em: Floats | None = None,
+    **options: Any,
+) -> Any:
+    """As `with_robust`, of moments that may be of rows with missing values."""
+    fit = with_robust(from_file, moments, prior, **options)
+    return fit if em is None else replace(fit, em=Em.from_numbers(em))
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsed:
+    """A covariance that became singular.
+
+    Attributes
+    ----------
+    k : int or None
+        Its class; None for the common one.
+    column : int
+        Which others determine.
+    """
+
+    k: int | None
+    column: int
+
+
+def fit_em(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    n_classes: int,
+    *,
+    common: bool,
+    tell: Callable[[int], None] = lambda steps: None,
+) -> tuple[ClassMoments, Em] | Collapsed:
+    """Moments of largest likelihood, with one scatter or one a class, and how they were found.
+
+    Parameters
+    ----------
+    x, codes, weights, n_classes
+        As of `observed_rows`.
+    common : bool
+    tell : callable, optional
+        As of `fit_observed`.
+    """
+    incomplete = int(np.isnan(x).any(axis=1).sum())
+    kinds = len(patterns(np.isnan(x)))
+    parts, searches = [], []
+    for k in [None] if common else range(n_classes):
+        own = np.ones(len(x), dtype=bool) if k is None else codes == k
+        w = None if weights is None else weights[own]
+        labels = codes if k is None else np.zeros(int(np.count_nonzero(own)), dtype=np.intp)
+        observed = observed_rows(x[own], labels, w, n_classes if k is None else 1)
+        found = fit_observed(observed, tell)
+        if found.collapsed is not None:
+            return Collapsed(k, found.collapsed)
+        rows = np.bincount(labels, minlength=len(observed.counts))
+        parts.append(found.moments(observed, rows))
+        searches.append(found)
+    steps, llf = sum(each.steps for each in searches), sum(each.llf for each in searches)
+    made = Em(steps, all(each.converged for each in searches), llf, kinds, incomplete)
+    return (parts[0] if common else _joined(parts)), made
+
+
+def _joined(parts: list[ClassMoments]) -> ClassMoments:
+    """The moments of classes, each of which has its own, on one scale."""
+    scale = parts[0].scale
+    held = [part.rescaled(scale) for part in parts]
+    return ClassMoments(
+        np.concatenate([part.counts for part in held]),
+        np.concatenate([part.rows for part in held]),
+        np.concatenate([part.centres for part in held]),
+        np.concatenate([part.rests for part in held]),
+        scale,
+        np.concatenate([part.scatters for part in held]),
+        np.concatenate([np.asarray(part.roots) for part in held]),
+    )

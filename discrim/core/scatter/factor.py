@@ -1,0 +1,748 @@
+"""Covariances of a few large variances and one for all that is beyond them: high-dimensional discriminants.
+
+Theory (Bouveyron, Girard & Schmid, 2007, Communications in Statistics, Theory and Methods 36, 2607-2623).
+The covariance of class k has d_k variances a_kj on orthogonal axes Q_k, its *signal*, and one variance b_k in
+the p - d_k dimensions beyond them, its *noise*. With l_kj the eigenvalues of the scatter and D_k its divisor,
+the likelihood is largest where Q_k are the first eigenvectors, and
+
+    a_kj = l_kj / D_k,   b_k = sum_(j > d_k) l_kj / (D_k (p - d_k)).
+
+A name says what is whose: *a* with the index k, of each class, and j, of each dimension; *b* and *Q* with the
+index k, or common; *d* likewise. What is common is the mean of what it stands for, with weights D_k:
+
+    a = sum_k sum_(j <= d_k) l_kj / sum_k D_k d_k,   b = sum_k sum_(j > d_k) l_kj / sum_k D_k (p - d_k).
+
+With common axes Q all is that of the pooled scatter, of divisor sum_k D_k. At each of these maxima the
+traces sum to N p, so that the log-determinants say the likelihood.
+
+The noise is the mean of the small eigenvalues, and not what the large ones leave of a trace; the distance
+beyond the axes is the square of a residual, and not of a difference of squares: both keep their digits
+however small the noise. Eigenvalues are those of a root of the scatter, which n rows of more columns give
+without a matrix of columns by columns.
+
+How many eigenvalues of a covariance are signal: Cattell's scree test, and BIC.
+
+Theory. The *scree test* (Cattell, 1966, Multivariate Behavioral Research 1, 245-276) takes the last
+dimension j from which the eigenvalues fall by at least a share of the largest fall,
+
+    l_j - l_(j+1) >= t max_i (l_i - l_(i+1)),
+
+with all p eigenvalues, those that are zero as well: where rows are fewer than columns the fall to zero may
+be the largest. *BIC* takes the dimension d whose normal law of the rows of the class, with d variances (or
+one that they share) and one for what is beyond, has the least
+
+    n [sum_(j <= d) ln a_j + (p - d) ln b] + (d (p - (d + 1)/2) + m) ln n,   m = d, or 1 where they share.
+
+Where rows are fewer than columns their likelihood has no bound: the more dimensions, the less is left to the
+noise, which counts once for each of the many columns. BIC is then of the space that the rows span, with its
+dimension in the place of p.
+
+Both are tried from 1 to the largest dimension that leaves something to the noise, one less than the rank.
+
+The largest eigenvalues of a diagonal matrix less a matrix of rank one, for many such matrices at once.
+
+Theory (Golub, 1973, SIAM Review 15, 318-334; Bunch, Nielsen & Sorensen, 1978, Numerische Mathematik 31,
+31-48). The eigenvalues u_1 > ... > u_r of L - z z', L of l_1 > ... > l_r, are the zeros of
+
+    f(u) = 1 - sum_i z_i^2 / (l_i - u),   l_(j+1) < u_j < l_j,
+
+and the eigenvector of u_j is that of z_i / (l_i - u_j). Between its poles f falls from plus to minus
+infinity. With the poles before u as one pole at l_j, and those behind it as one at l_(j+1), each with the
+value and the slope of what it stands for, the next u is a zero of a quadratic; where that leaves the interval
+it is halved.
+What is found is l_j - u_j, which keeps its digits where an eigenvalue hardly moves.
+
+Scores of rows under covariances of a few large variances that are fitted without each of them.
+
+Theory. Without a row of deviation d from its class's mean the scatter is W - c d d', which on the axes U of
+W = U L U' is L - c t t' with t = U'd: no larger than the rank of W, whatever the number of columns.
+Its eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say by V't
+what of the row lies on the axes of the signal and what beyond. Nothing of it lies beyond U, whose axes are of
+this row too.
+
+Where few of the eigenvalues matter only these are found (`discrim.core.scatter.factor`).
+They are enough for the scree test where no later fall can reach its threshold, as the eigenvalues lie
+between those of L. What the row leaves beyond them is the square of a residual, and the small eigenvalues
+together are those of L less what the large ones did not lose.
+
+The smaller eigenvalues of a difference are known to the rounding of the largest. Where that says too little
+of the noise, and where a row leaves it nothing, the row is left to a refit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.given_moments import root_of
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.leave_one_out import LeftOut, Removal, removal, settle
+from discrim.core.rules.rules import Rule
+from discrim.core.scatter.covariance import EPS
+from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
+
+
+def falls(lengths: Floats, p: int) -> Floats:
+    """Falls (..., r) between neighbours of eigenvalues (..., r), the largest first, of p columns."""
+    if lengths.shape[-1] < p:
+        lengths = np.concatenate([lengths, np.zeros((*lengths.shape[:-1], 1))], axis=-1)
+    return np.asarray(lengths[..., :-1] - lengths[..., 1:])
+
+
+def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
+    """Dimensions (m,) by the scree test.
+
+    Parameters
+    ----------
+    lengths : (m, r) float
+        Eigenvalues, the largest first, of m covariances.
+    most : (m,) int
+        Largest dimension of each.
+    p : int
+        Number of columns.
+    threshold : float
+        Share of the largest fall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_scree(np.array([[9.0, 5.0, 1.0, 0.9]]), np.array([3]), 4, 0.2).tolist()
+    [2]
+    """
+    steps = falls(lengths, p)
+    steep = steps >= threshold * steps.max(axis=1, keepdims=True)
+    steep &= np.arange(steps.shape[1]) < most[:, None]
+    last = steps.shape[1] - np.argmax(steep[:, ::-1], axis=1)
+    # Where only the fall to zero is steep, one dimension.
+    return np.asarray(np.where(steep.any(axis=1), last, 1), dtype=np.intp)
+
+
+def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool) -> Codes:
+    """Dimensions (m,) by BIC.
+
+    Parameters
+    ----------
+    lengths : (m, r) float
+        Eigenvalues of scatters, the largest first.
+    most : (m,) int
+        Largest dimension of each, one less than the rank.
+    p : int
+        Number of columns.
+    counts : (m,) float
+        Sums of weights that the scatters are of.
+    shared : bool
+        Whether the signal has one variance in all its dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scatter = 50 * np.array([[9.0, 5.0, 1.0, 0.9]])
+    >>> by_bic(scatter, np.array([3]), 4, np.array([50.0]), shared=False).tolist()
+    [2]
+    """
+    spanned = np.minimum(p, most + 1)
+    values = bic_by_dimension(lengths, spanned, counts, shared=shared)
+    values[np.arange(values.shape[1]) >= most[:, None]] = np.inf
+    return np.asarray(np.argmin(values, axis=1) + 1, dtype=np.intp)
+
+
+def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared: bool) -> Floats:
+    """BIC (m, r) of 1 to r dimensions of spaces of so many (m,), but for what these have in common.
+
+    Of a dimension that leaves nothing to the noise it is no number. The others are as of `by_bic`.
+    """
+    d = np.arange(1, lengths.shape[1] + 1)
+    n, p = counts[:, None], spanned[:, None]
+    tails = np.cumsum(lengths[:, ::-1], axis=1)[:, ::-1]
+    rest = np.concatenate([tails[:, 1:], np.zeros((len(lengths), 1))], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if shared:
+            signal = d * np.log(np.cumsum(lengths, axis=1) / d / n)
+        else:
+            signal = np.cumsum(np.log(lengths / n), axis=1)
+        noise = (p - d) * np.log(rest / (p - d) / n)
+        free = d * (p - (d + 1) / 2) + (1 if shared else d)
+        return np.asarray(n * (signal + noise) + free * np.log(n))
+
+
+Found = Literal["given", "cattell", "bic"]
+"""How dimensions were found."""
+
+FORMS = (
+    "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
+    "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD",
+    "AjBQD", "ABQD",
+)  # fmt: skip
+"""The forms, under the names of Bouveyron, Girard & Schmid."""
+
+HALF = 1e-8
+"""Ratio of eigenvalues below which those of a scatter have lost half of their digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What covariances are to be.
+
+    Attributes
+    ----------
+    form : str
+        One of `FORMS`.
+    found : {"given", "cattell", "bic"}
+    given : (K,) int or None
+        Dimensions that are held, however they were found.
+    threshold : float
+        Of the scree test.
+    """
+
+    form: str
+    found: Found
+    given: Codes | None = None
+    threshold: float = 0.2
+
+    def anew(self) -> Wanted:
+        """The same for other rows: dimensions that rows were asked to choose are chosen anew."""
+        return self if self.found == "given" else replace(self, given=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why there is no such covariance.
+
+    Attributes
+    ----------
+    kind : {"rank", "order"}
+        The dimension leaves nothing to the noise; the signal has no larger variance than the noise.
+    code : int
+        Class, or -1 for the pooled scatter.
+    dimension, rank : int
+    """
+
+    kind: Literal["rank", "order"]
+    code: int
+    dimension: int
+    rank: int
+
+
+def common_axes(form: str) -> bool:
+    """Whether the classes of a form have one covariance."""
+    return "Qk" not in form
+
+
+def common_dimension(form: str) -> bool:
+    """Whether the classes of a form have one dimension."""
+    return not form.endswith("Dk")
+
+
+def of_each_class(form: str) -> bool:
+    """Whether the variances and axes of a class are found from its own rows alone."""
+    return form.startswith("Ak") and "BkQk" in form
+
+
+def found_by_class(factors: Factors) -> bool:
+    """Whether the covariance of a class would be the same whatever the rows of the others."""
+    chosen = factors.wanted.found != "given"
+    return of_each_class(factors.form) and not (chosen and common_dimension(factors.form))
+
+
+def one_signal(form: str) -> bool:
+    """Whether a form has one variance in all dimensions of the signal."""
+    return "j" not in form
+
+
+def free_parameters(form: str, dimensions: Codes, p: int) -> int:
+    """Number of free parameters of covariances of K dimensions, these not counted."""
+    k, each, first = len(dimensions), dimensions.tolist(), int(dimensions[0])
+    axes = [d * p - d * (d + 1) // 2 for d in each]
+    turns = axes[0] if common_axes(form) else sum(axes)
+    signal = {"Akj": sum(each), "Ak": k, "Aj": first, "A": 1}[form.split("B")[0]]
+    return int(turns + signal + (k if "Bk" in form else 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Spectra of the scatters of classes, and the dimensions of their signals.
+
+    Attributes
+    ----------
+    wanted : Wanted
+    dimensions : (K,) int
+    spectra : tuple of Principal
+        Of each class, or one of the pooled scatter; lengths are eigenvalues of the scatter of y = z * unit,
+        one unit for all classes, and axes those of the signal alone.
+    ranks : (K,) or (1,) int
+    counts : (K,) float
+    per_unit : float
+        What y is times the units of the data; of standardized columns, times standard deviations.
+    """
+
+    wanted: Wanted
+    dimensions: Codes
+    spectra: tuple[Principal, ...]
+    ranks: Codes
+    counts: Floats
+    per_unit: float
+
+    @property
+    def form(self) -> str:
+        """One of `FORMS`."""
+        return self.wanted.form
+
+    @property
+    def unit(self) -> Floats:
+        """What z is multiplied by (p,)."""
+        return self.spectra[0].unit
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+        return len(self.unit)
+
+    @property
+    def explained(self) -> Floats:
+        """Share (K,) of the total variance of each class that lies on the axes of its signal."""
+        shares = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
+        return np.array(shares * (len(self.dimensions) // len(shares)))
+
+    def _pairs(self) -> list[tuple[Principal, int]]:
+        return list(zip(self.spectra, self.dimensions.tolist(), strict=False))
+
+    def variances(self, divisors: Floats) -> tuple[list[Floats], Floats]:
+        """Variances of the signals, (d_k,) each, and of the noise (K,), of y, by divisors (K,)."""
+        k, p = len(self.dimensions), self.n_columns
+        each = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
+        signals = [s.lengths[:d] / n for (s, d), n in zip(self._pairs(), each, strict=True)]
+        rests = np.array([s.lengths[d:].sum() for s, d in self._pairs()])
+        d = self.dimensions[: len(each)]
+        if "Bk" in self.form:
+            noise = rests / (each * (p - d))
+        else:
+            noise = np.full(len(each), rests.sum() / (each @ (p - d)))
+        if one_signal(self.form):
+            sums = np.array([n * a.sum() for a, n in zip(signals, each, strict=True)])
+            own = sums / (each * d) if "Ak" in self.form else np.full(len(each), sums.sum() / (each @ d))
+            signals = [np.full(m, a) for a, m in zip(own, d.tolist(), strict=True)]
+        if len(each) < k:
+            return signals * k, np.repeat(noise, k)
+        return signals, noise
+
+    def in_data(self, variances: Floats) -> Floats:
+        """Variances of y in the units of the data; what no double can hold is infinite or zero."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(variances / self.per_unit / self.per_unit)
+
+    def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
+        """The covariance of each class, by divisors (K,)."""
+        signals, noise = self.variances(divisors)
+        made = [
+            ThinCovariance.on_axes(replace(s, lengths=a), a, b)
+            for s, a, b in zip(self.spectra, signals, noise.tolist(), strict=False)
+        ]
+        return tuple(made * (len(self.dimensions) // len(made)))
+
+    def fault(self) -> Fault | None:
+        """Why there is no covariance of some class, the first of them."""
+        each = self.dimensions[: len(self.ranks)].tolist()
+        for code, (d, rank) in enumerate(zip(each, self.ranks.tolist(), strict=True)):
+            if d >= rank:
+                return Fault("rank", -1 if common_axes(self.form) else code, d, rank)
+        if of_each_class(self.form) or common_axes(self.form):
+            return None
+        signals, noise = self.variances(self.counts)
+        for code, (a, b) in enumerate(zip(signals, noise.tolist(), strict=True)):
+            if a.min() < b:
+                return Fault("order", code, len(a), int(self.ranks[code]))
+        return None
+
+    def free_parameters(self) -> int:
+        """Of the covariances; dimensions count where the rows chose them."""
+        chosen = 0
+        if self.wanted.found != "given":
+            chosen = 1 if common_dimension(self.form) else len(self.dimensions)
+        return free_parameters(self.form, self.dimensions, self.n_columns) + chosen
+
+
+def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
+    """Spectra and dimensions from moments by class, in the units of the data.
+
+    The result may have a `fault`, of which its covariances are no covariances.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class, with scatters or thin roots.
+    wanted : Wanted
+    """
+    whole = common_axes(wanted.form)
+    each: list[int | None] = [None] if whole else list(range(moments.n_classes))
+    held = [spectrum(moments, k) for k in each]
+    ranks = np.array([rank for _, rank in held])
+    # One unit for all of them, at which the traces sum to one.
+    sizes = np.array([_size(own) for own, _ in held])
+    total = sizes.sum()
+    unit = moments.common_unit / np.sqrt(total) if total > 0 else moments.common_unit
+    spectra = [replace(own, lengths=own.lengths * (size / total if total > 0 else 0.0), unit=unit)
+               for (own, _), size in zip(held, sizes.tolist(), strict=True)]  # fmt: skip
+    dimensions = wanted.given
+    if dimensions is None:
+        dimensions = _chosen(moments, wanted, spectra, ranks)
+    axes = [_leading(own, d) for own, d in zip(spectra, dimensions.tolist(), strict=False)]
+    per_unit = float(moments.scale.min() * unit.max())
+    return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts, per_unit)
+
+
+def spectrum(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
+    """Principal axes of the scatter of class k, or of the pooled one, and its rank; see `principal`."""
+    whole = one_scatter(moments, k)
+    p = moments.n_columns
+    free = int((whole.rows - (whole.rows > 0)).sum())
+    if not whole.squares.any():
+        ratio = whole.common_unit
+        return Principal(np.zeros(min(1, p)), np.eye(1, p), ratio, whole.total, free), 0
+    held = principal(whole)
+    if whole.roots is None and held.lengths[-1] <= HALF * held.lengths[0]:
+        held = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
+    # Lengths that the rounding of the columns alone would give say nothing of the data.
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
+    relative = EPS * max(len(held.lengths), p) * np.sqrt(held.lengths[0])
+    rank = int((np.sqrt(np.maximum(held.lengths, 0.0)) > max(rounding, relative)).sum())
+    return held, min(rank, free)
+
+
+def _size(own: Principal) -> float:
+    """The trace that a spectrum was divided by, in the one unit of all columns; zero where nothing varies."""
+    if not own.lengths.any():
+        return 0.0
+    return float(1.0 / own.unit.max() ** 2)
+
+
+def _leading(own: Principal, d: int) -> Principal:
+    """The spectrum with the axes of its signal alone."""
+    return own if own.axes is None else replace(own, axes=np.ascontiguousarray(own.axes[:d]))
+
+
+def _chosen(
+    moments: ClassMoments, wanted: Wanted, spectra: list[Principal], ranks: Codes
+) -> NDArray[np.intp]:
+    """Dimensions (K,) that the rows choose."""
+    k, p, counts = moments.n_classes, moments.n_columns, moments.counts
+    lengths, most = [own.lengths for own in spectra], np.maximum(ranks - 1, 1)
+    if common_dimension(wanted.form):
+        if not common_axes(wanted.form):
+            lengths, most = [spectrum(moments, None)[0].lengths], most.min(keepdims=True)
+        counts = counts.sum(keepdims=True)
+    side = np.zeros((len(lengths), max(len(own) for own in lengths)))
+    for row, own in zip(side, lengths, strict=True):
+        row[: len(own)] = np.maximum(own, 0.0)
+    found = choose(wanted, side, most, p, counts)
+    return np.repeat(found, k // len(found))
+
+
+def choose(wanted: Wanted, lengths: Floats, most: Codes, p: int, counts: Floats) -> Codes:
+    """Dimensions (m,) of spectra (m, r), as `by_scree` or `by_bic` chooses them."""
+    if wanted.found == "bic":
+        return by_bic(lengths, most, p, counts, shared=one_signal(wanted.form))
+    return by_scree(lengths, most, p, wanted.threshold)
+
+
+MOST_STEPS = 100
+"""Steps up to which zeros are looked for; a few are enough where halving is not needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Downdated:
+    """The q largest eigenvalues of each of m matrices.
+
+    Attributes
+    ----------
+    shifts : (m, q) float
+        By how much they are smaller than those of L.
+    slopes : (m, q) float
+        Sum of z_i^2 / (l_i - u_j)^2.
+    gaps : (m, r, q) float
+        l_i - u_j.
+    found : (m,) bool
+        Whether they are known to the rounding of f.
+    """
+
+    shifts: Floats
+    slopes: Floats
+    gaps: Floats
+    found: NDArray[np.bool_]
+
+
+def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
+    """The q largest eigenvalues of matrices L - z z'.
+
+    Parameters
+    ----------
+    lengths : (r,) float
+        The diagonal L, falling, each by more than a rounding of the first.
+    squares : (m, r) float
+        z_i^2, none of them zero.
+    q : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> held = downdated(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
+    >>> largest, last = (np.array([3.0, 1.0]) - held.shifts)[0].tolist()
+    >>> round(largest + last, 12), round(largest * last, 12)
+    (2.5, 0.5)
+    """
+    m, r = squares.shape
+    apart = lengths[:, None] - lengths[:q]
+    # Behind the last of all there is no pole, and an eigenvalue may lie as far as the trace goes.
+    width = np.empty((m, q))
+    width[:] = np.append(-np.diff(lengths), 0.0)[:q]
+    if q == r:
+        width[:, -1] = squares.sum(axis=1) * (1 + EPS * r)
+    low, high = np.zeros((m, q)), width.copy()
+    shifts, slopes = width / 2, np.ones((m, q))
+    found = np.zeros(m, dtype=bool)
+    before = np.arange(r)[:, None] <= np.arange(q)
+    ends = np.arange(q) == r - 1
+    active = np.arange(m)
+    for _ in range(MOST_STEPS):
+        delta = shifts[active]
+        gaps = apart + delta[:, None, :]
+        part = squares[active][:, :, None] / gaps
+        steep = part / gaps
+        psi, psi_slope = (np.where(before, each, 0.0).sum(axis=1) for each in (part, steep))
+        phi, phi_slope = (np.where(before, 0.0, each).sum(axis=1) for each in (part, steep))
+        value = 1.0 - psi - phi
+        slopes[active] = psi_slope + phi_slope
+        close = np.abs(value) <= 4 * EPS * r * (1.0 + np.abs(psi) + np.abs(phi))
+        close |= high[active] - low[active] <= 2 * EPS * delta
+        done = close.all(axis=1)
+        found[active[done]] = True
+        if done.all():
+            break
+        # A positive value says that the eigenvalue is larger, and the shift smaller.
+        high[active] = np.where(value > 0, delta, high[active])
+        low[active] = np.where(value > 0, low[active], delta)
+        step = _step(delta, delta - width[active], (psi, psi_slope), (phi, phi_slope), ends)
+        inside = (step > low[active]) & (step < high[active])
+        middle = 0.5 * (low[active] + high[active])
+        shifts[active] = np.where(close, delta, np.where(inside, step, middle))
+        active = active[~done]
+    return Downdated(shifts, slopes, apart + shifts[:, None, :], found)
+
+
+def _step(
+    first: Floats, second: Floats, before: tuple[Floats, Floats], behind: tuple[Floats, Floats], ends: Floats
+) -> Floats:
+    """The next shifts, from the distances to the poles before and behind and what these stand for."""
+    (psi, psi_slope), (phi, phi_slope) = before, behind
+    s, big = first**2 * psi_slope, second**2 * phi_slope
+    level = 1.0 - (psi - first * psi_slope) - (phi - second * phi_slope)
+    linear = s + big - level * (first + second)
+    constant = level * first * second - s * second - big * first
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(linear**2 - 4 * level * constant, 0.0))
+        half = -0.5 * (linear + np.copysign(root, linear))
+        one, other = first - half / level, first - constant / half
+        width = first - second
+        step = np.where((one > 0) & (one < width), one, other)
+        return np.asarray(np.where(ends, s / level, step))
+
+
+HELD = 2**21
+"""Numbers of the scatters without rows that are held at once."""
+
+KNOWN = 1e-10
+"""Relative error of the noise from which on a row is left to a refit."""
+
+FEW = 3
+"""Share of all eigenvalues, one in so many, up to which they are found one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """What the scatter of a class without each of m rows has on the axes of the signal, and beyond.
+
+    Attributes
+    ----------
+    dimensions : (m,) int
+    lengths, squares : (m, q) float
+        Eigenvalues, and squares of the row on their axes; those beyond the signal do not count.
+    rest, rest_squares : (m,) float
+        Sums of the same beyond the signal.
+    """
+
+    dimensions: Codes
+    lengths: Floats
+    squares: Floats
+    rest: Floats
+    rest_squares: Floats
+
+
+def factors_left_out(
+    moments: ClassMoments, factors: Factors, divisors: Floats, log_prior: Floats, rule: Rule
+) -> LeftOut:
+    """Leave-one-out scores where each class has its covariance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class, in the units that the covariances are compared in.
+    factors : Factors
+        Of the full fit. Of a form with something common to the classes every row is left to a refit.
+    divisors : (K,) float
+    log_prior : (K,) float
+    rule : Rule
+        That of the full fit, which the other classes of a row keep.
+    """
+    k = moments.n_classes
+    if not found_by_class(factors):
+        return lambda x, codes, weights: np.full((len(codes), k), np.nan)
+    spectra = [spectrum(moments, code) for code in range(k)]
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        out = np.array(rule.scores(x).T)
+        gone = removal(moments.counts[codes], weights, divisors[codes])
+        spoilt = np.zeros(len(codes), dtype=bool)
+        for code, (held, rank) in enumerate(spectra):
+            mine = np.flatnonzero(codes == code)
+            turned = held.turned(from_class_means(moments, x[mine], code))
+            q = _enough(held, factors, code, rank)
+            step = max(HELD // max(len(turned) * min(q, len(turned)), 1), 1)
+            for start in range(0, len(mine), step):
+                some = mine[start : start + step]
+                own = None if weights is None else weights[some]
+                taken = removal(moments.counts[codes[some]], own, divisors[codes[some]])
+                whole = np.ones(len(some), dtype=bool) if own is None else own <= 1
+                ranks = rank - (whole & (held.free <= rank))
+                part = turned[:, start : start + step]
+                split = _split(held, factors, code, part, ranks, taken, q, rank)
+                out[code, some], spoilt[some] = _scored(
+                    held, factors, split, ranks, taken, float(divisors[code])
+                )
+        out[codes, np.arange(len(codes))] += log_prior[codes]
+        return settle(out, codes, gone, spoilt).T
+
+    return scores
+
+
+def _enough(held: Principal, factors: Factors, code: int, rank: int) -> int:
+    """Number of the largest eigenvalues that are enough, or that of all of them."""
+    r, p, lengths = len(held.lengths), held.n_columns, held.lengths[:rank]
+    if rank < 2 or np.diff(lengths).max() > -4 * EPS * lengths[0]:
+        return r
+    q = int(factors.dimensions[code])
+    if factors.wanted.found == "bic":
+        return r
+    if factors.wanted.found == "cattell":
+        # Falls may be half of what they are in all rows, before it is worth a look at all eigenvalues.
+        steep = falls(held.lengths, p).max() * factors.wanted.threshold / 2
+        steeper = np.flatnonzero(_reach(held, rank) >= steep)
+        q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
+    return q if FEW * q <= r else r
+
+
+def _reach(held: Principal, rank: int) -> Floats:
+    """The largest that falls (rank,) from each eigenvalue to the next may be without a row."""
+    after = np.append(held.lengths[2:rank], [0.0, 0.0])
+    return np.asarray(held.lengths[:rank] - after[:rank])
+
+
+def _split(
+    held: Principal,
+    factors: Factors,
+    code: int,
+    turned: Floats,
+    ranks: Codes,
+    gone: Removal,
+    q: int,
+    rank: int,
+) -> _Split:
+    if q >= len(turned):
+        return _by_all(held, factors, code, turned, ranks, gone)
+    split, known = _by_largest(held, factors, code, turned, ranks, gone, q, rank)
+    if known.all():
+        return split
+    # One more look at the rows for which the largest eigenvalues are not enough.
+    at = np.flatnonzero(~known)
+    parts = [Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))]
+    again = _by_all(held, factors, code, turned[:, at], ranks[at], parts[0])
+    wide = np.zeros((2, turned.shape[1], len(turned)))
+    wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
+    wide[0, at], wide[1, at] = again.lengths, again.squares
+    for old, new in zip(
+        (split.dimensions, split.rest, split.rest_squares),
+        (again.dimensions, again.rest, again.rest_squares),
+        strict=True,
+    ):
+        old[at] = new
+    return _Split(split.dimensions, wide[0], wide[1], split.rest, split.rest_squares)
+
+
+def _by_largest(
+    held: Principal,
+    factors: Factors,
+    code: int,
+    turned: Floats,
+    ranks: Codes,
+    gone: Removal,
+    q: int,
+    rank: int,
+) -> tuple[_Split, NDArray[np.bool_]]:
+    """From the q largest eigenvalues, and of which rows these are enough."""
+    lift, t, whole = gone.lift[:, None], turned[:rank].T, held.lengths[:rank]
+    squares = np.maximum(lift * t**2, EPS**2 * whole[0])
+    moved = downdated(whole, squares, q)
+    lengths, known = whole[:q] - moved.shifts, moved.found
+    if factors.wanted.found == "given":
+        d = np.full(len(t), factors.dimensions[code])
+    else:
+        d = by_scree(lengths, np.minimum(ranks - 1, q - 1), q, factors.wanted.threshold)
+        largest = (lengths[:, :-1] - lengths[:, 1:]).max(axis=1)
+        known = known & (_reach(held, rank)[q - 1 :].max() < factors.wanted.threshold * largest)
+    signal = np.arange(q) < d[:, None]
+    lost = squares.sum(axis=1) - np.where(signal, moved.shifts, 0.0).sum(axis=1)
+    rest = (np.arange(rank) >= d[:, None]) @ whole - lost
+    taken = (np.where(signal, 1 / moved.slopes, 0.0)[:, None, :] / moved.gaps).sum(axis=2)
+    beyond = squares / lift * (1 - taken) ** 2
+    rest_squares = beyond.sum(axis=1) + (turned[rank:] ** 2).sum(axis=0)
+    return _Split(d, lengths, 1 / (lift * moved.slopes), rest, rest_squares), known
+
+
+def _by_all(
+    held: Principal, factors: Factors, code: int, turned: Floats, ranks: Codes, gone: Removal
+) -> _Split:
+    """From all eigenvalues."""
+    r, m = turned.shape
+    scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
+    scatters[:, np.arange(r), np.arange(r)] += held.lengths
+    lengths, vectors = np.linalg.eigh(scatters)
+    lengths, vectors = np.maximum(lengths[:, ::-1], 0.0), vectors[:, :, ::-1]
+    squares = np.einsum("mij,im->mj", vectors, turned) ** 2
+    if factors.wanted.found == "given":
+        d = np.full(m, factors.dimensions[code])
+    else:
+        most, counts = np.maximum(ranks - 1, 1), gone.count - gone.out
+        d = choose(factors.wanted, lengths, most, held.n_columns, counts)
+    beyond = np.arange(r) >= d[:, None]
+    rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
+    return _Split(d, lengths, squares, rest, rest_squares)
+
+
+def _scored(
+    held: Principal, factors: Factors, split: _Split, ranks: Codes, gone: Removal, divisor: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
+    p, after, d = held.n_columns, divisor - gone.out, split.dimensions
+    signal = np.arange(split.lengths.shape[1]) < d[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = split.rest / ((p - d) * after)
+        own = np.where(signal, split.lengths / after[:, None], 1.0)
+        if one_signal(factors.form):
+            mean = np.where(signal, own, 0.0).sum(axis=1) / d
+            own = np.where(signal, mean[:, None], 1.0)
+        d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
+        logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(held.unit).sum()
+        error = EPS * len(held.lengths) ** 2 * held.lengths[0] / split.rest
+    return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN) & (d < ranks))

@@ -1,0 +1,319 @@
+"""Scatters in their principal axes, in the units of the data, and covariances that are a sphere beyond them.
+
+Theory. The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes U (p, r);
+whatever is a function of W and of the identity is known on these axes and one number beyond them, so that no
+p x p matrix is formed: with variances V on the axes and v beyond, a covariance U V U' + v (I - U U') has
+the determinant |V| v^(p - r), and its distances are the squares of U'z over V and those of what U'z leaves
+of z over v.
+
+The between/within eigenproblem, solved once for everything that asks it.
+
+Theory. With T'ST = I for the covariance S within classes, the whitened class
+means T'(m_k - c), each weighted by the square root of a_k, form a matrix whose
+right singular vectors V give the canonical axes T V: directions of unit variance
+within classes, ordered by how far the means spread along them. The squared
+singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'.
+No product with B or inverse of S is ever formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.singular_values import svd
+from discrim.core.scatter.covariance import EPS, Covariance
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """Canonical axes in the coordinates of the moments.
+
+    Attributes
+    ----------
+    centre : (p,) float
+        The weighted mean of the class means.
+    axes : (p, r) float
+        Columns of unit variance within classes. Signs: in each column the largest coefficient in
+        absolute value, standardized by the standard deviation within classes, is positive.
+    singular : (r,) float
+        Singular values, largest first; r <= min(p, K - 1) leaves out those that are zero.
+    scores : (K, r) float
+        The class means on the axes.
+    """
+
+    centre: Floats
+    axes: Floats
+    singular: Floats
+    scores: Floats
+
+
+def weighted_centre(means: Floats, weights: Floats) -> Floats:
+    """Mean (p,) of class means (K, p), weighted, kept exact where the means agree."""
+    anchor = means[int(np.argmax(weights))]
+    return np.asarray(anchor + weights @ (means - anchor) / weights.sum())
+
+
+def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
+    """Canonical axes of class means.
+
+    Parameters
+    ----------
+    means : (K, p) float
+    covariance : Covariance
+        Within classes.
+    weights : (K,) float
+        Shares of the classes, summing to one.
+    factor : float
+        Multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"),
+        N / K those of its "mle", N / divisor the square roots of the eigenvalues of W^-1 B.
+    """
+    centre = weighted_centre(means, weights)
+    whitened = covariance.whiten((means - centre).T).T
+    _, singular, right = svd(np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False)
+    most = min(means.shape[1], len(means) - 1)
+    rank = int((singular[:most] > 10 * max(means.shape) * EPS * singular[0]).sum()) if singular.size else 0
+    axes = covariance.unwhiten(right[:rank].T)
+    signs = positive_signs(axes * covariance.sd[:, None])
+    return Canonical(centre, axes * signs, singular[:rank], whitened @ (right[:rank].T * signs))
+
+
+def positive_signs(standardized: Floats) -> Floats:
+    """Sign (r,) that makes the largest coefficient of each column positive; of near ties, the first."""
+    sizes = np.abs(standardized)
+    if not sizes.size:
+        return np.ones(standardized.shape[1])
+    first = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-8), axis=0)
+    return np.where(standardized[first, np.arange(standardized.shape[1])] < 0, -1.0, 1.0)
+
+
+def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floats) -> Floats:
+    """Signs (r,) that turn axes (p, r) as LAPACK's singular value decomposition happens to leave them.
+
+    R's MASS and scikit-learn keep the signs of the decomposition of the weighted means (K, p) in the
+    principal axes within classes of the standardized columns. They depend on that basis where K exceeds p,
+    so the same way is gone here.
+    """
+    sd = covariance.sd
+    _, lengths, principal = svd(covariance.root / sd)
+    basis = principal.T / lengths / sd[:, None]
+    spread = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
+    _, _, right = svd(spread, full_matrices=False)
+    theirs = covariance.root @ (basis @ right[: axes.shape[1]].T)
+    return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A scatter in its principal axes, of trace one.
+
+    Attributes
+    ----------
+    lengths : (r,) float
+        Eigenvalues, the largest first where there are axes; those beyond the r axes are zero.
+    axes : (r, p) float or None
+        Eigenvectors, of y = z * unit; None for a sphere, whose axes are the columns.
+    unit : (p,) float
+        The same number for each column in the units of the data.
+    count : float
+        Sum of weights.
+    free : int
+        Degrees of freedom: rows less classes.
+    """
+
+    lengths: Floats
+    axes: Floats | None
+    unit: Floats
+    count: float
+    free: int
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether each degree of freedom has an axis of its own: each row has a direction of its own."""
+        few = self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
+        return few and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+        return len(self.unit)
+
+    @property
+    def beyond(self) -> int:
+        """Number of dimensions beyond the axes, p - r."""
+        return self.n_columns - len(self.lengths)
+
+    @property
+    def apart(self) -> float:
+        """Squared distance |W - I/p|^2 from the sphere."""
+        # From its terms, not as a difference, which near the sphere would lose all digits.
+        p = self.n_columns
+        return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.beyond / p**2
+
+    def turned(self, z: Floats) -> Floats:
+        """Columns z (p, m) on the axes (r, m)."""
+        y = z * self.unit[:, None]
+        return y if self.axes is None else np.asarray(self.axes @ y)
+
+    def spanning(self, z: Floats) -> Principal:
+        """The same scatter with further axes, of no length, that hold columns z (p, m) as well."""
+        if self.axes is None or not self.beyond:
+            return self
+        y = z * self.unit[:, None]
+        size = np.sqrt((y**2).sum(axis=0))
+        for _ in range(2):
+            y = y - self.axes.T @ (self.axes @ y)
+        left, singular, _ = svd(y / np.where(size > 0, size, 1.0), full_matrices=False)
+        found = left[:, singular > 1e-12][:, : self.beyond].T
+        return replace(
+            self,
+            lengths=np.concatenate([self.lengths, np.zeros(len(found))]),
+            axes=np.concatenate([self.axes, found]),
+        )
+
+
+def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
+    """The moments of class k, or those with one scatter for all."""
+    if k is not None:
+        return moments.classes(np.array([k]))
+    if moments.spread == "diagonal":
+        return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
+    return moments.pooled()
+
+
+def principal(moments: ClassMoments, k: int | None = None) -> Principal:
+    """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
+    held = one_scatter(moments, k)
+    ratio = held.common_unit
+    if held.spread == "diagonal":
+        lengths, axes = held.scatters[0] * ratio * ratio, None
+    elif held.roots is not None:
+        _, singular, axes = svd(held.roots[0] * ratio, full_matrices=False)
+        lengths = singular**2
+    else:
+        lengths, vectors = np.linalg.eigh(held.scatters[0] * ratio * ratio[:, None])
+        lengths, axes = lengths[::-1], vectors.T[::-1]
+    total = lengths.sum()
+    free = int((held.rows - (held.rows > 0)).sum())
+    return Principal(lengths / total, axes, ratio / np.sqrt(total), held.total, free)
+
+
+@dataclass(frozen=True, slots=True)
+class ThinCovariance(Covariance):
+    """A covariance known on r axes, and a sphere beyond them.
+
+    Attributes
+    ----------
+    root : (r, p) float
+        Its part on the axes: root'root.
+    factor : (p, r) float
+        The axes over their standard deviations: factor'z has unit covariance.
+    axes : (r, p) float
+        Orthonormal, of y = z * unit.
+    unit : (p,) float
+    sphere : float
+        Standard deviation of y beyond the axes; at zero, what lies there does not count.
+    """
+
+    axes: Floats
+    unit: Floats
+    sphere: float
+
+    @staticmethod
+    def on_axes(held: Principal, variances: Floats, sphere: float) -> ThinCovariance:
+        """From the variances (r,) on principal axes, and the variance beyond them, of z times the unit."""
+        if held.axes is None:
+            raise TypeError("The axes of a sphere are its columns: it is not thin.")
+        sd = np.sqrt(variances)
+        root, factor = sd[:, None] * held.axes / held.unit, (held.axes / sd[:, None] * held.unit).T
+        return ThinCovariance(root, factor, held.axes, held.unit, float(np.sqrt(sphere)))
+
+    @property
+    def _beyond(self) -> int:
+        return int(self.axes.shape[1] - len(self.axes))
+
+    @property
+    def logdet(self) -> float:
+        """Log-determinant of the covariance; without a sphere, of its part on the axes."""
+        lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
+        on_axes = float(2.0 * np.log(lengths).sum())
+        if not self.sphere:
+            return on_axes
+        return (
+            on_axes + 2.0 * self._beyond * float(np.log(self.sphere)) - 2.0 * float(np.log(self.unit).sum())
+        )
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations (p,)."""
+        rest = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
+        return np.asarray(np.sqrt((self.root**2).sum(axis=0) + rest * (self.sphere / self.unit) ** 2))
+
+    def matrix(self) -> Floats:
+        """The covariance itself, (p, p)."""
+        return self.times(np.eye(len(self.unit)))
+
+    def times(self, columns: Floats) -> Floats:
+        """The covariance times columns (p, m)."""
+        on_axes = self.root.T @ (self.root @ columns)
+        y = (columns.T / self.unit).T
+        return np.asarray(on_axes + (self.sphere**2 * (y - self.axes.T @ (self.axes @ y)).T / self.unit).T)
+
+    def whiten(self, columns: Floats) -> Floats:
+        """Numbers (r + p, m) of unit covariance from columns (p, m): on the axes and beyond them."""
+        on_axes = self.inverse.T @ columns
+        if not self.sphere:
+            return np.asarray(on_axes)
+        y = (columns.T * self.unit).T
+        return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.sphere])
+
+    def unwhiten(self, columns: Floats) -> Floats:
+        """Coefficients (p, m) of the data from coefficients of its whitened form."""
+        r = len(self.axes)
+        found = self.inverse @ columns[:r]
+        if not self.sphere:
+            return np.asarray(found)
+        rest = columns[r:] - self.axes.T @ (self.axes @ columns[r:])
+        return np.asarray(found + (rest.T * self.unit).T / self.sphere)
+
+    def precision(self) -> Floats:
+        """The inverse covariance, (p, p)."""
+        return self.unwhiten(self.whiten(np.eye(len(self.unit))))
+
+    def divided_by(self, factor: float) -> ThinCovariance:
+        """The covariance over a positive factor."""
+        unit = np.sqrt(factor)
+        return replace(
+            self, root=self.root / unit, factor=self.inverse * unit, sphere=float(self.sphere / unit)
+        )
+
+
+def pseudo(moments: ClassMoments, divisor: float) -> ThinCovariance:
+    """The pooled covariance where the rows vary within classes, whose inverse is that of Moore and Penrose.
+
+    What lies beyond is left out of all distances.
+    """
+    held = principal(moments)
+    whole = one_scatter(moments, None)
+    # Lengths that the rounding of the columns alone would give say nothing of the data.
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
+    relative = EPS * max(held.lengths.shape[0], held.n_columns) * np.sqrt(held.lengths.max())
+    kept = np.sqrt(held.lengths) > max(rounding, relative)
+    part = replace(held, lengths=held.lengths[kept], axes=None if held.axes is None else held.axes[kept])
+    return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
+
+
+def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
+    """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
+    rank = len(covariance.root)
+    if not isinstance(covariance, ThinCovariance):
+        return rank, 0.0
+    y = (moments.means - weighted_centre(moments.means, moments.counts)).T
+    y = y * covariance.unit[:, None]
+    if not y.any():
+        return rank, 0.0
+    y = y / np.linalg.norm(y)
+    return rank, float(((y - covariance.axes.T @ (covariance.axes @ y)) ** 2).sum())

@@ -1,1 +1,0 @@
-"""Covariances and variances shrunk, and the choice of how much."""

@@ -1,0 +1,460 @@
+"""The rows that a formula asks of a table, or of a source of tables.
+
+The rows of a table that a fit uses: block by block, all at once, and the classes they are of.
+
+The rows of a design as what is stored of them, for what works on stored numbers alone.
+
+A design whose transforms learn from some of the rows: what cross-validation refits in each fold.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.frame.blocks import Blocks, absent_levels, unseen_rows
+from discrim.frame.design import Design, Factor, Spec
+from discrim.frame.factors import Memory, Rows, evaluate
+from discrim.frame.formula import Reader, asked, resolve, specify, spline_bases
+from discrim.frame.grammar import expression
+from discrim.frame.level_codes import refuse_values
+from discrim.frame.own_functions import Functions, recall_functions
+from discrim.frame.response import classes_as_seen
+from discrim.frame.sources.parts import Source, capital, no_rows
+from discrim.frame.sources.rows import SourceRows, SourceTable, discovered, tables
+from discrim.frame.sources.sources import source_of
+from discrim.frame.sparse import SparseColumns
+from discrim.frame.table import Table, weight_vector
+
+
+def read(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    part: bool = False,
+    in_memory: str | None = None,
+    reader: Reader = asked,
+) -> Blocks:
+    """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, functions
+        As of a verb.
+    part : bool
+        The table is a part of a larger one.
+    in_memory : str, optional
+        Why the rows have to be in memory, as a sentence; a source of tables is then refused.
+    reader : callable
+        What reads the formula.
+
+    Raises
+    ------
+    NotSupportedError
+        A source of tables is read part by part, and the rows have to be in memory.
+    """
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is not None:
+        return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
+    table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
+    exclude = (weights,) if isinstance(weights, str) else ()
+    design, codes = resolve(
+        formula, table, functions=functions, levels=levels, exclude=exclude, reader=reader
+    )
+    return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
+
+
+def refuse_vector(weights: Any) -> None:
+    """Raise a DataError where the weights of a source's rows are no column of it."""
+    if weights is not None and not isinstance(weights, str):
+        raise DataError(
+            "weights= is an array, and the rows come from a source: name the column of the source that holds "
+            "them."
+        )
+
+
+def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
+    """The rows of a source as the formula of other blocks reads them; their classes are read if asked for.
+
+    Raises
+    ------
+    DataError
+        The source has no rows.
+    """
+    first = next((table for table, _ in tables(source, blocks.design.columns)), None)
+    if first is None:
+        raise no_rows(source)
+    table = SourceTable(source, data, first)
+    rows = SourceRows(table, blocks.design, blocks.functions)
+    return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)
+
+
+def _read_source(
+    formula: str,
+    data: Any,
+    source: Source,
+    weights: Any,
+    levels: Sequence[Any] | None,
+    functions: dict[str, Callable[..., Any]],
+    in_memory: str | None,
+    reader: Reader,
+) -> Blocks:
+    if in_memory is not None:
+        raise NotSupportedError(
+            f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
+            "use lda(), qda() or logistic(), which make passes over them."
+        )
+    if source.once:
+        raise NotSupportedError(
+            f"{capital(source.what)} can be read only once, and this fit reads its rows more often: "
+            "give a function that makes it anew, or use lda(), qda() or another verb that takes "
+            "moments=."
+        )
+    refuse_vector(weights)
+    design, table = discovered(formula, data, source, functions, levels, weights, reader)
+    rows = SourceRows(table, design, functions, weights)
+    return Blocks(design, table, None, functions=functions, source=rows)
+
+
+UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
+"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+
+
+def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
+    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
+    blocks = with_classes(blocks)
+    for place, x, missing in blocks.every_row():
+        used = used_of_block(blocks, place, x, missing)
+        if used is not None:
+            yield used
+
+
+def with_classes(blocks: Blocks) -> Blocks:
+    """Blocks that know the class and the weight of each row.
+
+    Of a source they are read before the pass that asks for them, and not in the midst of it: another pass
+    may not be possible then.
+    """
+    if blocks.source is None:
+        return blocks
+    return replace(blocks, held_codes=blocks.codes, held_weights=blocks.weights)
+
+
+def used_of_block(
+    blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> UsedRows | None:
+    """The rows of one block, as `every_row` gives it, that a fit uses; None where it uses none."""
+    codes = blocks.codes[place]
+    weights = None if blocks.weights is None else blocks.weights[place]
+    used = codes >= 0
+    if weights is not None:
+        used = used & (weights > 0)
+    if missing is not None and not blocks.incomplete:
+        used &= ~missing
+    if used.all():
+        return place, x, codes, weights
+    if not used.any():
+        return None
+    rows = place.start + np.flatnonzero(used)
+    return rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+class GatheredRows(NamedTuple):
+    """The rows that a fit uses, all at once.
+
+    Attributes
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    positions : (n,) int
+        In the table.
+    """
+
+    x: Floats
+    codes: Codes
+    positions: Codes
+
+
+def gathered_rows(blocks: Blocks) -> GatheredRows:
+    """The rows that a fit uses, in memory: for models that go back to single rows."""
+    parts = [
+        (x.copy(), codes.copy(), np.arange(place.start, place.stop) if isinstance(place, slice) else place)
+        for place, x, codes, _ in used_rows(blocks)
+    ]
+    x, codes, positions = zip(*parts, strict=True)
+    return GatheredRows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+
+
+def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
+    """The rows that a fit uses (n, p), their classes (n,) and their weights (n,), if any, in memory."""
+    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
+    if not parts:
+        return np.empty((0, len(blocks.terms))), np.empty(0, dtype=np.intp), None
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weighted = parts[0][2] is not None
+    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
+
+
+def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
+    """Copies of rows (m, p) and their codes, each as often as its weight says, a whole number."""
+    times = 1 if weights is None else weights.astype(np.intp)
+    return np.repeat(x, times, axis=0), np.repeat(codes, times)
+
+
+def used_codes(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    if not blocks.dropped:
+        # No row misses a value: there is nothing to look for.
+        weights = blocks.weights
+        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    return codes
+
+
+def strata(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
+    if (blocks.codes >= 0).all():
+        return blocks.codes
+    functions = recall_functions(blocks.design.functions, blocks.functions)
+    return classes_as_seen(blocks.design.response_code, blocks.table, functions)
+
+
+SPARSE = 0.1
+"""Share of the numbers that are stored up to which working on these is faster than on blocks of all."""
+
+FAR = 8.0
+"""Standard deviations beyond which a column that is stored in most rows is held about its mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """All rows of a table.
+
+    Attributes
+    ----------
+    base : (p,) float
+        What the columns hold where nothing is stored.
+    steps : (n, p) csr_array of float
+        Rows less the base.
+    missing : (n,) bool
+        Rows with a missing value, whose steps mean nothing.
+    """
+
+    base: Floats
+    steps: scipy.sparse.csr_array
+    missing: NDArray[np.bool_]
+
+
+def stored_rows(blocks: Blocks) -> StoredRows | None:
+    """What is stored of rows of numbers, most of which are the same; None where there are no such columns.
+
+    None also where a value is infinite, which blocks refuse.
+    """
+    if blocks.source is not None or not blocks.design.plain or not blocks.table.nrows:
+        return None
+    design, sparse = blocks.design, blocks.table.sparse
+    if sparse is None:
+        return None
+    if design.columns not in sparse.rows:
+        sparse.rows.clear()
+        sparse.rows[design.columns] = _stored(blocks, sparse)
+    found: StoredRows | None = sparse.rows[design.columns]
+    if found is None or (blocks.keep is None and blocks.unit is None and blocks.lost is None):
+        return found
+    base, steps, missing = found.base, found.steps, found.missing
+    if blocks.keep is not None:
+        base, steps = base[list(blocks.keep)], steps[:, list(blocks.keep)]
+    if blocks.unit is not None:
+        values = steps.data / blocks.unit[steps.indices]
+        base, steps = base / blocks.unit, _with_values(steps, values)
+    return StoredRows(base, steps, missing if blocks.lost is None else missing | blocks.lost)
+
+
+def _with_values(steps: scipy.sparse.csr_array, values: Floats) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array((values, steps.indices, steps.indptr), shape=steps.shape)
+
+
+def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
+    design, table = blocks.design, blocks.table
+    refuse_values(table, design.boolean_columns, counts=False)
+    table.compare_to_doubles(design.columns)
+    places, at, others = table.sparse_places(design.columns)
+    n, p = table.nrows, len(design.columns)
+    if len(others) + len(at) * sparse.matrix.nnz / max(n * len(sparse.fill), 1) > SPARSE * p:
+        return None
+    whole = len(places) == len(sparse.fill) and (np.diff(places) == 1).all()
+    part = sparse.matrix if whole else sparse.matrix[:, places]
+    fill = sparse.fill[places]
+    if np.isinf(part.data).any() or np.isinf(fill).any():
+        return None
+    missing = _missing_rows(part, fill)
+    if missing.any():
+        part = _without(part, missing)
+    base = np.zeros(p)
+    base[at] = np.where(np.isnan(fill), 0.0, fill)
+    values = part.data - base[at[part.indices]] if base.any() else part.data
+    steps = scipy.sparse.csr_array((values, at[part.indices], part.indptr), shape=(n, p))
+    about_mean = at[_far_from_base(steps[:, at], missing)]
+    full = np.concatenate([np.array(others, dtype=np.intp), about_mean])
+    if not len(full):
+        return StoredRows(base, steps, missing)
+    columns = np.stack([table.column(design.columns[j]).to_numpy(np.float64) for j in full], axis=1)
+    if np.isinf(columns).any():
+        return None
+    missing |= np.isnan(columns).any(axis=1)
+    base[full] = np.nan_to_num(columns[~missing].mean(axis=0)) if not missing.all() else 0.0
+    # Counts and other numbers near zero stay as they are.
+    spread = columns[~missing].std(axis=0) if not missing.all() else base[full]
+    base[full] = np.where(np.abs(base[full]) > FAR * spread, base[full], 0.0)
+    columns -= base[full]
+    columns[missing] = 0.0
+    if len(about_mean):
+        kept = ~np.isin(steps.indices, about_mean)
+        starts = np.concatenate([[0], np.cumsum(kept)])[steps.indptr]
+        steps = scipy.sparse.csr_array((steps.data[kept], steps.indices[kept], starts), shape=(n, p))
+    starts = np.arange(n + 1) * len(full)
+    steps = steps + scipy.sparse.csr_array((columns.ravel(), np.tile(full, n), starts), shape=(n, p))
+    return StoredRows(base, scipy.sparse.csr_array(steps), missing)
+
+
+def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool_]:
+    """Rows (n,) that store a missing value, or do not store one where what stands instead is missing."""
+    missing = np.zeros(part.shape[0], dtype=bool)
+    lost = np.isnan(part.data)
+    if lost.any():
+        missing[np.repeat(np.arange(len(missing)), np.diff(part.indptr))[lost]] = True
+    gone = np.isnan(fill)
+    if gone.any():
+        row = np.repeat(np.arange(len(missing)), np.diff(part.indptr))
+        stored = np.bincount(row[gone[part.indices]], minlength=len(missing))
+        missing |= stored < gone.sum()
+    return missing
+
+
+def _without(part: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.sparse.csr_array:
+    """The same with nothing stored of some rows."""
+    lengths = np.diff(part.indptr)
+    kept = np.repeat(~missing, lengths)
+    starts = np.concatenate([[0], np.cumsum(np.where(missing, 0, lengths))])
+    return scipy.sparse.csr_array((part.data[kept], part.indices[kept], starts), shape=part.shape)
+
+
+def _far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
+    """Columns stored in most rows whose values lie far from what is not stored, beside how they vary."""
+    steps = steps[~missing] if missing.any() else steps
+    n, q = steps.shape
+    stored = np.bincount(steps.indices, minlength=q)
+    if not (2 * stored > n).any():
+        return np.flatnonzero(2 * stored > n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.bincount(steps.indices, steps.data, q) / n
+        squares = np.bincount(steps.indices, (steps.data - means[steps.indices]) ** 2, q)
+        squares += (n - stored) * means**2
+        return np.flatnonzero((2 * stored > n) & (means**2 * n > FAR**2 * squares))
+
+
+def learns(design: Design) -> bool:
+    """Whether a transform of the formula learns from the columns."""
+    return design.spec is not None and any(map(_learns, design.spec.factors))
+
+
+def loses_levels(
+    design: Design, table: Table, dealt: NDArray[np.intp], folds: int, functions: Functions | None = None
+) -> bool:
+    """Whether some level of a category has all its rows in one fold (n,), of those dealt (-1: not used)."""
+    if design.spec is None or all(factor.levels is None for factor in design.spec.factors):
+        return False
+    parts = ((dealt >= 0) & (dealt != fold) for fold in range(folds))
+    return any(absent_levels(design, table, keep, functions) for keep in parts)
+
+
+def strange_rows(
+    design: Design, table: Table, functions: Functions | None = None
+) -> NDArray[np.bool_] | None:
+    """Rows (n,) with a level that a relearnt design has not; None where none has."""
+    with warnings.catch_warnings():
+        # They have no label, which is said of all folds at once.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return unseen_rows(design, table, functions)
+
+
+def _learns(factor: Factor) -> bool:
+    # Categories made of learnt numbers, C(center(x)), are no categories of other rows.
+    return bool(factor.states) and factor.levels is None
+
+
+def relearn(
+    design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None = None
+) -> Design:
+    """The same design, but for what its transforms learn from the columns: that is of some rows only.
+
+    Held are the ends of splines, which other rows are not to fall outside of, and the levels of categories
+    that have a row.
+
+    Parameters
+    ----------
+    keep : (n,) bool
+        Rows to learn from, complete in the design's columns.
+    functions : dict, optional
+        The user's own functions that the formula calls.
+
+    Raises
+    ------
+    FormulaError
+        These rows do not support a transform.
+    """
+    if design.spec is None:
+        return design
+    found = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
+    return (
+        _of_levels(found, table, keep, functions) if absent_levels(found, table, keep, functions) else found
+    )
+
+
+def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None) -> Design:
+    """The design of the levels that some rows have: categories are coded anew, all else is held."""
+    called = recall_functions(design.functions, functions)
+    spec = design.spec
+    if spec is None:
+        return design
+    codes = [factor.code for factor in spec.factors]
+    expressions = {code: expression(code, frozenset(called)) for code in codes}
+    terms = list(dict.fromkeys(tuple(codes[factor] for factor, _ in product) for product in spec.products))
+    some = Table(table.frame(design.columns)[keep])
+    with warnings.catch_warnings():
+        # That levels have no row here is why they are left out.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        names, own = specify(expressions, terms, design.columns, (), some, called)
+    held = {factor.code: factor for factor in spec.factors if factor.levels is None}
+    factors = tuple(held.get(factor.code, factor) for factor in own.factors)
+    return replace(design, terms=names, spec=replace(own, kinds=spec.kinds, factors=factors))
+
+
+def _relearnt(
+    design: Design, spec: Spec, table: Table, keep: NDArray[np.bool_], functions: Functions | None
+) -> Design:
+    """The design with what its transforms learn from some rows."""
+    functions = recall_functions(design.functions, functions)
+    kinds = dict(zip(design.columns, spec.kinds, strict=True))
+    rows = Rows(table, 0, table.nrows, keep, kinds)
+    factors = []
+    for factor in spec.factors:
+        if _learns(factor):
+            memory = Memory(factor.states, learning=True)
+            evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions, spline_bases())
+            factor = replace(factor, states=tuple(memory.states))
+        factors.append(factor)
+    return replace(design, spec=replace(spec, factors=tuple(factors)))

@@ -1,0 +1,247 @@
+"""The sections of a naive Bayes classifier's summary.
+
+Pictures of one column by class: its densities, or the shares of its levels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.pictures.options import one_column
+from discrim.models.results.headers import (
+    Sections,
+    classes_section,
+    criterion_item,
+    error_items,
+    header,
+    mean_errors,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.independent.naive_bayes import NaiveBayesResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+
+def naive_bayes_sections(fit: NaiveBayesResults) -> Sections:
+    """Sections of a naive Bayes classifier, in their order."""
+    plan = fit._fit.numbers.plan
+    parts: Sections = {
+        "header": lambda: _header(fit),
+        "classes": lambda: _classes(fit),
+    }
+    if len(plan.normal):
+        parts |= {"means": lambda: _means(fit), "deviations": lambda: _deviations(fit)}
+    if len(plan.tables):
+        parts["tables"] = lambda: _tables(fit)
+    if len(plan.kernels):
+        parts["bandwidths"] = lambda: _bandwidths(fit)
+    if len(plan.counts):
+        parts["multinomial"] = lambda: _multinomial(fit)
+    if fit._fit.numbers.available is not None:
+        parts["available"] = lambda: _available(fit)
+    return parts
+
+
+def naive_bayes_brief(fit: NaiveBayesResults) -> Summary:
+    """The short form: classes, and the densities but for their spread."""
+    parts = {key: part() for key, part in naive_bayes_sections(fit).items() if key not in _LONG}
+    return Summary(title(fit), parts)
+
+
+_LONG = ("header", "deviations", "available")
+
+
+def _header(fit: NaiveBayesResults) -> Pairs:
+    items: list[tuple[str, Any, str]] = [
+        *row_items(fit),
+        *size_items(fit),
+        *_densities(fit),
+        prior_item(fit),
+        criterion_item(fit, "llf", "Log-likelihood"),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
+        *error_items(fit),
+    ]
+    return header(fit, items)
+
+
+def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
+    """What columns there are, and how each kind is estimated."""
+    plan = fit._fit.numbers.plan
+    items: list[tuple[str, Any, str]] = []
+    if len(plan.normal):
+        divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
+        items.append(("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}"))
+        share = f"{fit.smoothing:g} of the largest variance" if fit.smoothing else "none"
+        items.append(("Smoothing", fit.smoothing, share))
+    if len(plan.tables):
+        items.append(("Categorical columns", len(plan.tables), str(len(plan.tables))))
+    if len(plan.kernels):
+        given = int((plan.bandwidths > 0).sum())
+        rule = "given" if given == len(plan.kernels) else plan.rule + (f", {given} given" if given else "")
+        items.append(("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}"))
+    if len(plan.counts):
+        items.append(("Columns of counts", len(plan.counts), str(len(plan.counts))))
+    if len(plan.tables) or len(plan.counts):
+        items.append(("Laplace's correction", fit.laplace, f"{fit.laplace:g}" if fit.laplace else "none"))
+    return items
+
+
+def _classes(fit: NaiveBayesResults) -> Section:
+    if not fit._fit.numbers.is_normal:
+        return classes_section(fit)
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    title = "Classes, with the log-determinants of their covariances"
+    return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
+
+
+def _means(fit: NaiveBayesResults) -> Section:
+    table = fit.means.rename_axis(index=None)
+    return Section("Means", table, column_errors=mean_errors(fit._fit), source="fit.means")
+
+
+def _deviations(fit: NaiveBayesResults) -> Section:
+    title = (
+        f"Standard deviations within classes, divisor {'n' if fit._fit.numbers.method == 'mle' else 'n-1'}"
+    )
+    if fit.smoothing:
+        title += ", smoothed"
+    return Section(title, fit.sds.rename_axis(index=None), source="fit.sds")
+
+
+def _tables(fit: NaiveBayesResults) -> Section:
+    table = pd.concat({term: shares.T for term, shares in fit.tables.items()})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    note = (
+        "An entry of 0 makes a row impossible in the class; laplace= is the way out."
+        if not fit.laplace and (table == 0).any(axis=None)
+        else ""
+    )
+    named = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
+    return Section("Levels within classes, P(level | class)", named, formats, note=note, source="fit.tables")
+
+
+def _bandwidths(fit: NaiveBayesResults) -> Section:
+    title = "Bandwidths of the kernel densities"
+    return Section(title, fit.bandwidths.rename_axis(index=None), source="fit.bandwidths")
+
+
+def _available(fit: NaiveBayesResults) -> Section:
+    table = fit.available.T.rename_axis(index=None, columns=None)
+    return Section(
+        "Rows that have each column",
+        table,
+        dict.fromkeys(table.columns, "count"),
+        note="Each column is fitted to the rows that have it.",
+        source="fit.available",
+    )
+
+
+def _multinomial(fit: NaiveBayesResults) -> Section:
+    table = fit.multinomial.T.rename_axis(index=None, columns=None)
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    return Section(
+        "Counts within classes, multinomial probabilities", table, formats, source="fit.multinomial"
+    )
+
+
+MOST_COLOURS = 8
+"""Levels that are told apart by the colours of bars."""
+
+
+def density(results: Any, asked: Asked) -> Axes:
+    """Density of a column in each class."""
+    numeric = [*results.normal_terms, *results.bandwidths.columns]
+    name = one_column("density", "numbers", numeric, asked)
+    return draw_densities(results.density(name), asked.ax, asked.signs(results.classes))
+
+
+def table(results: Any, asked: Asked) -> Axes:
+    """Table of a categorical column."""
+    name = one_column("table", "levels", list(results._levels), asked)
+    return draw_shares(results.tables[name], asked.ax, asked.signs(results.classes))
+
+
+def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Density of a column in each class, a line a class.
+
+    Parameters
+    ----------
+    densities : DataFrame, values by classes
+        The name of its index is that of the column.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    at = densities.index.to_numpy(dtype=np.float64)
+    for k, label in enumerate(densities.columns):
+        values = densities.iloc[:, k].to_numpy(dtype=np.float64)
+        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        axes.plot(at, values, label=shown_name(label), **style)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(shown_name(densities.index.name))
+    axes.set_ylabel("Density within the class")
+    axes.set_title(f"{shown_name(densities.index.name)} by class")
+    return add_legend(axes, own)
+
+
+def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours.
+
+    Parameters
+    ----------
+    table : DataFrame, classes by levels
+        The name of its columns is that of the column.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    if table.shape[1] > MOST_COLOURS:
+        return _draw_shares_by_level(table, ax, signs)
+    axes, own = new_axes(ax, 2 * len(table))
+    places, start = np.arange(len(table)), np.zeros(len(table))
+    for level, label in enumerate(table.columns):
+        shares = table.iloc[:, level].to_numpy(dtype=np.float64)
+        colour = SIGNS.colour(level)
+        axes.barh(places, shares, left=start, color=colour, label=shown_name(label), height=0.7)
+        start = start + shares
+    axes.set_yticks(places, [shown_name(label) for label in table.index])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("Probability within the class")
+    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
+    return add_legend(axes, own)
+
+
+def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None, signs: Signs) -> Axes:
+    axes, own = new_axes(ax, table.shape[1])
+    lines = np.arange(table.shape[1])
+    for k, label in enumerate(table.index):
+        shares = table.iloc[k].to_numpy(dtype=np.float64)
+        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        axes.plot(shares, lines, linestyle="none", label=shown_name(label), **style)
+    axes.set_yticks(lines, [shown_name(level) for level in table.columns])
+    axes.grid(axis="y", color=faint(0.9))
+    axes.set_axisbelow(True)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel("Probability within the class")
+    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
+    return add_legend(axes, own)

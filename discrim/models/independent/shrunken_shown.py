@@ -1,0 +1,215 @@
+"""The sections of the summary of shrunken centroids.
+
+Pictures of shrunken centroids: the error along the threshold, what is left of class differences.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.results.headers import (
+    Sections,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.numbers import column_texts
+from discrim.report.plots.style import SIGNS, Signs, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+BRIEF = 10
+"""Survivors that the short form shows."""
+
+MOST_SURVIVORS = 30
+"""Survivors that the summary shows."""
+
+
+def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> Sections:
+    """Sections of nearest shrunken centroids, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts | {"survivors": partial(_survivors, fit)}
+
+
+def shrunken_centroids_brief(fit: ShrunkenCentroidsResults) -> Summary:
+    """The short form: classes, and the first of the survivors."""
+    return Summary(title(fit), {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
+
+
+def _header(fit: ShrunkenCentroidsResults) -> Pairs:
+    chosen = (
+        "cross-validation" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
+    )
+    kind = "median of s" if fit._fit.numbers.offset == "median" else "given"
+    left = int(fit._fit.numbers.shrunken().any(axis=0).sum())
+    items: list[tuple[str, Any, str]] = [
+        *row_items(fit),
+        ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
+        ("Chosen by", chosen, chosen),
+        (f"Offset s0, {kind}", fit.offset, f"{fit.offset:.4g}"),
+        ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        *size_items(fit),
+        ("Columns surviving", left, str(left)),
+        prior_item(fit),
+        *error_items(fit),
+    ]
+    notes = [] if left else ["No column is left: every row has the prior probabilities."]
+    if "path" in fit._fit.cache:
+        notes.append(
+            "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
+            "it anew in each fold."
+        )
+    return header(fit, items, " ".join(notes))
+
+
+def _classes(fit: ShrunkenCentroidsResults) -> Section:
+    used = (fit._fit.numbers.shrunken() != 0).sum(axis=1)
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "columns": used}, index=fit.classes)
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
+    return Section(
+        "Classes, with the columns in which their centroids differ from the common mean",
+        table,
+        formats,
+        source="fit.prior, fit.counts, fit.survivors()",
+    )
+
+
+def _path(fit: ShrunkenCentroidsResults) -> Section:
+    path = fit.path
+    table = path.set_index("threshold")
+    table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
+    table["chosen"] = np.where(path["threshold"] == fit.threshold, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "genes": "count", "chosen": "text"}
+    title = "Cross-validated error by threshold"
+    return Section(title, table, formats, headings=INTERVAL | {"genes": "columns"}, source="fit.path")
+
+
+def _survivors(fit: ShrunkenCentroidsResults, most: int = MOST_SURVIVORS) -> Section:
+    table = fit.survivors()
+    left = len(table) - most
+    more = f" And {left} more: fit.survivors()." if left > 0 else ""
+    note = f"The largest first; zero where a class does not differ.{more}"
+    return Section(
+        "Shrunken standardized differences from the common mean",
+        table.head(most).rename_axis(columns=None),
+        "z",
+        note=note if len(table) else "No column survives the threshold.",
+        source="fit.survivors()",
+    )
+
+
+MOST_BARS = 50
+"""Columns whose bars are drawn."""
+
+MOST_COUNTS = 8
+"""Numbers of columns that are written along the top."""
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Cross-validated error by threshold."""
+    path = results.path
+    # Only the rule of one standard error takes a threshold whose error is not the least.
+    own = path.loc[path["threshold"] == results.threshold, "error"]
+    one_se = bool((own > path["error"].min()).any())
+    return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
+
+
+def centroids(results: Any, asked: Asked) -> Axes:
+    """Shrunken differences of the columns that survive."""
+    return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
+
+
+def threshold_path(
+    path: pd.DataFrame, chosen: float, ax: Axes | None = None, *, one_se: bool = False
+) -> Axes:
+    """Cross-validated error by threshold with its standard error, and how many columns are left at the top.
+
+    Parameters
+    ----------
+    path : DataFrame
+        threshold, error, se, genes; thresholds increasing.
+    chosen : float
+        The threshold marked.
+    one_se : bool
+        Draw the error up to which thresholds are as good by the rule of one standard error.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
+    axes.errorbar(
+        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=4, capsize=2
+    )
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
+    axes.set_xlabel("Threshold")
+    axes.set_ylabel("Cross-validated error, ± one standard error")
+    top = axes.twiny()
+    top.set_xlim(axes.get_xlim())
+    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
+    top.set_xticks(at[shown], [f"{count:.0f}" for count in genes[shown]])
+    top.set_xlabel("Columns left")
+    if one_se:
+        least = int(error.argmin())
+        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
+    axes.legend(loc="best")
+    set_title(axes, "Cross-validated error by threshold")
+    return axes
+
+
+def differences(survivors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Shrunken standardized differences as horizontal bars, a strip for each class.
+
+    Parameters
+    ----------
+    survivors : DataFrame, terms by classes
+        The largest first; so many are drawn as can be told apart.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    shown = survivors.head(MOST_BARS)
+    axes, _ = new_axes(ax, len(shown))
+    if not len(shown):
+        axes.set_title("No column survives the threshold")
+        axes.set_axis_off()
+        return axes
+    values = numbers(shown)
+    width = 2.2 * float(np.abs(values).max())
+    lines = np.arange(len(shown))
+    for k in range(values.shape[1]):
+        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
+        bars = axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k))
+        bars.set_label(shown_name(shown.columns[k]))
+    small = "small" if len(shown) > MOST_BARS // 2 else None
+    axes.set_yticks(lines, [shown_name(name) for name in shown.index], fontsize=small)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    middles = [k * width for k in range(values.shape[1])]
+    axes.set_xticks(middles, [shown_name(label, 16) for label in shown.columns])
+    axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
+    of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
+    axes.set_title(f"Shrunken differences from the common mean{of}")
+    return axes

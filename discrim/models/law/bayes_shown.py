@@ -1,0 +1,253 @@
+"""The sections of the summary of a known law.
+
+Which numbers of a known law a picture shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.law.bayes_law import DensityLaw, MassLaw
+from discrim.core.numerics.arrays import Floats
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.law.bayes_input import ruled
+from discrim.models.pictures.planes import chosen, given_values
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.regions import span
+from discrim.report.plots.style import label_codes
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.law.bayes import BayesResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+Parts = dict[str, Callable[[], Section | Pairs]]
+
+LEAST = 1e-6
+"""Probability of a value below which a summary leaves it to `decision`."""
+
+
+def bayes_sections(fit: BayesResults) -> Parts:
+    """Sections of a known law, in their order."""
+    parts: Parts = {"header": partial(_header, fit), "classes": partial(_classes, fit)}
+    if _has_decision(fit):
+        parts["decision"] = partial(_decision, fit)
+    k = len(fit.classes)
+    if fit.costs is None and k * (k - 1) // 2 <= fit.MOST_PAIRS:
+        parts["bounds"] = partial(_bounds, fit)
+    if fit.costs is not None:
+        parts["costs"] = partial(_costs, fit)
+    return parts
+
+
+def bayes_brief(fit: BayesResults) -> Summary:
+    """The short form: the error, and what is decided where it can be listed."""
+    parts: dict[str, Section | Pairs] = {"header": _header(fit), "classes": _classes(fit)}
+    if _has_decision(fit):
+        parts["decision"] = _decision(fit)
+    return Summary(fit.title, parts)
+
+
+def _has_decision(fit: BayesResults) -> bool:
+    try:
+        return len(fit.decision) > 0
+    except NotSupportedError:
+        return False
+
+
+def _kind(fit: BayesResults) -> str:
+    law = fit._known.law
+    if isinstance(law, MassLaw):
+        return f"table of {law.mass.shape[1]} values"
+    what = "discrete distributions" if law.discrete else "densities"
+    return f"{what} of one variable" if law.dim == 1 else f"{what} of rows of {law.dim}"
+
+
+def _header(fit: BayesResults) -> Pairs:
+    law = fit._known.law
+    what = "Error rate" if fit.costs is None else "Mean cost"
+    bound = f"{fit.error_bound:.1e}" if fit.error_bound else "0"
+    items: list[tuple[str, Any, str]] = [
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.columns), str(len(fit.columns))),
+        ("Law", _kind(fit), _kind(fit)),
+        (what, fit.error_rate, f"{fit.error_rate:.6g}"),
+        ("Bound on its error", fit.error_bound, bound),
+        ("Computed by", fit.error_method, fit.error_method),
+    ]
+    note = ""
+    if fit.error_method.endswith("Monte Carlo"):
+        seed = "no seed" if fit._seed is None else f"seed {fit._seed}"
+        note = f"{fit._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
+    pairs = len(fit.classes) * (len(fit.classes) - 1) // 2
+    if fit.costs is None and pairs > fit.MOST_PAIRS:
+        note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
+    response = str(fit.classes.name)
+    names = ", ".join(map(str, fit.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
+    return Pairs(f"{response} given {names}", items, note)
+
+
+def _classes(fit: BayesResults) -> Section:
+    table = pd.DataFrame({"prior": fit.prior})
+    formats: dict[Any, Any] = {"prior": "share"}
+    if isinstance(fit._known.law, DensityLaw):
+        table["distribution"] = [distribution_text(given) for given in fit._known.densities.values()]
+        formats["distribution"] = "text"
+    return Section("Classes", table, formats, source="fit.prior, fit.densities")
+
+
+def distribution_text(given: Any) -> str:
+    """A distribution in a few words."""
+    name = getattr(getattr(given, "dist", None), "name", None)
+    if name is not None:
+        arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in given.args]
+        arguments += [
+            f"{key}={value:.6g}" if np.ndim(value) == 0 else f"{key}=..." for key, value in given.kwds.items()
+        ]
+        return f"{name}({', '.join(arguments)})"
+    kind = type(given).__name__
+    if kind == "function":
+        return f"function {given.__name__}"
+    return kind.removesuffix("_frozen")
+
+
+def _decision(fit: BayesResults) -> Section:
+    table = fit.decision
+    if isinstance(fit._known.law, DensityLaw) and fit._known.law.on_line:
+        shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
+        shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
+        note = "Between the limits the rule decides for the class named."
+        return Section("Regions", shown, note=note, source="fit.decision")
+    if table.index.nlevels > 1:
+        table = table.set_axis([", ".join(map(str, key)) for key in table.index])
+    note, seen = "", table["probability"] if table.columns.is_unique else None
+    if seen is not None and (seen < LEAST).any():
+        note = f"{int((seen < LEAST).sum())} values of probability below {LEAST:g} are left out."
+        table = table[seen >= LEAST]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
+    if table.columns.has_duplicates:
+        table = table.set_axis([*map(str, fit.classes), "probability of value", "rule calls"], axis=1)
+        formats = dict.fromkeys(table.columns, "share") | {"rule calls": "text"}
+    return Section(
+        "Posteriors by value, the value's probability, and the decision",
+        table,
+        formats,
+        note=note,
+        source="fit.decision",
+    )
+
+
+def _bounds(fit: BayesResults) -> Section:
+    table = fit.bounds()
+    whole, pairs = table.iloc[-1], table.iloc[:-1]
+    said = (
+        f" Of all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
+        if len(pairs) > 1
+        else ""
+    )
+    note = (
+        "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (the exponent), Bhattacharyya's at "
+        "1/2, where distance = -ln rho."
+        f"{said}"
+    )
+    shown = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
+    return Section("Bounds on the error of pairs of classes", shown, note=note, source="fit.bounds()")
+
+
+def _costs(fit: BayesResults) -> Section:
+    if fit.costs is None:
+        raise NotSupportedError("This law has no costs: call bayes() with costs=.")
+    return Section("Costs, actual (rows) by called (columns)", fit.costs, shared=True, source="fit.costs")
+
+
+SAMPLE = 400
+"""Rows of the sample that lies over the regions of two columns."""
+
+
+def densities(fit: Any, asked: Asked) -> Axes:
+    """Prior times density over one variable, or over the values of a table."""
+    from discrim.report.plots import law as law_plots
+
+    law, prior = fit._known.law, fit._prior_values(None)
+    if isinstance(law, DensityLaw) and law.on_line:
+        at = _span(law, prior)
+        joint = pd.DataFrame(np.exp(fit.decision_function(at).to_numpy()), columns=fit.classes)
+        joint.index = pd.Index(at, name=fit.columns[0])
+        return law_plots.draw_joint_densities(
+            joint, fit.decision, ax=asked.ax, signs=asked.signs(fit.classes)
+        )
+    listed = law if isinstance(law, MassLaw) else law.enumerated()
+    if listed is None:
+        raise NotSupportedError(
+            f"kind='densities' draws one variable or a table; x has {len(fit.columns)} columns: use "
+            "kind='regions'."
+        )
+    joint = pd.DataFrame((listed.mass * prior[:, None]).T, index=fit.decision.index, columns=fit.classes)
+    seen = joint.sum(axis=1).to_numpy() > 1e-6
+    called = ruled(fit._known, fit)(listed.points[seen])
+    return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(fit.classes))
+
+
+def regions(fit: Any, asked: Asked) -> Axes:
+    """Regions of two columns, with the rows of a sample; other columns are held."""
+    from discrim.report.plots.regions import draw_plane
+
+    law, every = fit._known.law, fit.columns.tolist()
+    if isinstance(law, MassLaw) or law.dim < 2:
+        raise NotSupportedError(
+            f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
+            "kind='densities'."
+        )
+    rows = fit.sample(SAMPLE, seed=0) if asked.data is None else pd.DataFrame(asked.data)
+    names = chosen(every, asked, "regions", 2)
+    if len(names) < 2:
+        raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
+    held = {name: float(rows[name].mean()) for name in every if name not in names}
+    held |= given_values(asked, every, names, every)
+    rule = ruled(fit._known, fit)
+
+    def classify(plane: Floats) -> NDArray[np.intp]:
+        x = np.column_stack(
+            [
+                plane[:, names.index(name)] if name in names else np.full(len(plane), held[name])
+                for name in every
+            ]
+        )
+        return rule(x)
+
+    points = rows[names].to_numpy(dtype=np.float64)
+    response = fit.classes.name if fit.classes.name in rows else rows.columns[0]
+    codes = label_codes(rows[response].astype(object), fit.classes.tolist())
+    across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
+    said = ", ".join(f"{name} = {value:.4g}" for name, value in held.items())
+    return draw_plane(
+        classify,
+        (across, up),
+        (names[0], names[1]),
+        points,
+        codes,
+        fit.classes.tolist(),
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+        title="Regions of the best rule of the law" + (f"\nheld: {said}" if said else ""),
+        weak=bool(said),
+    )
+
+
+def _span(law: DensityLaw, prior: Floats) -> Floats:
+    """Points of the line where something is to be seen."""
+    marks = [held.landmarks for held in law.densities if hasattr(held, "landmarks")]
+    grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
+    joint = np.exp(law.log_densities(grid[:, None])) * prior
+    joint[~np.isfinite(joint)] = 0.0
+    seen = grid[(joint > 2e-3 * joint.max(axis=0)).any(axis=1)]
+    return np.unique(
+        np.concatenate([grid[(grid >= seen[0]) & (grid <= seen[-1])], np.linspace(seen[0], seen[-1], 600)])
+    )

@@ -1,0 +1,210 @@
+"""The sections of the summary of a mixture discriminant analysis.
+
+Pictures of mixtures: components in the plane of two columns, and the choice by BIC.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from discrim.errors import DataError
+from discrim.models.fits.reading import told
+from discrim.models.pictures.options import drawn_rows
+from discrim.models.pictures.spaces import asked_level, asked_terms
+from discrim.models.results.headers import (
+    LEFT_OUT,
+    Item,
+    Sections,
+    criterion_item,
+    error_item,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import Pairs, Section
+from discrim.report.numbers import Format
+from discrim.report.plots.style import set_title
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.mixtures.mixture import MixtureResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+BEST = 10
+"""Of what BIC chose from, so many are shown of each class."""
+
+MOST_COMPONENTS = 60
+"""Components whose means are shown."""
+
+
+def mixture_sections(fit: MixtureResults) -> Sections:
+    """Sections of a mixture discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+        "components": partial(_components, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts
+
+
+def mixture_brief(fit: MixtureResults) -> Summary:
+    """The short form: classes and components."""
+    return Summary(title(fit), {"classes": _classes(fit), "components": _components(fit)})
+
+
+def _header(fit: MixtureResults) -> Pairs:
+    numbers = fit._fit.numbers
+    over = "the components of all classes" if numbers.together else "those of each class"
+    steps = "yes" if fit.converged else f"no, in {numbers.maxiter} steps"
+    left: list[Item] = [
+        *row_items(fit),
+        *size_items(fit),
+        prior_item(fit),
+        ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
+        ("Converged", fit.converged, steps),
+    ]
+    right = [
+        criterion_item(fit, "llf", "Log-likelihood"),
+        ("Log-lik. given the classes", fit.llf_given, f"{fit.llf_given:.2f}"),
+        ("Log-lik. of rows alone", fit.llf_rows, f"{fit.llf_rows:.2f}"),
+        ("Free parameters", fit.df_model, str(fit.df_model)),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
+        *_errors(fit),
+    ]
+    note = (
+        f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
+        "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
+    )
+    if fit._fit.refits.chosen:
+        note += (
+            f" These errors keep {fit._fit.refits.chosen}, which the same rows chose; error_rates(['cv']) "
+            "chooses them anew in each fold."
+        )
+    return header(fit, [*left, *right], note)
+
+
+def _errors(fit: MixtureResults) -> list[Item]:
+    """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
+    if max(fit._fit.numbers.sizes) == 1:
+        return error_items(fit)
+    apparent = error_item(fit, "apparent", "Error, apparent")
+    return [apparent, (LEFT_OUT, float("nan"), "see error_rates()")]
+
+
+def _classes(fit: MixtureResults) -> Section:
+    table = pd.DataFrame(
+        {"prior": fit.prior, "rows": fit.counts, "components": fit.components, "covariance": fit.covariance}
+    )
+    formats: dict[str, Format] = {
+        "prior": "share",
+        "rows": "count",
+        "components": "count",
+        "covariance": "text",
+    }
+    source, note = "fit.prior, fit.components, fit.covariance", ""
+    if fit._fit.numbers.tried is not None and (fit.components > 1).any():
+        table = table.join(fit.runs)
+        formats |= {"runs": "count", "reached": "count"}
+        source, note = f"{source}, fit.runs", _disagreement(fit)
+    return Section("Classes", table, formats, note=note, source=source)
+
+
+def _disagreement(fit: MixtureResults) -> str:
+    """What to say where runs of EM from the best starts ended at different maxima."""
+    runs = fit.runs
+    apart = runs[runs["reached"] < runs["runs"]]
+    if apart.empty:
+        return ""
+    return (
+        "Runs of EM from the best starts disagree: `reached` counts those that ended at the maximum that is "
+        "shown. Where they are few, a larger starts= or fewer components may change the fit."
+    )
+
+
+def _components(fit: MixtureResults) -> Section:
+    table = fit.component_means
+    table.insert(0, "share", fit.shares)
+    left_out = len(table) - MOST_COMPONENTS
+    note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
+    return Section(
+        "Components: shares and means",
+        table.head(MOST_COMPONENTS),
+        {"share": "share"},
+        note=note,
+        source="fit.shares, fit.component_means, fit.covs",
+    )
+
+
+def _path(fit: MixtureResults) -> Section:
+    path = fit.path.dropna(subset=["BIC"])
+    by = ["class"] if "class" in path else []
+    if by:
+        # In the order of the classes, as they are there.
+        path = path.assign(**{"class": pd.Categorical(path["class"], list(fit.classes))})
+    ordered = path.sort_values([*by, "BIC"], kind="stable")
+    best = ordered.groupby("class", sort=False, observed=True).head(BEST) if by else ordered.head(BEST)
+    names = [f"{size} {form}" for size, form in zip(best["components"], best["covariance"], strict=True)]
+    table = best[["df", "llf", "BIC"]]
+    index = pd.Index(names, name="components")
+    if by:
+        index = pd.MultiIndex.from_arrays(
+            [best["class"].astype(object), names], names=["class", "components"]
+        )
+    table = table.set_axis(index)
+    more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
+    note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
+    return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")
+
+
+LEVEL = 0.68
+"""Share of a component in its outline."""
+
+
+def components(results: Any, asked: Asked) -> Axes:
+    """Outlines of the components in the plane of two columns."""
+    from discrim.report.plots.columns import components as draw
+
+    fit, names = results._fit, asked_terms(results, asked, 2)
+    if len(names) > 2:
+        raise DataError(f"columns={told(asked.columns)}: kind='components' draws a plane: name two columns.")
+    rows = drawn_rows(fit, asked)
+    level = asked_level(asked, LEVEL)
+    axes = draw(
+        results.component_means[names],
+        results.shares,
+        {key: cov.loc[names, names] for key, cov in results.covs.items()},
+        float(np.sqrt(scipy.special.chdtri(2, 1 - level))),
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    set_title(axes, f"Components of the classes; outlines hold {100 * level:.6g} % of each")
+    return axes
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """BIC by number of components, or by form where there is one number only."""
+    from discrim.report.plots.columns import criterion
+
+    table = results.path.dropna(subset=["BIC"])
+    if "class" not in table:
+        table = table.assign(**{"class": "all classes"})
+    across = "components" if table["components"].nunique() > 1 else "covariance"
+    least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
+    axes = criterion(least, across, ax=asked.ax, signs=asked.signs(results._fit.classes))
+    best = "the best form of each number of components" if across == "components" else "each form"
+    set_title(axes, f"BIC of {best}")
+    return axes

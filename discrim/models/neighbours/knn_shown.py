@@ -1,0 +1,161 @@
+"""The sections of the summary of nearest neighbours.
+
+The picture of the choice of k.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.results.headers import (
+    Sections,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.neighbours.knn import KNNResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+MOST_STEPS = 20
+"""Numbers of neighbours whose error the summary shows."""
+
+
+def knn_sections(fit: KNNResults) -> Sections:
+    """Sections of nearest neighbours, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+    }
+    return parts | ({"path": partial(_path, fit)} if "path" in fit._fit.cache else {})
+
+
+def knn_brief(fit: KNNResults) -> Summary:
+    """The short form: how many neighbours, by which metric, and the classes."""
+    return Summary(title(fit), {"neighbours": _neighbours(fit), "classes": _classes(fit)})
+
+
+def _scale(fit: KNNResults) -> tuple[str, str]:
+    """What columns are divided by, under a label."""
+    if fit.metric == "mahalanobis":
+        return "Covariance", "pooled, 1/(N-K)"
+    return "Columns divided by", "SD, all rows" if fit._fit.numbers.scale else "nothing"
+
+
+def _neighbours(fit: KNNResults) -> Pairs:
+    label, scale = _scale(fit)
+    items: list[tuple[str, Any, str]] = [
+        ("Neighbours k", fit.k, str(fit.k)),
+        ("Rows", fit.nobs, str(fit.nobs)),
+        ("Metric", fit.metric, fit.metric),
+        (label, scale, scale),
+    ]
+    return Pairs("", items)
+
+
+def _header(fit: KNNResults) -> Pairs:
+    chosen = (
+        "leave-one-out" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
+    )
+    label, scale = _scale(fit)
+    items: list[tuple[str, Any, str]] = [
+        *row_items(fit),
+        ("Neighbours k", fit.k, str(fit.k)),
+        ("Chosen by", chosen, chosen),
+        ("Metric", fit.metric, fit.metric),
+        (label, scale, scale),
+        *size_items(fit),
+        prior_item(fit),
+        *error_items(fit),
+    ]
+    note = (
+        "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
+        "of the larger prior."
+    )
+    if "path" in fit._fit.cache:
+        note = (
+            f"{note} The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
+        )
+    return header(fit, items, note)
+
+
+def _classes(fit: KNNResults) -> Section:
+    columns = {
+        "prior": fit.prior,
+        "rows": fit.counts,
+        "vote": fit._fit.numbers.weights(fit._fit.numbers.prior),
+    }
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "vote": "general"}
+    table = pd.DataFrame(columns, index=fit.classes)
+    headings = {"vote": "weight of a vote"}
+    return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
+
+
+def _path(fit: KNNResults) -> Section:
+    path = fit.path
+    chosen = path["k"] == fit.k
+    steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
+    shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
+    table = shown.set_index("k").rename_axis(index=None)
+    table["chosen"] = np.where(table.index == fit.k, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
+    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{_at_an_end(fit)}"
+    title = "Leave-one-out error by k"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+def _at_an_end(fit: KNNResults) -> str:
+    """Whether k is the first or the last of several that were tried, with others to try beyond it."""
+    tried = fit.path["k"]
+    if len(tried) > 1 and fit.k == tried.iloc[-1] < fit.nobs - 1:
+        return " It is the largest that was tried: larger ones may be better, see grid=."
+    if len(tried) > 1 and fit.k == tried.iloc[0] > 1:
+        return " It is the smallest that was tried: smaller ones may be better, see grid=."
+    return ""
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Leave-one-out error by k."""
+    return error_path(results.path, results.k, ax=asked.ax)
+
+
+def error_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
+    """Leave-one-out error by number of neighbours, with its standard error.
+
+    Parameters
+    ----------
+    path : DataFrame
+        k, error, se; k increasing.
+    chosen : int
+        The k marked.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    k, error, se = numbers(path[["k", "error", "se"]]).T
+    axes.fill_between(k, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
+    axes.plot(k, error, color=SIGNS.colour(0), marker="o", markersize=3)
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label=f"k = {chosen}, chosen")
+    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
+    axes.set_xlabel("Neighbours k")
+    axes.set_ylabel("Leave-one-out error, ± one standard error")
+    if k[-1] > 50 * k[0]:
+        axes.set_xscale("log")
+    axes.legend()
+    set_title(axes, "Leave-one-out error by the number of neighbours")
+    return axes

@@ -1,0 +1,372 @@
+"""Sections that the summaries of linear, quadratic and regularized discriminant analysis share.
+
+What a summary says of robust estimates.
+
+Pictures of robust distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.scatter.factor import found_by_class
+from discrim.inference.result import TestResult
+from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
+from discrim.models.judging.assessment import RowsJudged, takes_long
+from discrim.models.normal.normal_fits import equal_covariance_tests
+from discrim.models.results.headers import (
+    criterion_item,
+    error_item,
+    instead_of,
+    mean_errors,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.numbers import clean, shorten, table_texts
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.style import (
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    label_codes,
+    new_axes,
+    with_room,
+)
+from discrim.report.tables import Parts, Summary
+
+if TYPE_CHECKING:
+    from discrim.core.scatter.covariance import Covariance
+    from discrim.models.normal.lda import LDAResults
+    from discrim.models.normal.qda import QDAResults
+    from discrim.models.normal.rda import RDAResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+MOST_NAMED = 8
+"""Flagged rows that a summary names."""
+
+
+def estimate_text(fit: LDAResults | QDAResults) -> str:
+    """How the covariance was estimated, in a few words."""
+    robust = fit._fit.numbers.robust
+    if robust is None:
+        return ""
+    if robust.method == "mcd":
+        return "minimum determinant"
+    return f"t, nu = {robust.nu:.4g}{'' if robust.inflated else ', scale'}"
+
+
+def robust_pairs(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
+    """Lines of a header: how the robust estimates were made."""
+    robust, moments = fit._fit.numbers.robust, fit._fit.numbers.moments
+    em = fit._fit.numbers.em
+    if em is not None:
+        steps = f"{em.steps}{'' if em.converged else ', not converged'}"
+        return [
+            ("Rows completed", em.incomplete, f"{em.incomplete}, {em.patterns} patterns"),
+            ("Sweeps of EM", em.steps, steps),
+        ]
+    if robust is None:
+        return []
+    if robust.method == "t":
+        chosen = "estimated" if robust.estimated_nu else "given"
+        lines: list[tuple[str, Any, str]] = [
+            ("Degrees of freedom", robust.nu, f"{robust.nu:.4g}, {chosen}"),
+            ("Steps of the search", robust.steps, str(robust.steps)),
+        ]
+    else:
+        sizes = robust.subset_sizes(moments)
+        rows = (
+            moments.counts if len(sizes) == len(moments.counts) else np.append(moments.counts, moments.total)
+        )
+        shares = sizes / rows
+        text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
+        lines = [("Subsets h", sizes.astype(int).tolist(), text)]
+    bears = robust.breakdown(moments)
+    return [*lines, ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")]
+
+
+def flagged_section(fit: LDAResults | QDAResults) -> Section:
+    """Rows beyond the cutoff by class, the farthest of them by name."""
+    table = fit.robust_distances()
+    flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
+    counted = pd.DataFrame(index=fit.classes.rename(None))
+    by_class = table.dropna(subset="distance").groupby("class", observed=False)
+    counted["rows"] = by_class.size().reindex(counted.index, fill_value=0)
+    counted["flagged"] = by_class["flagged"].sum().reindex(counted.index, fill_value=0)
+    counted["share"] = counted["flagged"] / counted["rows"]
+    counted["farthest"] = by_class["distance"].max().reindex(counted.index)
+    cutoff = float(table["cutoff"].iloc[0])
+    note = f"Farther from their class's mean than {cutoff:.4g}, beyond which 2.5 % of normal rows lie."
+    if len(flagged):
+        shown = [
+            f"{shorten(clean(str(label)), 20)} ({distance:.3g})"
+            for label, distance in zip(flagged.index[:MOST_NAMED], flagged["distance"], strict=False)
+        ]
+        more = f" and {len(flagged) - MOST_NAMED} more" if len(flagged) > MOST_NAMED else ""
+        note += f" The farthest: {', '.join(shown)}{more}."
+    formats: dict[Any, Any] = {"rows": "count", "flagged": "count", "share": "share", "farthest": "general"}
+    return Section("Rows flagged", counted, formats, note=note, source="fit.robust_distances()")
+
+
+MOST_LABELS = 12
+"""Flagged rows that bear their names."""
+
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
+
+
+def distances(results: Any, asked: Asked) -> Axes:
+    """Robust distances of the rows against classical ones."""
+    table, classical = results.robust_distances(), results._classical_distances()
+    signs = asked.signs(results.classes)
+    return distance_distance(table, classical, list(results.classes), ax=asked.ax, signs=signs)
+
+
+def distance_distance(
+    table: pd.DataFrame,
+    classical: NDArray[np.float64],
+    classes: Sequence[Any],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Robust distances of rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+
+    Parameters
+    ----------
+    table : DataFrame
+        By row: class, distance, cutoff, flagged; the farthest of the flagged rows bear their labels, where
+        these do not cover one another.
+    classical : (n,) float
+    classes : sequence
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    codes = label_codes(table["class"], classes)
+    robust = table["distance"].to_numpy(dtype=np.float64)
+    cutoff = float(table["cutoff"].iloc[0])
+    axes, own = new_axes(ax)
+    draw_points(axes, classical, robust, codes, list(classes), signs)
+    edge: dict[str, Any] = {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    axes.axhline(cutoff, **edge)
+    axes.axvline(cutoff, **edge)
+    ends = np.array([0.0, np.nanmax(classical) * 1.05])
+    axes.plot(ends, ends, color=faint(0.6), linewidth=0.8, zorder=1)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    room = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
+    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
+    for i in with_room(points, list(names), room)[:MOST_LABELS]:
+        xy = (classical[i], robust[i])
+        axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
+    axes.set_xlabel("Distance by means and covariances of moments")
+    axes.set_ylabel("Robust distance")
+    axes.set_title("Distances to the own class; dashed: the cutoff")
+    return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
+
+
+def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
+    """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
+    em = fit._fit.numbers.em is not None
+    divisor = f"{divisor}, by EM" if em else divisor
+    left = [
+        *row_items(fit),
+        ("Covariance", divisor, divisor),
+        criterion_item(fit, "llf", "Log-likelihood, observed" if em else "Log-likelihood"),
+    ]
+    right = [
+        *size_items(fit),
+        prior_item(fit),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
+    ]
+    left += robust_pairs(fit)
+    errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
+    # Leaving out each row takes a search, or a fit, a row: not for a summary.
+    factors = getattr(fit._fit.numbers, "factors", None)
+    takes_fits = fit._fit.numbers.found is not None or (factors is not None and not found_by_class(factors))
+    for method, label in errors[: 1 if takes_fits else 2]:
+        right.append(error_item(fit, method, label))
+    return left, right
+
+
+def units_text(standardize: bool) -> str:
+    """In which units a sphere is one."""
+    return "of standardized columns" if standardize else "in columns' units"
+
+
+def sphere_items(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
+    """The line of a header that says in which units a sphere is one, where there is a sphere."""
+    if fit._fit.numbers.structure not in ("shrunk", "spherical", "factor"):
+        return []
+    text = units_text(fit._fit.numbers.standardize)
+    return [("Sphere", text, text)]
+
+
+def covariance_note(fit: LDAResults | QDAResults) -> str:
+    """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
+    if fit._fit.numbers.estimator is not None:
+        return f"Covariance by {shorten(clean(fit._fit.numbers.estimator), 90)}, with its own divisor."
+    if fit._fit.numbers.chosen == "loo":
+        return (
+            "The leave-one-out error is the smallest of those that chose the shrinkage; "
+            "error_rates(['cv']) chooses it anew in each fold."
+        )
+    return ""
+
+
+def shrinkage_path_section(fit: LDAResults | QDAResults) -> Section:
+    """Errors of the shrinkages that leave-one-out chose among."""
+    table = fit.path.set_index("shrinkage").rename_axis(index=None)
+    table.index = [f"{value:g}" for value in table.index]
+    note = (
+        "Missing where a covariance is singular without some row, or distances exceed double precision."
+        if table["error"].isna().any()
+        else ""
+    )
+    formats: dict[Any, Any] = {"error": "share", "se": "share"}
+    title = "Leave-one-out error by shrinkage"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+def logdets_section(fit: QDAResults | RDAResults) -> Section:
+    """Prior, rows and log-determinant by class."""
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    own = getattr(fit._fit.numbers, "shrinkage", None)
+    if own is not None:
+        table["shrinkage"], formats["shrinkage"] = own, "general"
+    return Section(
+        "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
+    )
+
+
+def brief_by_class(fit: QDAResults | RDAResults) -> Summary:
+    """The short form: classes and means."""
+    return Summary(title(fit), {"classes": logdets_section(fit), "means": means_section(fit)})
+
+
+def means_section(fit: LDAResults | QDAResults | RDAResults) -> Section:
+    """Class means."""
+    title = "Robust means" if getattr(fit._fit.numbers, "robust", None) is not None else "Means"
+    return instead_of(fit, title, "fit.means") or Section(
+        title, fit.means.rename_axis(index=None), column_errors=mean_errors(fit._fit), source="fit.means"
+    )
+
+
+def covariance_section(
+    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = "", name: str = ""
+) -> Section:
+    """A covariance, as a triangle.
+
+    Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
+    correlations are shown in its place, as the table "correlations" and the name.
+    """
+    scale, terms = fit._fit.numbers.moments.scale, fit.terms
+    note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
+    table = covariance_frame(held, scale, terms)
+    section = Section(title, table, shared=True, triangle=True, note=note, source=source)
+    sd = held.sd / scale
+    plain = table.size and all(
+        "e" not in text for column in table_texts(table.T.to_numpy().tolist()) for text in column
+    )
+    if plain or not (np.isfinite(sd) & (sd > 0)).all():
+        return section
+    matrix = held.matrix() / held.sd / held.sd[:, None]
+    np.fill_diagonal(matrix, 1.0)
+    spread = "sd" if "sd" not in terms else "standard deviation"
+    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=[spread, *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
+    words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
+    note = f"{note} The covariance: {source}.".strip()
+    errors = np.full(correlations.shape, np.inf)
+    shown = Section(words, correlations, formats, triangle=True, errors=errors, note=note, source=source)
+    return replace(section, shown=(f"correlations {name}".strip(), shown))
+
+
+def variances_section(
+    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
+) -> Section:
+    """The diagonal of a covariance."""
+    scale, terms = fit._fit.numbers.moments.scale, fit.terms
+    note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
+    with np.errstate(over="ignore", under="ignore"):
+        table = pd.DataFrame([(held.sd / scale) ** 2], index=["variance"], columns=terms)
+    return Section(title, table, note=note, source=source)
+
+
+def thin_variances_section(
+    fit: LDAResults | QDAResults, held: Covariance, where: str, source: str
+) -> Section:
+    """The diagonal of a covariance that is never formed whole unless it is asked for."""
+    p = len(fit.terms)
+    note = f"The whole {fit._fit.numbers.structure} covariance, {p} x {p}: {source}."
+    return variances_section(fit, held, f"Variances {where}", source, note)
+
+
+def with_equal_covariances(
+    parts: dict[str, Callable[[], Section | Pairs]], fit: LDAResults | QDAResults
+) -> Parts:
+    """The sections, with one on equal covariances where these can be tested."""
+    whole = Parts(parts)
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
+        whole["equal_covariances"] = partial(equal_covariances_section, fit)
+        whole.shared.append(({"header", "equal_covariances"}, partial(_read_rows_once, fit._fit)))
+    return whole
+
+
+def _read_rows_once(fit: Fit[Any]) -> None:
+    """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
+    if "apparent" not in fit.cache and not takes_long(fit):
+        judged = RowsJudged(fit)
+        equal_covariance_tests(fit, judged.watch)
+        judged.keep()
+
+
+def equal_covariances_section(fit: LDAResults | QDAResults) -> Section:
+    """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
+    title = "Was one covariance enough? (LDA against QDA)"
+    empty = pd.DataFrame(columns=["statistic", "df", "p"])
+    found = equal_covariance_tests(fit._fit)
+    if isinstance(found, str):
+        return Section(title, empty, "text", note=f"Not tested. {found}")
+    ratio, box = found
+    tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
+    table = pd.DataFrame(
+        {
+            "statistic": tests["statistic"],
+            "df": [f"{d:.6g}" for d in tests["df"]],
+            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
+            "p": tests["p"],
+        }
+    )
+    formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
+    return Section(title, table, formats, note=_verdict(fit, ratio, box), source="fit.box_m(), lr_test()")
+
+
+def _verdict(fit: LDAResults | QDAResults, ratio: TestResult, box: TestResult) -> str:
+    rejected = [test.pvalue < 0.05 for test in (ratio, box)]
+    if all(rejected):
+        see = "qda() and covariance_models()" if fit._fit.refits.spread == "pooled" else "covariance_models()"
+        return f"One covariance is rejected at 5 %: see {see}."
+    if not any(rejected):
+        return "One covariance is not rejected at 5 %."
+    return "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."

@@ -1,0 +1,230 @@
+"""The summary of a quadratic discriminant analysis: which tables, under which words.
+
+What a summary says of covariances of a few large variances.
+
+The picture of the eigenvalues that covariances of a few large variances are of.
+
+The summary of a regularized discriminant analysis: which tables, under which words.
+
+The picture of the choice of alpha and gamma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from discrim.core.scatter.factor import common_axes
+from discrim.errors import DataError
+from discrim.models.normal.factor import found_label
+from discrim.models.normal.gaussian_shown import (
+    brief_by_class,
+    common_header,
+    covariance_note,
+    covariance_section,
+    estimate_text,
+    flagged_section,
+    logdets_section,
+    means_section,
+    shrinkage_path_section,
+    sphere_items,
+    thin_variances_section,
+    units_text,
+    variances_section,
+    with_equal_covariances,
+)
+from discrim.models.normal.normal_fits import shrinkage_label
+from discrim.models.normal.rda import chosen_by
+from discrim.models.results.headers import Sections, error_items, header, prior_item, row_items, size_items
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.bars import heat_map
+from discrim.report.plots.style import set_title
+from discrim.report.tables import Parts
+
+if TYPE_CHECKING:
+    from discrim.models.normal.qda import QDAResults
+    from discrim.models.normal.rda import RDAResults
+    from discrim.models.pictures.options import Asked
+    from discrim.report.plots.style import Axes
+
+
+def factor_items(fit: QDAResults) -> list[tuple[str, Any, str]]:
+    """Lines of a header: the form, and the dimensions."""
+    held = fit._fit.numbers.factors
+    if held is None:
+        return []
+    low, high = int(held.dimensions.min()), int(held.dimensions.max())
+    text = f"{low}" if low == high else f"{low} to {high}"
+    return [
+        ("Form", held.form, held.form),
+        (f"Dimensions, {found_label(held)}", fit.dimensions.to_dict(), text),
+    ]
+
+
+def factors_section(fit: QDAResults) -> Section:
+    """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
+    held = fit._fit.numbers.factors
+    table = fit.factors.rename_axis(index=None)
+    table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
+    formats |= {"dimensions": "count", "explained": "share"}
+    note = "One covariance for all classes." if held is not None and common_axes(held.form) else ""
+    return Section(
+        "Variances on the axes of the signal, and of the noise beyond them", table, formats, note=note,
+        source="fit.factors",
+    )  # fmt: skip
+
+
+MOST_COVARIANCES = 6
+"""Classes whose covariances a summary prints."""
+
+qda_brief = brief_by_class
+
+
+def qda_sections(fit: QDAResults) -> Parts:
+    """Sections of a quadratic discriminant analysis, in their order."""
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": partial(_quadratic_header, fit),
+        "classes": partial(logdets_section, fit),
+        **({} if fit._fit.numbers.factors is None else {"factors": partial(factors_section, fit)}),
+        "means": partial(means_section, fit),
+    }
+    most = 1 if _is_common(fit) else MOST_COVARIANCES
+    for label in fit.classes[:most]:
+        parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, fit, label)
+    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(shrinkage_path_section, fit)
+    return with_equal_covariances(parts, fit)
+
+
+def _quadratic_header(fit: QDAResults) -> Pairs:
+    mle = fit._fit.numbers.method == "mle"
+    kind = "by class" if fit._fit.numbers.structure == "full" else f"{fit._fit.numbers.structure} by class"
+    divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
+    if _is_common(fit):
+        divisor = f"factor, common, {'1/N' if mle else '1/(N-K)'}"
+    left, right = common_header(
+        fit, divisor if fit._fit.numbers.estimator is None else "by class, an estimator's"
+    )
+    if fit._fit.numbers.shrinkage is not None:
+        low, high = fit.shrinkage.min(), fit.shrinkage.max()
+        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage.to_dict(), text))
+    left += factor_items(fit)
+    left += sphere_items(fit)
+    return header(fit, [*left, *right], covariance_note(fit))
+
+
+def _is_common(fit: QDAResults) -> bool:
+    """Whether the form of the covariances is one for all classes."""
+    form = fit._fit.numbers.form
+    return form is not None and common_axes(form)
+
+
+def _class_covariance(fit: QDAResults, label: Any) -> Section:
+    divisor = "n" if fit._fit.numbers.method == "mle" else "n-1"
+    common = _is_common(fit)
+    if common:
+        divisor = "N" if divisor == "n" else "N-K"
+    where = "within classes" if common else f"in {label}"
+    left_out = len(fit.classes) - MOST_COVARIANCES
+    note = (
+        f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
+        if left_out > 0 and not common and label == fit.classes[MOST_COVARIANCES - 1]
+        else ""
+    )
+    source = f"fit.covs[{label!r}]"
+    held = fit._fit.numbers.covariances[list(fit.classes).index(label)]
+    if fit._fit.numbers.is_diagonal:
+        return variances_section(fit, held, f"Variances {where}, divisor {divisor}", source, note)
+    if fit._fit.numbers.moments.spread == "thin class":
+        return thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
+    title = f"Covariance {where}, {_divisor_words(fit, divisor)}"
+    if fit._fit.numbers.robust is not None:
+        title = f"Robust covariance in {label} ({estimate_text(fit)})"
+    return covariance_section(fit, held, title, source, note, str(label))
+
+
+def _divisor_words(fit: QDAResults, divisor: str) -> str:
+    return f"divisor {divisor}" if fit._fit.numbers.estimator is None else "as the estimator has it"
+
+
+def scree(results: Any, asked: Asked) -> Axes:
+    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    from discrim.report.plots.spaces import scree as draw
+
+    table, noise = results.scree(), results.factors["noise"]
+    labels = list(table.index.unique(level=0))
+    noise = noise.iloc[: len(labels)].set_axis(labels)
+    axes = draw(table, noise, ax=asked.ax, signs=asked.signs(labels))
+    held = results._fit.numbers.factors
+    set_title(axes, f"Eigenvalues, {held.form}; filled: signal ({found_label(held)}); lines: noise")
+    return axes
+
+
+rda_brief = brief_by_class
+
+
+def rda_sections(fit: RDAResults) -> Sections:
+    """Sections of a regularized discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": partial(_regularized_header, fit),
+        "classes": partial(logdets_section, fit),
+        "means": partial(means_section, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts
+
+
+def _regularized_header(fit: RDAResults) -> Pairs:
+    numbers, chosen = fit._fit.numbers, chosen_by(fit._fit)
+    divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
+    chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    note = (
+        "These errors keep alpha and gamma, which the same rows chose; error_rates(['cv']) chooses them anew."
+        if numbers.cv is not None
+        else ""
+    )
+    items = [
+        *row_items(fit),
+        *size_items(fit),
+        ("Alpha", fit.alpha, f"{fit.alpha:g}"),
+        ("Gamma", fit.gamma, f"{fit.gamma:g}"),
+        ("Parametrization", numbers.parametrization, numbers.parametrization),
+        ("Ridge", units_text(numbers.standardize), units_text(numbers.standardize)),
+        ("Divisors, by class and pooled", divisors, divisors),
+        ("Chosen by", chosen, chosen),
+        prior_item(fit),
+        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        *error_items(fit),
+    ]
+    return header(fit, items, note)
+
+
+def _path(fit: RDAResults) -> Section:
+    table = fit.path.pivot(index="alpha", columns="gamma", values="error")
+    table.index = [f"{value:g}" for value in table.index]
+    table.columns = [f"{value:g}" for value in table.columns]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    title = f"Error by {chosen_by(fit._fit)}, alpha (rows) by gamma"
+    without = "row" if fit._fit.numbers.cv == "loo" else "fold"
+    note = (
+        f"Missing where a covariance is singular without some {without}."
+        if table.isna().any(axis=None)
+        else ""
+    )
+    return Section(title, table, formats, note=note, source="fit.path")
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Errors of the choice by alpha and gamma, with the pair chosen."""
+    errors = results.path.pivot(index="alpha", columns="gamma", values="error")
+    title = f"Error by {chosen_by(results._fit)}"
+    if asked.colors is not None and not isinstance(asked.colors, str):
+        raise DataError("colors= of kind='path' is the name of a colormap of matplotlib, as 'viridis'.")
+    asked.signs(results.classes)
+    return heat_map(errors, (results.alpha, results.gamma), title, ax=asked.ax, colormap=asked.colors)

@@ -1,0 +1,272 @@
+"""The sections of the summaries of a perceptron and of a separating hyperplane.
+
+Which numbers of a plane between classes a picture shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.planes.perceptron import COUNTED, first_moves
+from discrim.errors import NotSupportedError
+from discrim.frame.rows import gathered_rows
+from discrim.models.pictures.options import needed_rows
+from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
+from discrim.models.results.headers import (
+    SCORES,
+    Sections,
+    coefficient_errors,
+    error_item,
+    error_items,
+    header,
+    holds_note,
+    row_items,
+    score_sizes,
+    score_spread,
+    size_items,
+    title,
+)
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.options import Asked
+    from discrim.models.planes.hyperplane import HyperplaneResults
+    from discrim.models.planes.perceptron import PerceptronResults
+    from discrim.report.plots.style import Axes
+
+MOST_STARTED = 6
+"""Numbers of a start that a summary prints."""
+
+MOST_SUPPORT = 30
+"""Support points that a summary prints."""
+
+
+def perceptron_sections(fit: PerceptronResults) -> Sections:
+    """Sections of a perceptron, in their order."""
+    return {
+        "header": lambda: _perceptron_header(fit),
+        "classes": lambda: _classes(fit),
+        "planes": lambda: _planes(fit),
+        "coefficients": lambda: _perceptron_coefficients(fit),
+    }
+
+
+def perceptron_brief(fit: PerceptronResults) -> Summary:
+    """The short form: how the planes were found, and their coefficients."""
+    parts = {"planes": _planes(fit), "coefficients": _perceptron_coefficients(fit)}
+    return Summary(title(fit), parts)
+
+
+def hyperplane_sections(fit: HyperplaneResults) -> Sections:
+    """Sections of a separating hyperplane, in their order."""
+    parts: Sections = {
+        "header": lambda: _hyperplane_header(fit),
+        "classes": lambda: _classes(fit),
+        "coefficients": lambda: _hyperplane_coefficients(fit),
+    }
+    if fit._fit.has_rows:
+        parts["support"] = lambda: _support(fit)
+    return parts
+
+
+def hyperplane_brief(fit: HyperplaneResults) -> Summary:
+    """The short form: the plane."""
+    parts = {"classes": _classes(fit), "coefficients": _hyperplane_coefficients(fit)}
+    return Summary(title(fit), parts)
+
+
+def _perceptron_header(fit: PerceptronResults) -> Pairs:
+    seed = fit._fit.numbers.seed
+    order = "of the table" if seed is None else f"shuffled, seed {seed}"
+    items = [
+        *row_items(fit),
+        *size_items(fit),
+        ("Order of rows", order, order),
+        ("Step", fit._fit.numbers.step, f"{fit._fit.numbers.step:g}"),
+        *_start_items(fit),
+        ("Separable", fit.separable, "yes" if fit.separable else "no"),
+        ("Converged", fit.converged, "yes" if fit.converged else "no"),
+        ("Updates", fit.updates, str(fit.updates)),
+        error_item(fit, "apparent", "Error, apparent"),
+    ]
+    return Pairs(fit.formula, items, _perceptron_note(fit))
+
+
+def _start_items(fit: PerceptronResults) -> list[tuple[str, Any, str]]:
+    """The coefficients at the beginning, where they were given."""
+    begin = fit._fit.numbers.start
+    if begin is None:
+        return []
+    planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in begin.T]
+    few = begin.size <= MOST_STARTED
+    return [("Start", begin.tolist(), "; ".join(planes) if few else "given: see fit.start")]
+
+
+def _perceptron_note(fit: PerceptronResults) -> str:
+    said = []
+    if len(fit.classes) > 2:
+        said.append(
+            "There is a plane for each class against the rest; a row gets the class with the largest value."
+        )
+    if not fit.converged:
+        counted = "" if fit.nobs <= COUNTED else " of those that it counted on the way"
+        said.append(
+            f"Planes that did not come to rest are the pocket's: those with the fewest errors{counted}."
+        )
+    return " ".join(said)
+
+
+def _classes(fit: PerceptronResults | HyperplaneResults) -> Section:
+    table = pd.DataFrame({"share": fit.prior, "rows": fit.counts})
+    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+
+
+def _planes(fit: PerceptronResults) -> Section:
+    table = fit.planes.rename_axis(index=None)
+    for name in ("separable", "converged"):
+        table[name] = table[name].map({True: "yes", False: "no"})
+    formats: dict[Any, Any] = dict.fromkeys(["passes", "updates", "errors"], "count")
+    formats |= {"separable": "text", "converged": "text", "bound": "text", "margin": "general"}
+    table["bound"] = ["none" if np.isnan(bound) else f"{bound:.4g}" for bound in table["bound"]]
+    note = (
+        "The bound is Novikoff's on the updates, (R/m)^2; there is none where no plane separates. The margin "
+        "is the least distance of a row to the plane, negative where it is on the wrong side."
+    )
+    return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
+
+
+def _perceptron_coefficients(fit: PerceptronResults) -> Section:
+    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
+    moments = fit._fit.numbers.moments
+    within = 1e-4 * score_spread(moments, fit.coef.to_numpy())
+    errors = coefficient_errors(score_sizes(moments), within)
+    title = "Coefficients, positive on the side of the class"
+    return Section(title, table, errors=errors, source="fit.coef, fit.intercept")
+
+
+def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
+    boundary = fit.boundary()
+    items = [
+        *row_items(fit),
+        *size_items(fit),
+        ("Margin", fit.margin, f"{fit.margin:.6g}"),
+        ("Support points", len(fit._fit.numbers.plane.support), str(len(fit._fit.numbers.plane.support))),
+        ("KKT residual", fit.kkt, f"{fit.kkt:.1e}"),
+        ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
+        *error_items(fit),
+    ]
+    return header(fit, items)
+
+
+def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
+    estimates = pd.concat([pd.Series({"constant": fit.intercept}), fit.coef])
+    table = pd.DataFrame({"coef": estimates, "of length one": estimates * fit.margin})
+    title = f"Plane, positive on the side of {fit.classes[1]}"
+    sizes = score_sizes(fit._fit.numbers.moments)
+    note = "coef has the values 1 and -1 at the support points; of length one, the values are distances. "
+    note += holds_note("values", table[["coef"]], sizes, SCORES)
+    errors = np.outer(coefficient_errors(sizes, SCORES), [1.0, fit.margin])
+    return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
+
+
+def _support(fit: HyperplaneResults) -> Section:
+    held = fit._fit.numbers.plane.multipliers[:MOST_SUPPORT]
+    labels = fit._fit.labels_of(fit._fit.blocks)
+    positions = fit._support_positions()[:MOST_SUPPORT]
+    table = pd.DataFrame(
+        {
+            "class": labels.iloc[positions].astype(str).to_numpy(),
+            "multiplier": held,
+            "distance": fit.distance().iloc[positions].to_numpy(),
+        },
+        index=fit.support[:MOST_SUPPORT],
+    )
+    left = len(fit._fit.numbers.plane.support) - len(table)
+    note = f"{left} more support points: fit.multipliers." if left else ""
+    formats: dict[Any, Any] = {"class": "text", "multiplier": "general", "distance": "general"}
+    return Section("Support points", table, formats, note=note, source="fit.support, fit.multipliers")
+
+
+MOST_MOVES = 4
+"""Of which the last is that of the row ringed in the third panel."""
+
+
+def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
+    """Signed distances of the rows of two classes to the plane between them."""
+    from discrim.report.plots import planes as plane_plots
+
+    fit = results._fit
+    if len(fit.classes) > 2:
+        raise NotSupportedError(
+            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
+            "distance(a=, b=)."
+        )
+    rows = needed_rows(fit, asked, "distances")
+    labels, signs = rows.labels, asked.signs(fit.classes)
+    values = results.distance(rows.blocks)
+    return plane_plots.distances(values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs)
+
+
+def margin_distances(results: Any, asked: Asked) -> Axes:
+    """Signed distances of the rows, with the margin."""
+    return distances(results, asked, margin=results.margin)
+
+
+def margin(results: Any, asked: Asked) -> Axes:
+    """The plane of two columns with the line, its margin, and the support points."""
+    from discrim.report.plots.planes import draw_margin
+
+    ground = ground_of(results, asked, "regions", MOST_COLUMNS)
+    if len(ground.columns) != 2:
+        return regions(results, asked)
+    fit, names = results._fit, ground.columns
+    held = told_held(ground, names)
+    title = "The optimal plane and its margin (dashed)"
+    if not held:
+        title = "The optimal plane, its margin (dashed) and support points (ringed)"
+    axes = draw_ground(ground, asked, title)
+    values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
+    own = asked.data is None and fit.has_rows and not held
+    points = ground.points(names)[0][results._support_positions()] if own else None
+    draw_margin(axes, values, points)
+    return axes
+
+
+def history(results: Any, asked: Asked) -> Axes:
+    """Errors of a perceptron after each pass."""
+    from discrim.report.plots.planes import passes
+
+    # Labels that are booleans would choose rows.
+    errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
+    numbers, fewest = results._fit.numbers, results.planes["errors"].tolist()
+    kept = list(numbers.kept) or [None] * len(fewest)
+    classes = list(results.classes)
+    first = classes.index(errors.columns[0])
+    signs = asked.signs(classes)
+    return passes(errors, list(zip(kept, fewest, strict=True)), ax=asked.ax, signs=signs, first=first)
+
+
+def updates(results: Any, asked: Asked) -> Axes:
+    """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
+    from discrim.report.plots.planes import updates as draw
+
+    fit = results._fit
+    if len(fit.classes) > 2 or len(fit.terms) != 2:
+        raise NotSupportedError(
+            f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
+            f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
+        )
+    rows = gathered_rows(fit.drawn_rows())
+    numbers = fit.numbers
+    begin = None if numbers.start is None else numbers.start[:, 0]
+    moved, after = first_moves(
+        rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
+    )
+    points = pd.DataFrame(rows.x, columns=fit.terms)
+    ends = fit.numbers.coef[:, 0], results.updates
+    signs = asked.signs(fit.classes)
+    return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=asked.ax, signs=signs)

@@ -1,0 +1,309 @@
+"""The sections of the summary of partial least squares.
+
+Pictures of partial least squares: the path of components, and the importance of the columns.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.pictures.options import drawn_rows, no_labels
+from discrim.models.pictures.spaces import asked_axes, asked_level
+from discrim.models.results.headers import (
+    LEFT_OUT,
+    Item,
+    Sections,
+    classes_section,
+    error_item,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.options import Asked
+    from discrim.models.projections.pls import PLSResults
+    from discrim.report.plots.style import Axes
+
+MOST_COLUMNS = 20
+"""Columns that the summary shows."""
+
+BRIEF = 10
+"""Columns that the short form shows."""
+
+LONG = 2**19
+"""Rows by components beyond which a summary does not leave each row out: each takes a fit of its own."""
+
+MOST_COMPONENTS = 6
+"""Components whose weights stand beside the importance of the columns."""
+
+RULES = {
+    "lda": "LDA of the scores",
+    "max": "largest fitted indicator",
+    "centroid": "nearest centroid of the scores",
+}
+
+
+ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
+
+
+def pls_sections(fit: PLSResults) -> Sections:
+    """Sections of partial least squares, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": partial(classes_section, fit),
+        "components": partial(_components, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts | {"centroids": partial(_centroids, fit), "columns": partial(_columns, fit)}
+
+
+def pls_brief(fit: PLSResults) -> Summary:
+    """The short form: components, and the first of the columns."""
+    return Summary(title(fit), {"components": _components(fit), "columns": _columns(fit, BRIEF)})
+
+
+def _header(fit: PLSResults) -> Pairs:
+    numbers = fit._fit.numbers
+    path = "path" in fit._fit.cache
+    chosen = "cross-validation" if path else "not in the file" if fit._fit.loaded else "given"
+    units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
+    responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
+    items: list[Item] = [
+        *row_items(fit),
+        ("Components", fit.components, str(fit.components)),
+        ("Chosen by", chosen, chosen),
+        ("Rule", numbers.decides, RULES[numbers.decides]),
+        ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
+        ("Columns taken", units, units),
+        ("Indicators taken", responses, responses),
+        *size_items(fit),
+    ]
+    if numbers.decides == "lda":
+        items.append(prior_item(fit))
+    note = (
+        "These errors keep the number of components, which the same rows chose; error_rates(['cv']) "
+        "chooses it anew in each fold."
+        if path
+        else ""
+    )
+    return header(fit, [*items, *_errors(fit)], note)
+
+
+def _errors(fit: PLSResults) -> list[Item]:
+    """The error rates, leave-one-out where it is no matter of many seconds."""
+    if fit._fit.has_rows and fit._fit.blocks.table.nrows * fit.components > LONG:
+        return [error_item(fit, "apparent", "Error, apparent"), (LEFT_OUT, np.nan, "see error_rates()")]
+    return error_items(fit)
+
+
+def _components(fit: PLSResults) -> Section:
+    table = fit.explained_variance()
+    headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
+    return Section(
+        "Shares of the squares of columns and of indicators that components explain",
+        table,
+        dict.fromkeys(table.columns, "share"),
+        headings=headings,
+        source="fit.explained_variance()",
+    )
+
+
+def _path(fit: PLSResults) -> Section:
+    path = fit.path
+    table = path.set_index("components").rename_axis(index=None)
+    table["chosen"] = np.where(path["components"] == fit.components, "*", "")
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"chosen": "text"}
+    return Section(
+        "Cross-validated error, R2 and Q2 by number of components",
+        table,
+        formats,
+        headings=INTERVAL,
+        note="R2X and R2 use all rows; Q2 is the R2 of the indicators for rows left out.",
+        source="fit.path",
+    )
+
+
+def _centroids(fit: PLSResults) -> Section:
+    table = fit.centroids.rename_axis(index=None)
+    return Section("Means of the scores by class", table, "general", source="fit.centroids")
+
+
+def _columns(fit: PLSResults, most: int = MOST_COLUMNS) -> Section:
+    importance = fit.vip()
+    weights = fit.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
+    table = pd.concat([importance, weights], axis=1).head(most)
+    left = len(importance) - most
+    more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
+    beyond = fit.components - MOST_COMPONENTS
+    others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
+    note = (
+        "A column with a VIP above one counts for more than average. In each component the largest "
+        f"weight in absolute value is positive.{others}{more}"
+    )
+    return Section(
+        "Importance of the columns (VIP), the largest first, and their weights",
+        table.rename_axis(index=None),
+        "share",
+        headings={"vip": "VIP"},
+        note=note,
+        source="fit.vip(), fit.weights",
+    )
+
+
+MOST_NAMES = 30
+"""Columns that are named along an axis."""
+
+MOST_BARS = 40
+"""Columns whose bars are drawn."""
+
+
+def scores(results: Any, asked: Asked) -> Axes:
+    """Scores of the rows on two components, by class, with outlines of the classes."""
+    from discrim.report.plots import spaces as pictures
+
+    fit = results._fit
+    centroids = results.centroids
+    names = asked_axes(list(centroids.columns), asked)
+    rows = drawn_rows(fit, asked)
+    none = pd.DataFrame(columns=names, dtype=float)
+    places = [list(centroids.columns).index(name) for name in names]
+    return pictures.scores(
+        none if rows is None else results.transform(rows.blocks)[names],
+        no_labels() if rows is None else rows.labels,
+        centroids[names],
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+        shares=results.explained,
+        counts=fit.rows_by_class,
+        level=asked_level(asked, 0.5),
+        within=results.score_covariance.to_numpy()[np.ix_(places, places)],
+        of=" of the squares of the columns",
+    )
+
+
+def loadings(results: Any, asked: Asked) -> Axes:
+    """Loadings of the columns in their order, a line for each component."""
+    names = asked_axes(list(results.loadings.columns), asked, most=3)
+    return along_columns(results.loadings[names], ax=asked.ax)
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Cross-validated error, R2 and Q2 by number of components."""
+    return component_path(results.path, results.components, ax=asked.ax)
+
+
+def vip(results: Any, asked: Asked) -> Axes:
+    """Importance of the columns."""
+    return importance(results.vip(), ax=asked.ax)
+
+
+def component_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
+    """Cross-validated error by number of components with its standard error, and beside it R2 and Q2.
+
+    Parameters
+    ----------
+    path : DataFrame
+        components, error, se, R2, Q2.
+    chosen : int
+        The number marked.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, error, se, explained, predicted = numbers(path[["components", "error", "se", "R2", "Q2"]]).T
+    axes.errorbar(
+        at,
+        error,
+        yerr=se,
+        color=SIGNS.colour(0),
+        ecolor=faint(0.6),
+        marker="o",
+        markersize=4,
+        capsize=2,
+        label="error, ± one standard error",
+    )
+    for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
+        axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
+    axes.axvline(chosen, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
+    low = min(0.0, float((error - se).min()), float(predicted.min()))
+    axes.set_ylim(low - 0.02, 1.02)
+    axes.set_xticks(at, [f"{count:.0f}" for count in at])
+    axes.set_xlabel("Components")
+    axes.set_ylabel("Cross-validated error; R2, Q2")
+    axes.legend(loc="best", framealpha=0.8)
+    set_title(axes, "Error, R2 and Q2 by number of components")
+    return axes
+
+
+def along_columns(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Loadings of the columns in their order, as of a spectrum, a line for each component.
+
+    Parameters
+    ----------
+    table : DataFrame, terms by one to three components
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, values = np.arange(len(table)), numbers(table)
+    few = len(table) <= MOST_NAMES
+    for j, name in enumerate(table.columns):
+        style: dict[str, Any] = {"color": SIGNS.colour(j), "linestyle": "none" if few else SIGNS.line(j)}
+        style |= {"marker": SIGNS.marker(j) if few else "", "markersize": 5}
+        axes.plot(at, values[:, j], label=shown_name(name), **style)
+    axes.axhline(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
+    if few:
+        axes.grid(axis="x", color=faint(0.85))
+        axes.set_axisbelow(True)
+        axes.set_xticks(at, [shown_name(name, 24) for name in table.index], rotation=45, ha="right")
+    else:
+        axes.set_xlabel("Columns, in their order")
+    axes.set_ylabel("Loading")
+    axes.legend(loc="best", framealpha=0.8)
+    set_title(axes, "Loadings of the columns")
+    return axes
+
+
+def importance(values: pd.Series, ax: Axes | None = None) -> Axes:
+    """Importance of columns in the projection as horizontal bars, with a line at one.
+
+    Parameters
+    ----------
+    values : Series by term
+        The largest first; so many are drawn as can be told apart.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    shown = values.head(MOST_BARS)
+    axes, _ = new_axes(ax, len(shown))
+    lines = np.arange(len(shown))
+    axes.barh(lines, shown.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
+    axes.axvline(1.0, color=faint(0.35), linestyle=":", linewidth=1.0, zorder=3)
+    small = "small" if len(shown) > MOST_BARS // 2 else None
+    axes.set_yticks(lines, [shown_name(name, 24) for name in shown.index], fontsize=small)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlabel("VIP")
+    some = f" ({len(shown)} of {len(values)})" if len(values) > len(shown) else ""
+    set_title(axes, f"Importance of the columns in the projection{some}")
+    return axes

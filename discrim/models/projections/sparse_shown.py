@@ -1,0 +1,223 @@
+"""The sections of the summary of a sparse discriminant analysis.
+
+Pictures of a sparse discriminant analysis: coefficients along the penalty, and the choice of it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.fits.fit import distinct
+from discrim.models.results.headers import (
+    Sections,
+    classes_section,
+    error_item,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.numbers import column_texts
+from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.options import Asked
+    from discrim.models.projections.sparse_lda import SparseLDAResults
+    from discrim.report.plots.style import Axes
+
+BRIEF = 10
+"""Columns that the short form shows."""
+
+MOST_COLUMNS = 30
+"""Columns that the summary shows."""
+
+MOST_PENALTIES = 25
+"""Penalties of a path that the summary shows."""
+
+
+def sparse_lda_sections(fit: SparseLDAResults) -> Sections:
+    """Sections of a sparse discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": lambda: classes_section(fit),
+        "directions": partial(_directions, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts | {"selected": partial(_selected, fit)}
+
+
+def sparse_lda_brief(fit: SparseLDAResults) -> Summary:
+    """The short form: classes, and the first of the columns selected."""
+    return Summary(title(fit), {"classes": classes_section(fit), "selected": _selected(fit, BRIEF)})
+
+
+def _header(fit: SparseLDAResults) -> Pairs:
+    numbers, by_path = fit._fit.numbers, "path" in fit._fit.cache
+    chosen = "penalty" if numbers.by == "penalty" else "number of columns"
+    chosen += "" if fit._fit.loaded else " given"
+    if by_path:
+        search = fit._fit.refits.asked
+        how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
+        chosen = f"{how}, {'one SE' if search.select == '1se' else 'least error'}"
+    left = len(fit.selected)
+    items: list[tuple[str, Any, str]] = [
+        *row_items(fit),
+        ("Columns selected", left, f"{left} of {len(fit.terms)}"),
+        ("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
+        ("Chosen by", chosen, chosen),
+        ("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
+        ("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        *size_items(fit),
+        prior_item(fit),
+        error_item(fit, "apparent", "Error, apparent"),
+    ]
+    notes = [] if left else ["No column is left: every row has the prior probabilities."]
+    if by_path:
+        notes.append(
+            "These errors keep the penalty, which the same rows chose; error_rates(['cv']) chooses "
+            "it anew in each fold."
+        )
+    return header(fit, items, " ".join(notes))
+
+
+def _directions(fit: SparseLDAResults) -> Section:
+    penalty, columns = (distinct(word, fit.classes) for word in ("penalty", "columns"))
+    table = pd.DataFrame({penalty: fit.penalty, columns: fit.counts_selected})
+    table = pd.concat([table, fit._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(index=None)
+    formats: dict[Any, Any] = {penalty: "general", columns: "count"}
+    return Section(
+        "Directions, with the class means on them",
+        table,
+        formats,
+        note="Unit variance within classes; zero is the prior-weighted mean.",
+        source="fit.penalty, fit.counts_selected",
+    )
+
+
+def _path(fit: SparseLDAResults) -> Section:
+    path = fit.path
+    at = int((path["penalty"] - fit._fit.numbers.asked[0]).abs().argmin())
+    shown = np.arange(len(path))
+    if len(path) > MOST_PENALTIES:
+        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_PENALTIES - 1).round().astype(int), [at])
+    table = path.set_index("penalty").iloc[shown]
+    table.index = pd.Index(column_texts(path["penalty"].iloc[shown].tolist(), "general"))
+    table["chosen"] = np.where(shown == at, "*", "")
+    formats: dict[Any, Any] = {
+        "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
+    }  # fmt: skip
+    return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
+
+
+def _selected(fit: SparseLDAResults, most: int = MOST_COLUMNS) -> Section:
+    shown = fit.selected
+    left = len(shown) - most
+    # By place, as a column may have any name.
+    places = fit.terms.get_indexer(shown[:most])
+    table = fit.standardized.iloc[places].rename_axis(index=None, columns=None)
+    more = f" And {left} more: fit.standardized." if left > 0 else ""
+    note = f"The largest first, for columns divided by their standard deviations over all rows.{more}"
+    return Section(
+        "Coefficients of the columns selected",
+        table,
+        note=note if len(shown) else "No column survives the penalty.",
+        shared=True,
+        source="fit.standardized, fit.scaling",
+    )
+
+
+MOST_COUNTS = 8
+"""Numbers of columns that are written along the top."""
+
+MOST_NAMED = 8
+"""Columns of the fit, the largest first, whose lines have a colour and a name."""
+
+_MARK: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+
+
+def choice(results: Any, asked: Asked) -> Axes:
+    """Cross-validated error by penalty, with how many columns are left at the top."""
+    table = results.path
+    axes, _ = new_axes(asked.ax)
+    at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
+    axes.errorbar(
+        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
+    )
+    axes.set_xscale("log")
+    chosen = results._fit.numbers.asked[0]
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    if results._fit.refits.asked.select == "1se":
+        least = int(error.argmin())
+        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
+    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
+    axes.set_xlabel("Penalty")
+    axes.set_ylabel("Cross-validated error, ± one standard error")
+    _count_above(axes, at, columns)
+    axes.legend(loc="best")
+    set_title(axes, "Cross-validated error by penalty")
+    return axes
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Standardized coefficients along the penalty, a style of line for each direction."""
+    table = results.coefficient_path()
+    axes, own_figure = new_axes(asked.ax)
+    if not len(table):
+        axes.set_title("No column has a part at any penalty")
+        axes.set_axis_off()
+        return axes
+    penalties = table.index.get_level_values("penalty").unique().to_numpy()
+    named = [name for name in results.selected[:MOST_NAMED] if name in table.columns]
+    names = sorted(table.index.get_level_values("axis").unique())
+    for r, axis in enumerate(names):
+        own = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
+        _lines(axes, own, named, SIGNS.line(r))
+    for place, name in enumerate(named):
+        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(name))
+    if len(names) > 1:
+        for r, axis in enumerate(names):
+            axes.plot([], [], color=faint(0.35), linestyle=SIGNS.line(r), label=axis)
+    axes.set_xscale("log")
+    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
+    for r, penalty in enumerate(results.penalty.unique()):
+        if penalty > 0:
+            axes.axvline(float(penalty), label="the fit" if r == 0 else None, **_MARK)
+    axes.set_xlabel("Penalty")
+    axes.set_ylabel("Coefficient of a standardized column")
+    used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
+    _count_above(axes, penalties, used.reindex(penalties).to_numpy())
+    set_title(axes, "Coefficients by penalty")
+    return add_legend(axes, own_figure)
+
+
+def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:
+    """Lines of one direction: those of columns that the fit has before the others."""
+    at, values = own.index.to_numpy(), own.to_numpy()
+    columns = own.columns.to_list()
+    places = {columns.index(name): place for place, name in enumerate(named)}
+    for j in np.flatnonzero(values.any(axis=0)).tolist():
+        if j not in places:
+            axes.plot(at, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)
+    for j, place in places.items():
+        if values[:, j].any():
+            axes.plot(at, values[:, j], color=SIGNS.colour(place), linestyle=style, linewidth=1.3)
+
+
+def _count_above(axes: Axes, at: Any, counts: Any) -> None:
+    """Write along the top how many columns are left."""
+    top = axes.twiny()
+    top.set_xscale("log")
+    top.set_xlim(axes.get_xlim())
+    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
+    top.set_xticks(at[shown], [f"{count:.0f}" for count in counts[shown]])
+    top.set_xticks([], minor=True)
+    top.set_xlabel("Columns left")

@@ -1,0 +1,772 @@
+"""Wald's test of hypotheses on the coefficients of a logistic regression.
+
+A logistic regression beside another covariance of its estimates: robust, or of groups of rows.
+
+Fits to some of the terms of a formula, all to the same rows: `drop1`, nested fits, a choice of terms.
+
+Tests of the terms of a logistic regression, of types I, II and III.
+
+Theory. A test of a term says that some combinations L of the coefficients are zero where some others, M, are
+zero already. Of type I, M has the columns of the terms after it; of type II those of the terms that contain
+it, as `a:b` contains `a`; of type III none. Of types I and II, L has the term's own columns. What they test
+depends neither on the coding of factors nor, but for the terms that contain a covariate, on its origin.
+
+Of type III, L is what the term's columns would be if each factor's contrasts summed to zero: the effects of
+the term, averaged with equal weight over the levels of all other factors, where covariates are zero.
+
+With D(L) the fall of twice the log-likelihood from its maximum to that on L b = 0, the likelihood ratio is
+D(L, M) - D(M) (Fox, 2016, Applied Regression Analysis and Generalized Linear Models, ch. 15). Wald's
+statistic is the same difference of its quadratic approximation at the maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar, watched
+from discrim.core.numerics.special import chi2_sf
+from discrim.core.regression.logistic import (
+    MOST_STEPS,
+    TOLERANCE,
+    Columns,
+    LogisticFit,
+    Sandwich,
+    fit_logistic,
+    group_scores,
+    null_directions,
+    root_of_scores,
+    score_squares,
+    within,
+)
+from discrim.core.regression.profile_likelihood import deviance_on, deviance_without
+from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
+from discrim.frame.design import Coding, Design, Product, Spec
+from discrim.frame.linear_model import equations
+from discrim.frame.rows import used_rows
+from discrim.inference.log_odds import dependent_row, wald_statistic
+from discrim.inference.manova import TestType
+from discrim.inference.result import TestResult, approximations
+from discrim.models.fits.fit import Fit, by_class_and_term
+from discrim.models.fits.reading import asked_type, check_word, is_number, listed, told
+from discrim.models.regression.logistic_inference import (
+    HELD,
+    held,
+    parts_of,
+    refuse_no_maximum,
+    rows_with_maximum,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COV_TYPES = ("nonrobust", "HC0", "HC1", "cluster")
+
+
+def with_covariance(
+    fit: Fit[LogisticFit], cov_type: str, groups: Any, convention: str | None
+) -> Fit[LogisticFit]:
+    """The fit with another covariance of its estimates; see `LogisticMethods.robust`."""
+    check_word("cov_type", cov_type, COV_TYPES)
+    check_word("convention", convention, ("statsmodels",), optional=True)
+    if (cov_type == "cluster") != (groups is not None):
+        raise DataError(
+            f"cov_type={cov_type!r} with groups= {'missing' if groups is None else 'given'}: for "
+            'cov_type="cluster" give groups=, a column of the table that says which rows belong '
+            "together, or a value for each row; leave it out for others."
+        )
+    kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
+    if cov_type == "nonrobust":
+        return replace(fit, numbers=replace(fit.numbers, robust=None), cache=kept)
+    blocks = rows_with_maximum(fit, "robust()")
+    numbers = fit.numbers
+    ended, coefficients = numbers.newton, numbers.newton.coef.size
+    at, total = (numbers.frame, ended.coef, numbers.reference), float(numbers.counts.sum())
+    count, name = 0, ""
+    if groups is None:
+        with watched(blocks, "squares of the scores") as passed:
+            squares = score_squares(passed, *at)
+        factor = _small_sample(total, coefficients) if cov_type == "HC1" and convention is None else 1.0
+    else:
+        codes, name, labels = _group_codes(groups, blocks)
+        sums = _sums_by_group(fit, blocks, codes, labels)
+        squares, count = sums.T @ sums, len(sums)
+        factor = count / (count - 1)
+        if convention == "statsmodels":
+            factor *= (total - 1) / (total - coefficients)
+    root, rank = root_of_scores(ended.information, squares)
+    robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, name, rank)
+    return replace(fit, numbers=replace(numbers, robust=robust), cache=kept)
+
+
+def _small_sample(total: float, coefficients: int) -> float:
+    if total <= coefficients:
+        raise NotSupportedError(
+            f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than the '
+            f'{coefficients} coefficients: use "HC0", or fit fewer columns.'
+        )
+    return total / (total - coefficients)
+
+
+def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
+    """Group (n,) of each row of the table, -1 where it is missing; their name; and their labels."""
+    table = blocks.table
+    if isinstance(groups, str):
+        if blocks.source is not None:
+            raise NotSupportedError(
+                f"groups={groups!r} names a column of {blocks.source.table.source.what}, which is read part "
+                f"by part: give a vector of {table.nrows:,} values, as a Series or an array."
+            )
+        values, name = table.column(groups), groups
+    else:
+        if isinstance(groups, pd.Series) and not groups.index.equals(table.index):
+            raise DataError("The index of groups= differs from the table's: align them, or pass an array.")
+        name = str(getattr(groups, "name", None) or "groups")
+        try:
+            values = pd.Series(groups)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"groups= of type {type(groups).__name__} is no vector ({error}): give a column's name, "
+                "or one value for each row."
+            ) from None
+        if len(values) != table.nrows:
+            raise DataError(
+                f"groups= has {len(values)} values, and the table {table.nrows} rows: give one for each row."
+            )
+    try:
+        codes, labels = pd.factorize(values)
+    except TypeError as error:
+        raise DataError(
+            f"groups={name!r} holds values that cannot be told apart ({error}): give text or numbers."
+        ) from None
+    return np.asarray(codes, dtype=np.intp), name, pd.Index(labels)
+
+
+def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: pd.Index) -> Floats:
+    """Sums (G, r) of the scores of the groups that have rows in the fit."""
+    numbers = fit.numbers
+    ended = numbers.newton
+    refuse_beyond_memory(
+        float(len(labels)) * ended.coef.size,
+        f"The scores of {len(labels):,} groups and {ended.coef.size:,} coefficients",
+        'Use cov_type="HC1" where groups are single rows, or fewer columns',
+    )
+    sums, there = np.zeros((len(labels), ended.coef.size)), np.zeros(len(labels), dtype=bool)
+    with watched(blocks, "scores of the groups") as _:
+        for rows, x, own, weights in used_rows(blocks):
+            held = codes[rows]
+            if (held < 0).any():
+                place = int(np.argmax(held < 0))
+                position = rows.start + place if isinstance(rows, slice) else int(rows[place])
+                raise DataError(
+                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit "
+                    "uses: fill it, for example with a group of its own, or drop the row and fit again."
+                )
+            there[held] = True
+            group_scores(sums, numbers.frame, ended.coef, numbers.reference, x, own, weights, held)
+    if there.sum() < 2:
+        raise DataError(
+            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance "
+            "of groups "
+            'needs two, and many to be of use. Give other groups, or use cov_type="HC1".'
+        )
+    return sums[there]
+
+
+def covariance_note(robust: Sandwich | None) -> str:
+    """What the covariance of the estimates is, for a header."""
+    if robust is None:
+        return "inverse information"
+    if robust.kind == "cluster":
+        by = f" of {robust.grouped_by}" if robust.grouped_by else ""
+        return f"{robust.groups} groups{by}"
+    return f"robust, {robust.kind}"
+
+
+Hypothesis = tuple[Floats, Floats]
+
+
+def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
+    """Wald's test; see `LogisticMethods.wald_test`."""
+    numbers = fit.numbers
+    refuse_no_maximum(fit, "wald_test()")
+    index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
+    contrasts, values = _read(fit, hypothesis, index)
+    if value is not None:
+        values = _values(value, len(contrasts))
+    _refuse_dependent(contrasts, index)
+    root = numbers.root()
+    statistic = wald_statistic(root, numbers.params().T.ravel(), contrasts, values)
+    if np.isnan(statistic):
+        _refuse_singular(numbers, len(contrasts))
+    df = float(len(contrasts))
+    pvalue = float(chi2_sf(statistic, df))
+    return TestResult(
+        "Wald",
+        statistic,
+        (df,),
+        pvalue,
+        f"Large samples. Covariance of the estimates: {covariance_note(numbers.robust)}.",
+        approximations({"Wald": (statistic, df, np.nan, pvalue)}),
+    )
+
+
+def _refuse_singular(numbers: LogisticFit, asked: int) -> NoReturn:
+    robust = numbers.robust
+    if robust is not None and robust.rank < robust.root.shape[1]:
+        raise NotSupportedError(
+            f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
+            f"little for a hypothesis of {asked} equations: test fewer at once, or use the covariance of "
+            "the model, as in "
+            'robust("nonrobust").wald_test().'
+        )
+    raise NotSupportedError(
+        "The covariance of what the hypothesis names is singular, or out of the range of double "
+        "precision: test fewer equations at once, or give the columns in other units, as standardize() does."
+    )
+
+
+def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
+    """Contrasts (r, q (p + 1)) in the order of `cov_params`, and the right side (r,)."""
+    if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
+        contrasts, _ = _read(fit, hypothesis[0], index)
+        return contrasts, _values(hypothesis[1], len(contrasts))
+    if isinstance(hypothesis, str):
+        return _text(fit, hypothesis, index)
+    if isinstance(hypothesis, pd.DataFrame):
+        return _labelled(hypothesis, index)
+    if (
+        isinstance(hypothesis, Sequence | pd.Index)
+        and len(hypothesis)
+        and all(isinstance(each, str) for each in hypothesis)
+    ):
+        parts = [_text(fit, each, index) for each in hypothesis]
+        return np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    try:
+        matrix = np.atleast_2d(np.asarray(hypothesis, dtype=np.float64))
+        if hypothesis is None:
+            raise TypeError
+    except (TypeError, ValueError):
+        raise DataError(
+            f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = "
+            "0', or give a matrix."
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
+        raise DataError(
+            f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients: give a "
+            "matrix with a column for each, in the order of cov_params()."
+        )
+    if not np.isfinite(matrix).all():
+        raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
+    return matrix, np.zeros(len(matrix))
+
+
+def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
+    """A matrix whose columns are named (class, term), or by the term where there are two classes."""
+    own = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
+    if not own.is_unique or not matrix.columns.is_unique:
+        raise DataError("The columns of the hypothesis name no coefficient each: name them (class, term).")
+    unknown = [label for label in matrix.columns if label not in own]
+    if unknown:
+        raise DataError(
+            f"The hypothesis names {listed(unknown)}, which is no coefficient: name some of {listed(own)}."
+        )
+    return _read_matrix(matrix.reindex(columns=own, fill_value=0.0), index)
+
+
+def _read_matrix(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
+    values = matrix.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
+    return values, np.zeros(len(values))
+
+
+def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
+    """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
+    columns, q = ["constant", *fit.terms], len(fit.numbers.others)
+    parts = parts_of(fit.blocks)
+    wanted = [1 + j for j in parts[text]] if text in parts else None
+    if wanted is None and text in columns:
+        wanted = [columns.index(text)]
+    if wanted is not None:
+        rows = np.eye(len(columns))[wanted]
+        return _for_each(q, rows), np.zeros(q * len(rows))
+    named = [f"{label}:{term}" for label, term in index]
+    clash = len({*columns, *named}) < len(columns) + len(named)
+    try:
+        rows, values = equations(text, columns)
+    except FormulaError as error:
+        if clash:
+            raise
+        try:
+            return equations(text, named)
+        except FormulaError:
+            way_out = f" Coefficients are {listed([*columns, *named] if q > 1 else columns, most=12)}."
+            raise FormulaError(f"{error}{way_out}") from None
+    return _for_each(q, rows), np.tile(values, q)
+
+
+def _for_each(q: int, rows: Floats) -> Floats:
+    """Contrasts (r, p + 1) for each class."""
+    return np.asarray(np.kron(np.eye(q), rows), dtype=np.float64)
+
+
+def _values(value: Any, count: int) -> Floats:
+    """The right side (r,) of equations; one number is that of all."""
+    try:
+        values = np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    if is_number(value):
+        values = np.full(count, float(value))
+    if values.shape != (count,) or not np.isfinite(values).all():
+        raise DataError(
+            f"value={told(value)} is no right side of {count} equations: give one number, or one for each."
+        )
+    return values
+
+
+def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
+    row = dependent_row(contrasts)
+    if row is None:
+        return
+    if not contrasts[row].any():
+        raise DataError(f"Equation {row + 1} of the hypothesis names no coefficient: leave it out.")
+    names = [f"{label}:{term}" for label, term in index[contrasts[row] != 0]]
+    raise DataError(
+        f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or "
+        "contradicts them: leave it out."
+    )
+
+
+class Margins:
+    """Which terms others contain, as `a` is contained in `a:b`.
+
+    Attributes
+    ----------
+    terms : dict of str to frozenset of str
+        The terms of the formula in R's order, those of fewer factors first, and their factors.
+    """
+
+    def __init__(self, design: Design, terms: Collection[str]) -> None:
+        factors = {part.label: _factors(design, part.text) for part in design.parts()}
+        own = {label: factors[label] for label in terms}
+        self.terms = dict(sorted(own.items(), key=lambda item: len(item[1])))
+
+    def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
+        """Chosen terms that no other chosen term contains, but for those that stay, in R's order."""
+        inside = {a for a in chosen for b in chosen if self.terms[a] < self.terms[b]}
+        return [a for a in self.terms if a in chosen and a not in inside and a not in include]
+
+    def addable(self, chosen: Collection[str]) -> list[str]:
+        """Terms that are not chosen, of which all terms are that they contain, in R's order."""
+        return [
+            a
+            for a in self.terms
+            if a not in chosen and all(b in chosen for b, own in self.terms.items() if own < self.terms[a])
+        ]
+
+
+def _factors(design: Design, text: str) -> frozenset[str]:
+    if design.spec is None:
+        return frozenset({text})
+    for product in design.spec.products:
+        codes = [design.spec.factors[factor].code for factor, _ in product]
+        if ":".join(codes) == text:
+            return frozenset(codes)
+    return frozenset({text})
+
+
+class TermFit(NamedTuple):
+    """A fit to some terms.
+
+    Attributes
+    ----------
+    deviance : float
+        Minus twice the log-likelihood, without a penalty.
+    parameters : int
+    numbers : LogisticFit or None
+        None of no term.
+    """
+
+    deviance: float
+    parameters: int
+    numbers: LogisticFit | None
+
+
+class TermFits:
+    """Fits to some terms of a formula, to the rows that are complete in all.
+
+    Parameters
+    ----------
+    blocks, moments
+        Of all terms, no column constant or collinear.
+    reference : int
+    bias_reduction : bool
+    tol, maxiter
+        As of `discrim.logistic`.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        moments: ClassMoments,
+        *,
+        reference: int,
+        bias_reduction: bool,
+        tol: float = TOLERANCE,
+        maxiter: int = MOST_STEPS,
+    ) -> None:
+        self.parts = parts_of(blocks)
+        self.margins = Margins(blocks.design, self.parts)
+        self._blocks, self._moments = blocks, moments
+        self._rows = held(blocks, HELD)
+        self._options: dict[str, Any] = {
+            "reference": reference,
+            "bias_reduction": bias_reduction,
+            "tol": tol,
+            "maxiter": maxiter,
+        }
+        self._known: dict[frozenset[str], TermFit] = {}
+
+    def columns(self, terms: Collection[str]) -> list[int]:
+        """Positions of the columns of terms."""
+        chosen = set(terms)
+        return sorted(j for label, own in self.parts.items() if label in chosen for j in own)
+
+    def rows(self, terms: Collection[str]) -> RowBlocks:
+        """The rows of the columns of terms."""
+        keep = self.columns(terms)
+        if self._rows is self._blocks:
+            return self._blocks.columns(keep)
+        return Columns(self._rows, keep)
+
+    def fit(self, terms: Collection[str]) -> TermFit:
+        """The fit to some terms.
+
+        Raises
+        ------
+        DataError
+            The search did not converge, as where the classes are separated.
+        """
+        key = frozenset(terms)
+        if key in self._known:
+            return self._known[key]
+        if not key:
+            counts = self._moments.counts
+            deviance = -2 * float(counts @ np.log(counts / counts.sum()))
+            return TermFit(deviance, len(counts) - 1, None)
+        moments = self._moments.columns(np.array(self.columns(terms), dtype=np.intp))
+        prior = moments.counts / moments.counts.sum()
+        named = " + ".join(label for label in self.margins.terms if label in key)
+        with watched(self.rows(terms), f"fit of {named}, passes over the rows") as rows:
+            found = fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
+        if not found.newton.converged:
+            raise DataError(
+                f"The fit of {named} has not converged, so that it cannot be compared: where a "
+                "hyperplane separates the classes there is no maximum. Fit with bias_reduction=True "
+                "(for stepwise(), in options=), or leave a term out."
+            )
+        self._known[key] = TermFit(-2 * found.llf(), found.df_model(), found)
+        return self._known[key]
+
+
+def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
+    """Each term removed; see `LogisticMethods.drop1`."""
+    blocks = rows_with_maximum(fit, "drop1()")
+    if "drop1" in fit.cache:
+        kept: pd.DataFrame = fit.cache["drop1"]
+        return kept.copy()
+    numbers = fit.numbers
+    fits = TermFits(
+        blocks, numbers.moments, reference=numbers.reference, bias_reduction=numbers.bias_reduction
+    )
+    deviance, q = -2 * numbers.llf(), len(numbers.others)
+    rows: dict[str, tuple[float, ...]] = {
+        "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
+    }
+    everything, factor = held(blocks, HELD), cho_factor(numbers.newton.information)
+    gone = fits.margins.removable(fits.parts)
+    with late_bar(len(gone), "terms removed") as tell:
+        for label in gone:
+            ratio = deviance_without(numbers, everything, fits.parts[label], factor)
+            if np.isnan(ratio):
+                raise DataError(
+                    f"The fit without {label!r} has not converged, so that it cannot be dropped: fit with "
+                    "bias_reduction=True, or without the term."
+                )
+            df = float(q * len(fits.parts[label]))
+            left = deviance + ratio
+            if numbers.bias_reduction:
+                left = fits.fit([other for other in fits.parts if other != label]).deviance
+            aic = left + 2 * (numbers.df_model() - df)
+            rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
+            tell(1)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "AIC", "LRT", "p"])
+    fit.cache["drop1"] = table.rename_axis(index="term")
+    return table.rename_axis(index="term")
+
+
+class _Pairs:
+    """The rows of two fits side by side; both of the same rows, in the same order."""
+
+    def __init__(self, large: Blocks, small: Blocks) -> None:
+        self._large, self._small = large, small
+
+    def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats | None]]:
+        ours, theirs = used_rows(self._large), used_rows(self._small)
+        y = np.empty((0, len(self._small.terms)))
+        for _, x, _, weights in ours:
+            # Blocks of other widths break at other rows.
+            parts = [y]
+            have = len(y)
+            while have < len(x):
+                more = next(theirs)[1].copy()
+                parts.append(more)
+                have += len(more)
+            y = np.concatenate(parts) if len(parts) > 1 else y
+            yield x, y[: len(x)], weights
+            y = y[len(x) :]
+
+
+def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tuple[float, float]:
+    """The likelihood ratio of nested fits to the same rows, and its degrees of freedom.
+
+    That of penalized fits is held in the penalized likelihood of the large one.
+
+    Raises
+    ------
+    DataError
+        The small fit has a column that is no combination of the large one's.
+    """
+    ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
+    found = within(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
+    if not found.nested:
+        _refuse_not_nested(small, large, found.left)
+    df = float(large.numbers.df_model() - small.numbers.df_model())
+    if not large.numbers.bias_reduction or not df:
+        return 2 * (large.numbers.llf() - small.numbers.llf()), df
+    normals = null_directions(found.combinations)
+    return deviance_on(large.numbers, held(ours, HELD), normals), df
+
+
+def _refuse_not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> NoReturn:
+    worst = small.terms[int(np.argmax(left))]
+    raise DataError(
+        f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
+        f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
+        "columns; to set other fits side by side, see compare()."
+    )
+
+
+ROMAN = {1: "I", 2: "II", 3: "III"}
+
+
+@dataclass(frozen=True, slots=True)
+class _TermTest:
+    """What a test of a term says of the coefficients of one class.
+
+    Attributes
+    ----------
+    own : (r, p + 1) float
+        L, of the constant and the columns of the data.
+    given : (s, p + 1) float
+        M, the combinations that are zero in both models.
+    """
+
+    own: Floats
+    given: Floats
+
+
+def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
+    """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
+    kind = asked_type(asked)
+    blocks = rows_with_maximum(fit, "lr_test(by=)")
+    key = f"likelihood ratios by term, type {kind}"
+    if key in fit.cache:
+        kept: pd.DataFrame = fit.cache[key]
+        return kept.copy()
+    tests = _tests(blocks, kind)
+    rows, factor = held(blocks, HELD), cho_factor(fit.numbers.newton.information)
+    falls: dict[bytes, float] = {np.empty(0).tobytes(): 0.0}
+
+    def fall(combinations: Floats) -> float:
+        """D, once for the terms that one term contains."""
+        which = combinations.tobytes()
+        if which not in falls:
+            falls[which] = deviance_on(fit.numbers, rows, _normals(fit.numbers, combinations), factor)
+        return falls[which]
+
+    found = {}
+    with late_bar(len(tests), "likelihood ratios of terms") as tell:
+        for label, test in tests.items():
+            statistic = fall(np.vstack([test.given, test.own])) - fall(test.given)
+            if np.isnan(statistic):
+                raise DataError(
+                    f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
+                    'it by its coefficients, as wald_test(by="term") does, or fit without it.'
+                )
+            found[label] = max(statistic, 0.0)
+            tell(1)
+    table = _table(found, tests, len(fit.numbers.others))
+    fit.cache[key] = table
+    return table.copy()
+
+
+def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
+    """Wald's test of each term of the formula; see `LogisticMethods.wald_test`."""
+    kind = asked_type(asked)
+    refuse_no_maximum(fit, "wald_test()")
+    numbers = fit.numbers
+    classes, root = np.eye(len(numbers.others)), numbers.root()
+    estimates = numbers.params().T.ravel()
+    tests, found = _tests(fit.blocks, kind), {}
+    for label, test in tests.items():
+        contrasts = np.asarray(np.kron(classes, test.own), dtype=np.float64)
+        given = np.asarray(np.kron(classes, test.given), dtype=np.float64)
+        found[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
+        if np.isnan(found[label]):
+            raise NotSupportedError(
+                f"The covariance of the coefficients of {label!r} is singular, or out of the range of double "
+                'precision: use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), '
+                "or give the columns in other units, as standardize() does."
+            )
+    return _table(found, tests, len(classes))
+
+
+def type_note(blocks: Blocks, asked: Any = 2) -> str:
+    """What the tests of terms compare, as a sentence below their table."""
+    kind = asked_type(asked)
+    margins = Margins(blocks.design, parts_of(blocks))
+    if kind != 1 and len(margins.removable(margins.terms)) == len(margins.terms):
+        return "Each against the model without the term."
+    return {
+        1: "Type I: each term after those before it.",
+        2: "Type II: each term after all terms that do not contain it.",
+        3: "Type III: each term after all others, over the mean of levels of factors, at covariates of zero.",
+    }[kind]
+
+
+def _table(found: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
+    rows = {}
+    for label, statistic in found.items():
+        df = float(len(tests[label].own) * classes)
+        rows[label] = (statistic, df, float(chi2_sf(statistic, df)))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "p"])
+    return table.rename_axis(index="term")
+
+
+def _normals(numbers: LogisticFit, combinations: Floats) -> Floats:
+    """Combinations of the coefficients of the data as normals of length one in the frame."""
+    normals = combinations @ numbers.frame.to_data()
+    # Scaled first, as squares of what takes units far from one may be no doubles.
+    normals = normals / np.abs(normals).max(axis=1, keepdims=True)
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
+
+def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
+    """What the tests of the formula's terms say, in the formula's order."""
+    parts = parts_of(blocks)
+    margins = Margins(blocks.design, parts)
+    order = list(margins.terms)
+    units = np.eye(1 + len(blocks.terms))
+    tests = {}
+    for label, columns in parts.items():
+        others: list[str] = []
+        if kind == 1:
+            others = order[order.index(label) + 1 :]
+        elif kind == 2:
+            others = [other for other in order if margins.terms[label] < margins.terms[other]]
+        given = units[[1 + j for other in others for j in parts[other]]]
+        contained = kind == 3 and any(margins.terms[label] < own for own in margins.terms.values())
+        own = _averaged(blocks, label) if contained else units[[1 + j for j in columns]]
+        tests[label] = _TermTest(own, given)
+    return tests
+
+
+def _averaged(blocks: Blocks, label: str) -> Floats:
+    """The combinations of type III of a term that others contain."""
+    spec = blocks.design.spec
+    if spec is None:
+        raise DataError(f"The formula has no term {label!r}: name one of {listed(parts_of(blocks))}.")
+    if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
+        raise NotSupportedError(
+            f"The type III test of {label!r} averages over the levels of other factors, and columns of the "
+            "formula were left out as constant or collinear: use type=2, or leave the interaction out."
+        )
+    own = [each for each in spec.products if ":".join(spec.factors[j].code for j, _ in each) == label]
+    starts = np.cumsum([1, *(math.prod(spec.widths(each)) for each in spec.products)])
+    found = []
+    for term in own:
+        rows = np.zeros((math.prod(_tested(spec, *pair).shape[0] for pair in term), int(starts[-1])))
+        for each, start in zip(spec.products, starts[:-1], strict=True):
+            part = _averages(spec, term, each)
+            if part is not None:
+                rows[:, start : start + part.shape[1]] += part
+        found.append(rows)
+    return np.vstack(found)
+
+
+def _tested(spec: Spec, factor: int, coding: int) -> Floats:
+    """Contrasts (r, levels) of the levels of a factor that its columns in a term stand for."""
+    levels = spec.factors[factor].levels
+    if levels is None:
+        return np.eye(spec.factors[factor].width)
+    whole = np.eye(len(levels))
+    if coding >= 0 and spec.codings[coding].width == len(levels):
+        return whole
+    return whole[:-1] - 1 / len(levels)
+
+
+def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
+    """What the coefficients of a product of factors have in the contrasts of a term; None if nothing."""
+    wanted, there = dict(term), dict(other)
+    numbers = {j for j in wanted if spec.factors[j].levels is None}
+    if numbers != {j for j in there if spec.factors[j].levels is None}:
+        return None
+    parts: dict[int, Floats] = {}
+    for factor in {**wanted, **there}:
+        levels = spec.factors[factor].levels
+        if levels is None:
+            parts[factor] = np.eye(spec.factors[factor].width)
+            continue
+        effects = (
+            _tested(spec, factor, wanted[factor])
+            if factor in wanted
+            else np.full((1, len(levels)), 1 / len(levels))
+        )
+        values = (
+            _term_values(spec.codings[there[factor]], len(levels))
+            if factor in there
+            else np.ones((len(levels), 1))
+        )
+        parts[factor] = effects @ values
+    outer = np.ones(())
+    for each in parts.values():
+        outer = np.multiply.outer(outer, each)
+    # The first factor runs fastest, in the rows by the term's order and in the columns by the other's. What
+    # is in only one of them has length one in the other.
+    at = {factor: 2 * place for place, factor in enumerate(parts)}
+    down = [*(at[j] for j in reversed(wanted)), *(at[j] for j in parts if j not in wanted)]
+    along = [*(1 + at[j] for j in reversed(there)), *(1 + at[j] for j in parts if j not in there)]
+    shape = math.prod(outer.shape[i] for i in down), math.prod(outer.shape[i] for i in along)
+    return np.asarray(outer.transpose([*down, *along]).reshape(shape))
+
+
+def _term_values(coding: Coding, levels: int) -> Floats:
+    """The columns (levels, width) of a coding."""
+    if coding.picks is not None:
+        return np.eye(levels)[:, list(coding.picks)]
+    return np.asarray(coding.matrix, dtype=np.float64)

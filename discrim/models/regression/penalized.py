@@ -1,0 +1,773 @@
+"""Penalized logistic regressions as values: how they are fitted, again too, and what goes into a file.
+
+What a penalized logistic regression is asked for: the penalty, its strength, and how that is chosen.
+
+The path of a penalized logistic regression, and the choice of a strength from it by folds.
+
+What a penalized logistic regression gives: coefficients, the path of its strengths, and no tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar, watched
+from discrim.core.regression.penalized import (
+    PenalizedFit,
+    fit_at,
+    fit_from_end,
+    path_of,
+    refitted,
+    rows_of,
+    scores_along,
+    strengths_of,
+)
+from discrim.core.regression.proximal_newton import Ended, Likelihood
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_prior
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.rows import used_codes
+from discrim.inference.error_rates import rates_along
+from discrim.inference.resampling import dealt_codes, drawn_seed
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.reading import (
+    check_word,
+    class_moments,
+    folds_or_cv,
+    is_number,
+    is_whole,
+    listed,
+    told,
+)
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.judging.validation import Split, Splits, read_splits, used_splits
+from discrim.models.regression.logistic_inference import refuse_many_coefficients
+from discrim.models.regression.logistic_results import LogisticResults, against_reference
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.fit_file import Saved
+
+PenaltyName = Literal["ridge", "lasso", "elastic_net"]
+
+L1_RATIO = {"ridge": 0.0, "lasso": 1.0}
+
+FOLDS, STRENGTHS = 10, 100
+"""Folds of a choice, and strengths of a path, unless it is told otherwise."""
+
+MOST_TRIED = 10**5
+"""Strengths that a path may have."""
+
+
+class Penalty(NamedTuple):
+    """The penalty of a fit, strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1).
+
+    Attributes
+    ----------
+    name : {"ridge", "lasso", "elastic_net"}
+        Kind of penalty.
+    strength, l1_ratio : float
+        Strength of the penalty and share of the lasso, which are glmnet's lambda and alpha.
+    """
+
+    name: PenaltyName
+    strength: float
+    l1_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a penalized fit is made.
+
+    Attributes
+    ----------
+    penalty : {"ridge", "lasso", "elastic_net"}
+    l1_ratio : float
+    strength : float or None
+        None where it is to be chosen.
+    grid : (L,) float or None
+        Strengths of the path, in decreasing order; None for evenly spaced ones.
+    n_strengths : int
+        How many of those.
+    folds : int
+        How many, also of splits.
+    seed : int or None
+    select : {"min", "1se"}
+    tol : float
+    maxiter : int
+    splits : tuple of Split
+        Those given in the place of folds.
+    """
+
+    penalty: PenaltyName
+    l1_ratio: float
+    strength: float | None
+    grid: Floats | None
+    n_strengths: int
+    folds: int
+    seed: int | None
+    select: Literal["min", "1se"]
+    tol: float
+    maxiter: int
+    splits: tuple[Split, ...] = ()
+
+    def with_splits(self, given: Any, blocks: Blocks) -> Search:
+        """The same with folds, or splits of the rows of a table, where a strength is to be chosen."""
+        if self.strength is not None or is_number(given):
+            return self
+        splits = read_splits(given, blocks, "a number of folds")
+        return replace(self, splits=splits, folds=len(splits))
+
+
+def asked_search(
+    penalty: PenaltyName | None,
+    *,
+    strength: float | None,
+    l1_ratio: float | None,
+    grid: Sequence[float] | None,
+    n_strengths: int,
+    folds: int | Splits,
+    seed: int | None,
+    select: Literal["min", "1se"],
+    cv: Any,
+    tol: float,
+    maxiter: int,
+) -> Search | None:
+    """The options of a penalized fit, checked; None where no penalty is asked for.
+
+    Raises
+    ------
+    DataError
+        An option that is none, or one of a penalized fit without a penalty.
+    """
+    check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
+    if penalty is None:
+        # A seed deals nothing here, as where a choice is not to be made.
+        given = {
+            "strength": strength, "l1_ratio": l1_ratio, "grid": grid, "cv": cv,
+            "n_strengths": None if is_whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
+            "folds": None if is_whole(folds) and folds == FOLDS else folds,
+            "select": None if isinstance(select, str) and select == "min" else select,
+        }  # fmt: skip
+        for name, value in given.items():
+            if value is not None:
+                raise DataError(
+                    f"{name}= goes with a penalized fit: give penalty='lasso' (or 'ridge', "
+                    "'elastic_net') too, or leave it out."
+                )
+        return None
+    check_word("select", select, ("min", "1se"))
+    folds = folds_or_cv("logistic", folds, cv)
+    if strength is not None and not (is_number(strength) and 0 < strength < np.inf):
+        raise DataError(
+            f"strength={told(strength)}: give a number above 0, or None to have it chosen by folds. Without "
+            "a penalty, leave penalty= out."
+        )
+    if not (is_whole(n_strengths) and 2 <= n_strengths <= MOST_TRIED):
+        raise DataError(
+            f"n_strengths={told(n_strengths)}: give a number of strengths, 2 or more and up to "
+            f"{MOST_TRIED:,}."
+        )
+    share = _checked_ratio(penalty, l1_ratio)
+    count: Any = folds if is_number(folds) else 0
+    # Choices in folds are made by the same seed, so that they can be made again.
+    drawn = drawn_seed(seed) if strength is None else seed
+    held = None if strength is None else float(strength)
+    return Search(
+        penalty, share, held, _checked_grid(grid), int(n_strengths), count, drawn, select, tol, int(maxiter)
+    )
+
+
+def _checked_ratio(penalty: str, l1_ratio: Any) -> float:
+    """The share of the lasso in a penalty."""
+    if penalty != "elastic_net":
+        own = L1_RATIO[penalty]
+        if l1_ratio is not None and l1_ratio != own:
+            raise DataError(
+                f"l1_ratio={told(l1_ratio)} is not that of penalty={penalty!r}, which has {own:g}: give "
+                "penalty='elastic_net'."
+            )
+        return own
+    share = 0.5 if l1_ratio is None else l1_ratio
+    if not (is_number(share) and 0 < share < 1):
+        raise DataError(
+            f"l1_ratio={told(l1_ratio)}: give a number between 0 and 1; the ends are penalty='ridge' and "
+            "penalty='lasso'."
+        )
+    return float(share)
+
+
+def _checked_grid(grid: Any) -> Floats | None:
+    """Strengths in decreasing order, each once."""
+    if grid is None:
+        return None
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise DataError(f"grid={told(grid)}: give a list of strengths, or None for evenly spaced ones.")
+    values = list(grid)
+    wrong = [value for value in values if not (is_number(value) and 0 < value < np.inf)]
+    if wrong or not values:
+        said = f"{told(wrong[0])} is no strength" if wrong else "it is empty"
+        raise DataError(f"grid={listed(values)}: {said}; give numbers above 0.")
+    return np.unique(np.array(values, dtype=np.float64))[::-1].copy()
+
+
+def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
+    """Raise a DataError for options of a fit without a penalty beside one."""
+    check_word("separation", separation, ("raise", "warn"))
+    check_word("collinear", collinear, ("raise", "drop"))
+    if bias_reduction:
+        raise DataError("bias_reduction=True is a penalty of its own (Firth's): leave it out, or penalty=.")
+    if collinear == "drop":
+        raise DataError(
+            "With penalty= collinear columns share what they tell, and none is dropped: leave collinear= out."
+        )
+
+
+CONSTANT = 1e-10
+"""Share of its standard deviation over all rows below which a column is constant over some of them."""
+
+
+class Path(NamedTuple):
+    """Fits along strengths.
+
+    Attributes
+    ----------
+    table : DataFrame
+        strength, df, explained; of a choice deviance, se and error too.
+    ends : list of Ended
+        A fit a strength.
+    """
+
+    table: pd.DataFrame
+    ends: list[Ended]
+
+
+def coefficient_path(model: Likelihood, search: Search, *, within: float | None = None) -> Path:
+    """Fits along the strengths that were asked for, or evenly spaced ones.
+
+    Parameters
+    ----------
+    within : float, optional
+        A strength down to which the path goes at least.
+    """
+    strengths = search.grid
+    if strengths is None:
+        strengths = strengths_of(model, search.l1_ratio, search.n_strengths)
+    _refuse_large(model, len(strengths))
+    own = search.grid is None and not (within is not None and within < strengths[-1])
+    with late_bar(len(strengths), "path of the strength") as tell:
+        ends = path_of(model, search.l1_ratio, strengths, search.maxiter, ends=own, tell=tell)
+    _refuse_unfinished(ends, strengths, search)
+    null = model.at(model.eta(model.null())).loss
+    table = pd.DataFrame({"strength": strengths[: len(ends)]})
+    table["df"] = [int(np.count_nonzero(ended.beta[:, 1:])) for ended in ends]
+    table["explained"] = [1 - ended.loss / null for ended in ends]
+    return Path(table, ends)
+
+
+def _refuse_large(model: Likelihood, count: int) -> None:
+    numbers = float(count) * model.functions * len(model.z)
+    refuse_beyond_memory(
+        numbers, f"The coefficients of {count:,} strengths", "Give a shorter grid=, or one strength="
+    )
+
+
+def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: Search) -> None:
+    for ended, strength in zip(ends, strengths.tolist(), strict=False):
+        if not ended.converged:
+            raise DataError(
+                f"At strength {strength:.4g} the search has not converged in {ended.steps} steps: raise "
+                f"maxiter={search.maxiter}, or give larger strengths as grid=."
+            )
+
+
+def choose_strength(
+    blocks: Blocks, model: Likelihood, search: Search, prior: Floats, *, sampled: bool
+) -> tuple[int, Path]:
+    """The position of the strength that is chosen, and the path.
+
+    Each fold is judged by the path of the other rows, on the strengths of all rows. The deviance is that of a
+    row, -2 log P, with weights; its standard error is that of the means of the folds, as cv.glmnet's. The
+    error counts rows by the labels under the prior, which may be sampled, the class proportions.
+
+    Raises
+    ------
+    DataError
+        A class has no row outside a fold.
+    """
+    path = coefficient_path(model, search)
+    strengths = path.table["strength"].to_numpy()
+    deviances, sizes = np.empty((0, len(strengths))), np.empty(0)
+    k = model.n_classes
+    wrong, judged = np.zeros((len(strengths), k)), np.zeros(k)
+    shift = logs_of_prior(prior) - np.log(model.class_shares)
+    parts = _parts(blocks, search)
+    with late_bar(len(parts), "choice of the strength") as tell:
+        for fold, (train, test) in enumerate(parts):
+            part = _without(model, train)
+            if part is None:
+                _refuse_part(search, fold, blocks, model.codes[train > 0])
+            at = np.flatnonzero(test)
+            tell(1)
+            if not len(at):
+                continue
+            less, mean, sd = part
+            ends = path_of(less, search.l1_ratio, strengths, search.maxiter)
+            _refuse_unfinished(ends, strengths, search)
+            z = model.z[:, at].copy()
+            z[1:] -= mean[:, None]
+            z[1:] /= sd[:, None]
+            scores = _by_class(scores_along(ends, z))
+            times, own = model.weights[at] * test[at], model.codes[at]
+            logs = np.stack([log_posteriors(each)[np.arange(len(at)), own] for each in scores])
+            deviances = np.vstack([deviances, -2 * (logs @ times)[None] / times.sum()])
+            sizes = np.append(sizes, times.sum())
+            member = np.equal(own[:, None], np.arange(k)) * times[:, None]
+            judged += member.sum(axis=0)
+            wrong += np.stack([best_class(each + shift) != own for each in scores]) @ member
+    if not len(sizes):
+        raise DataError("No row is left to judge strengths by: give splits that judge more of them.")
+    share = sizes / sizes.sum()
+    table = path.table
+    table["deviance"] = share @ deviances
+    spread = share @ (deviances - table["deviance"].to_numpy()) ** 2
+    table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
+    table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
+    return _chosen(table, search), path
+
+
+def _chosen(table: pd.DataFrame, search: Search) -> int:
+    """The least deviance, or the largest strength within a standard error of it."""
+    deviance = table["deviance"].to_numpy()
+    least = int(np.argmin(deviance))
+    if search.select == "min":
+        return least
+    return int(np.argmax(deviance <= deviance[least] + table["se"].to_numpy()[least]))
+
+
+def _by_class(scores: Floats) -> Floats:
+    """Scores (L, m, K) of functions (L, C, m)."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    return np.swapaxes(scores, 1, 2)
+
+
+def _parts(blocks: Blocks, search: Search) -> list[tuple[Floats, Floats]]:
+    """For each fold or split how often each row (n,) that is used is learnt from, and judged."""
+    if search.splits:
+        return [(split.train, split.test) for split in used_splits(search.splits, blocks)]
+    codes = used_codes(blocks)
+    dealt = dealt_codes(codes, search.folds, search.seed)[codes >= 0]
+    return [
+        ((dealt != fold).astype(np.float64), (dealt == fold).astype(np.float64))
+        for fold in range(search.folds)
+    ]
+
+
+def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floats] | None:
+    """Some of the rows as often as is said, standardized by themselves, and their means and deviations.
+
+    None where a class has no row. A column that is constant over them has no part.
+    """
+    at = np.flatnonzero(times)
+    weights = model.weights[at] * times[at]
+    if not len(at) or not (np.bincount(model.codes[at], weights, model.n_classes) > 0).all():
+        return None
+    weights /= weights.sum()
+    z = model.z[:, at].copy()
+    mean = z[1:] @ weights
+    z[1:] -= mean[:, None]
+    sd = np.sqrt((z[1:] ** 2) @ weights)
+    still = sd <= CONSTANT
+    z[1:][still] = 0.0
+    sd[still] = 1.0
+    z[1:] /= sd[:, None]
+    return Likelihood(z, model.codes[at], weights, model.n_classes), mean, sd
+
+
+def _refuse_part(search: Search, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
+    levels = blocks.design.levels
+    gone = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
+    what, instead = (
+        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
+        if search.splits
+        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
+    )
+    raise DataError(
+        f"{what} class {listed(gone)} has no row: give strength=, or {instead}, or merge the class with "
+        "another."
+    )
+
+
+COPIES = 3
+"""Times that the rows are held: as they are, those of a fold, and those of the columns that are searched."""
+
+FUNCTIONS = 8
+"""Times that a number of each row, and of each column, by class is held in a search."""
+
+PASSES = "penalized logistic regression, passes over the rows"
+
+MODEL = Model(
+    "penalized_logistic",
+    "Penalized logistic regression",
+    likelihood_of="class given row",
+    prior_without="refitted",
+    decision=against_reference,
+    no_fit=("a class has no row", "a strength= that is given"),
+)
+
+
+def gathered(blocks: Blocks, moments: ClassMoments) -> Likelihood:
+    """The rows that moments are of, in memory.
+
+    Raises
+    ------
+    DataError
+        They are more than the memory.
+    """
+    rows, p = int(moments.rows.sum()), moments.n_columns
+    refuse_beyond_memory(
+        COPIES * float(rows) * (p + 1),
+        f"A penalized logistic regression of {rows:,} rows by {p:,} columns, which are held in memory,",
+        "Fit a part of the rows, or without penalty=, which reads them part by part",
+    )
+    functions = 1 if moments.n_classes == 2 else moments.n_classes
+    refuse_beyond_memory(
+        FUNCTIONS * float(functions) * (rows + p + 1),
+        f"The probabilities of {rows:,} rows in {moments.n_classes:,} classes, and slopes of {p:,} columns,",
+        "Merge rare classes, or use lda(), naive_bayes() or knn()",
+    )
+    with watched(blocks, PASSES) as passed:
+        return rows_of(passed, moments)
+
+
+def penalized(
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    estimated_prior: bool,
+    reference: int,
+    search: Search,
+) -> Fit[PenalizedFit]:
+    """The fit of a table.
+
+    Raises
+    ------
+    DataError
+        The rows are more than the memory, a class has no row outside a fold, the search has not converged.
+    """
+    begun = PenalizedFit(
+        moments, prior, estimated_prior, reference, search.penalty, 1.0, search.l1_ratio, np.zeros((1, 1)),
+        0.0, 0.0, 0,
+    )  # fmt: skip
+    if not search.l1_ratio:
+        # A ridge has all coefficients at once, in the space of the rows where these are fewer.
+        spanned = min(moments.n_columns, int(moments.rows.sum()))
+        found = (1 if moments.n_classes == 2 else moments.n_classes) * (spanned + 1)
+        instead = "use penalty='lasso', lda(), naive_bayes() or knn()"
+        refuse_many_coefficients(found, spanned, moments.n_classes, instead)
+    numbers, path = _searched(begun, blocks, gathered(blocks, moments), search, prior)
+    return penalized_fit(numbers, blocks, search=search, path=path)
+
+
+def _searched(
+    fit: PenalizedFit, blocks: Blocks, model: Likelihood, search: Search, prior: Floats
+) -> tuple[PenalizedFit, Path | None]:
+    """The numbers at the strength that is given, or chosen with its path."""
+    strength, path, start = search.strength, None, None
+    if strength is None:
+        at, path = choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
+        strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
+    ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    if not ended.converged:
+        lost = ended.steps < search.maxiter
+        instead = "" if lost else f", or raise maxiter={search.maxiter}"
+        raise DataError(
+            f"At strength {strength:.4g} the search has not converged in {ended.steps} "
+            f"steps{', because of rounding' if lost else ''}: give a larger strength={instead}."
+        )
+    return fit.at(ended, strength), path
+
+
+def penalized_fit(
+    numbers: PenalizedFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: Path | None = None,
+) -> Fit[PenalizedFit]:
+    """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
+    refits = replace(
+        moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out, asked=search
+    )
+    if search is not None and search.strength is None:
+        refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the strength")
+    cache: dict[str, Any] = {} if path is None else {"path": path.table, "along": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
+    moments = class_moments(blocks, "diagonal")
+    if not (moments.counts > 0).all():
+        return None
+    search = fit.refits.asked
+    refit = refitted(
+        fit.numbers, moments, gathered(blocks, moments), 50 if search is None else search.maxiter
+    )
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _chosen_rule(search: Search, fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
+    moments = class_moments(blocks, "diagonal")
+    if not (moments.counts > 0).all():
+        return None
+    numbers = replace(fit.numbers, moments=moments)
+    try:
+        found, _ = _searched(numbers, blocks, gathered(blocks, moments), search, fit.prior)
+    except DataError:
+        return None
+    return found.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[PenalizedFit]) -> LeftOut:
+    return left_out_by_refits(fit, "of a penalized logistic regression takes a refit a row")
+
+
+def _shapes(k: int, p: int) -> dict[str, tuple[int, ...]]:
+    return {"beta": (1 if k == 2 else k, p + 1), "course": (3,)}
+
+
+SAVED = Saved(
+    {
+        "estimated_prior": (bool,),
+        "reference": (int,),
+        "penalty": (str,),
+        "strength": (float,),
+        "l1_ratio": (float,),
+    },
+    "diagonal",
+    fit_from_end,
+    penalized_fit,
+    PenalizedFit.end,
+    _shapes,
+    constant=True,
+)
+
+
+def along(fit: Fit[PenalizedFit]) -> Path:
+    """The path of a fit, made where it was not.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit was loaded.
+    """
+    if "along" not in fit.cache:
+        blocks = fit.rows("path")
+        search = fit.refits.asked
+        model = gathered(blocks, fit.numbers.moments)
+        fit.cache["along"] = coefficient_path(model, search, within=fit.numbers.strength)
+    found: Path = fit.cache["along"]
+    return found
+
+
+WAYS_OUT = {
+    "odds_ratios": "their estimates are np.exp(fit.params)",
+    "conf_int": "a bootstrap of whole fits shows how far they move",
+    "log_odds": "the estimates are fit.params, and tidy() has them in rows",
+    "to_statsmodels": "statsmodels' own fit_regularized() has other penalties",
+    "to_list": "the estimates are fit.params",
+    "separation": "with a penalty the estimates are finite whether or not classes are separated",
+}
+"""What to turn to, in place of what is refused, beside a fit without a penalty."""
+
+
+class PenalizedLogisticResults(LogisticResults):
+    """A fitted logistic regression with a ridge, lasso or elastic net penalty.
+
+    Attributes
+    ----------
+    params : DataFrame, "constant" and terms by the classes but the reference
+        Log odds against the reference, in the units of the columns.
+    class_params : DataFrame, "constant" and terms by classes
+        The coefficients that are penalized. For two classes they are the log odds of the second, beside
+        zeros; for more classes each has its own (the symmetric parametrization), and `params` are their
+        differences.
+    penalty : Penalty
+        name, strength and l1_ratio; the last two are glmnet's lambda and alpha.
+    selected : Index
+        Terms whose coefficient is not zero for some class.
+    path : DataFrame
+        strength, df and explained; where folds chose the strength, also deviance, se and error.
+    prsquared : float
+        Share of the deviance of the class proportions that is explained, as McFadden's.
+    reference : label
+        The class against which the log odds are taken.
+
+    Notes
+    -----
+    A penalty draws the estimates towards zero by an amount that the rows do not reveal. There are therefore
+    no standard errors, tests or intervals, and no criteria that need a maximum of the likelihood: methods
+    that would give them are refused.
+    """
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        super().__init__(fit)
+
+    @property
+    def _numbers(self) -> PenalizedFit:
+        held: Any = self._fit.numbers
+        found: PenalizedFit = held
+        return found
+
+    @property
+    def penalty(self) -> Penalty:
+        """Name, strength and l1_ratio."""
+        held: Any = self._numbers
+        return Penalty(held.penalty, held.strength, held.l1_ratio)
+
+    @property
+    def class_params(self) -> pd.DataFrame:
+        """Coefficients by class: those that are penalized, in the units of the columns."""
+        return pd.DataFrame(self._numbers.class_params(), index=self._columns, columns=self.classes)
+
+    @property
+    def selected(self) -> pd.Index:
+        """Terms whose coefficient is not zero for some class, from the largest standardized one on."""
+        held = self._numbers.by_class[1:]
+        size = held.max(axis=1) - held.min(axis=1)
+        order = np.argsort(-size, kind="stable")[: int((held != 0).any(axis=1).sum())]
+        return self.terms[order]
+
+    @property
+    @displayed(explained="share", deviance="general", se="general")
+    def path(self) -> pd.DataFrame:
+        """The fits at all strengths that were tried.
+
+        Returns
+        -------
+        DataFrame
+            strength; df, the number of coefficients that are not zero; explained, the share of the deviance
+            that is explained. Where folds chose the strength, also deviance, the mean -2 log P of rows left
+            out, with its standard error se; and error, the share of these rows that get another class.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was loaded.
+        """
+        held: Any = self._fit
+        return along(held).table.copy()
+
+    @property
+    def prsquared(self) -> float:
+        """Share of the deviance of the class proportions that is explained."""
+        return self._numbers.explained()
+
+    # ---- what is refused
+
+    def _refuse(self, what: str, way_out: str) -> NoReturn:
+        raise NotSupportedError(
+            f"{what} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
+            f"estimates to zero: {way_out}."
+        )
+
+    @property
+    def llf(self) -> float:
+        """Refused, because the likelihood has no maximum at penalized estimates."""
+        self._refuse(
+            "A maximum of the likelihood",
+            "prsquared is the share of the deviance that is explained, and cross_validate() has log losses "
+            "of rows left out",
+        )
+
+    @property
+    def df_model(self) -> int:
+        """Refused, because the number of free parameters is not that of the coefficients."""
+        self._refuse("A number of free parameters", "fit.path has df, the coefficients that are not zero")
+
+    @property
+    def aic(self) -> float:
+        """Refused, because the criterion needs a maximum of the likelihood."""
+        self._refuse("AIC", "choose a strength by folds, with strength=None, or fit without penalty=")
+
+    @property
+    def bic(self) -> float:
+        """Refused, because the criterion needs a maximum of the likelihood."""
+        self._refuse("BIC", "choose a strength by folds, with strength=None, or fit without penalty=")
+
+    # ---- tables
+
+    @displayed()
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row for each class and term, under broom's names: class, term, estimate.
+
+        There are no standard errors.
+
+        Parameters
+        ----------
+        level : float
+            Not used. It is there because other models have intervals.
+        """
+        params = self.params
+        labels = np.repeat(params.columns.to_numpy(dtype=object), len(params))
+        table = pd.DataFrame({"class": labels, "term": np.tile(params.index.to_numpy(), params.shape[1])})
+        table["estimate"] = params.to_numpy().T.ravel()
+        return table
+
+    @displayed()
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
+        own = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
+        return pd.DataFrame([self._sizes() | self.penalty._asdict() | own])
+
+
+def refuse_penalized(fits: Iterable[Any], what: str) -> None:
+    """Raise NotSupportedError where a fit has a penalty, and what is asked takes maximum likelihood."""
+    if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
+        raise NotSupportedError(
+            f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have: "
+            "fit without penalty=, or compare the fits on rows left out, by compare(folds=)."
+        )
+
+
+def _refused(name: str, inherited: Any) -> Any:
+    """A property or method that says why it is not there."""
+    more = f"; {WAYS_OUT[name]}" if name in WAYS_OUT else ""
+
+    def refuse(self: PenalizedLogisticResults, *_: Any, **__: Any) -> NoReturn:
+        self._refuse(name if isinstance(inherited, property) else f"{name}()", f"fit without penalty={more}")
+
+    if isinstance(inherited, property):
+        return property(refuse, doc=f"Refused: {inherited.__doc__}")
+    return wraps(inherited)(refuse)
+
+
+def _refuse_inference() -> None:
+    """Refuse what a logistic regression has beyond any classifier: it is of estimates without a penalty."""
+    held = {
+        *dir(ClassifierResults),
+        *dir(LinearGeometry),
+        *vars(PenalizedLogisticResults),
+        "params",
+        "llnull",
+    }
+    for name in sorted(set(dir(LogisticResults)) - held):
+        if not name.startswith("_"):
+            setattr(PenalizedLogisticResults, name, _refused(name, getattr(LogisticResults, name)))
+
+
+_refuse_inference()

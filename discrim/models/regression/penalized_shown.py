@@ -1,0 +1,238 @@
+"""The sections of the summary of a penalized logistic regression.
+
+Pictures of penalized logistic regressions: coefficients along the strength, and the choice of it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.fits.refits import held_path
+from discrim.models.regression.penalized import along
+from discrim.models.results.headers import (
+    SCORES,
+    Sections,
+    classes_section,
+    coefficient_errors,
+    error_item,
+    holds_note,
+    prior_item,
+    row_items,
+    score_sizes,
+    size_items,
+    title,
+)
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.numbers import column_texts
+from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.tables import Summary
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.options import Asked
+    from discrim.models.regression.penalized import PenalizedLogisticResults
+    from discrim.report.plots.style import Axes
+
+MOST_TERMS = 40
+"""Terms that the summary shows."""
+
+BRIEF = 10
+"""Terms that the short form shows."""
+
+MOST_STRENGTHS = 25
+"""Strengths of a path that the summary shows."""
+
+NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
+
+
+def penalized_logistic_sections(fit: PenalizedLogisticResults) -> Sections:
+    """Sections of a penalized logistic regression, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": lambda: classes_section(fit),
+        "params": partial(_params, fit),
+    }
+    if len(fit.classes) > 2:
+        parts["class_params"] = partial(_class_params, fit)
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts
+
+
+def penalized_logistic_brief(fit: PenalizedLogisticResults) -> Summary:
+    """The short form: classes, and the first of the coefficients."""
+    return Summary(title(fit), {"classes": classes_section(fit), "params": _params(fit, BRIEF)})
+
+
+def _header(fit: PenalizedLogisticResults) -> Pairs:
+    numbers, penalty = fit._numbers, fit.penalty
+    by_path, search = "path" in fit._fit.cache, fit._fit.refits.asked
+    chosen = "not in the file" if fit._fit.loaded else "given"
+    if by_path:
+        how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
+        chosen = f"{how}, {'one SE' if search.select == '1se' else 'least deviance'}"
+    of = "log odds of two classes" if len(fit.classes) == 2 else "symmetric, by class"
+    every = numbers.beta[:, 1:].size
+    nonzero = numbers.nonzero()
+    items: list[tuple[str, Any, str]] = [
+        *row_items(fit),
+        ("Penalty", penalty.name, NAMES[penalty.name]),
+        ("Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}"),
+        ("Chosen by", chosen, chosen),
+        ("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
+        ("Parametrization", of, of),
+        ("Coefficients not zero", nonzero, f"{nonzero} of {every}"),
+        ("Deviance explained", fit.prsquared, f"{fit.prsquared:.4f}"),
+        *size_items(fit),
+        prior_item(fit),
+        ("Steps", numbers.steps, str(numbers.steps)),
+        error_item(fit, "apparent", "Error, apparent"),
+    ]
+    note = (
+        "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
+        "and constants are not; those shown are in the columns' own units. KKT conditions hold to "
+        f"{numbers.violation:.0e} of the strength. There are no standard errors: see the help."
+    )
+    if by_path:
+        note += (
+            " The apparent error is that of rows that have chosen the strength; error_rates(['cv']) chooses "
+            "anew in each fold."
+        )
+    return Pairs(fit.formula, items, note)
+
+
+def _order(fit: PenalizedLogisticResults, most: int) -> tuple[list[str], str]:
+    """The terms to show, the constant first and then the largest, and how many are not shown."""
+    shown = fit.selected
+    zero, more = len(fit.terms) - len(shown), len(shown) - most
+    said = []
+    if more > 0:
+        said.append(f"And {more} more: fit.params.")
+    if zero:
+        said.append(f"{zero} of {len(fit.terms)} terms have no part: all their coefficients are zero.")
+    return ["constant", *shown[:most]], " ".join(said)
+
+
+def _section(
+    fit: PenalizedLogisticResults, heading: str, table: pd.DataFrame, most: int, note: str, source: str
+) -> Section:
+    terms, less = _order(fit, most)
+    sizes = score_sizes(fit._fit.numbers.moments)
+    # The constant comes first whatever a column is called.
+    places = np.concatenate([[0], 1 + fit.terms.get_indexer(pd.Index(terms[1:]))]).astype(np.intp)
+    shown = table.iloc[places].rename_axis(index=None, columns=None)
+    errors = coefficient_errors(sizes, SCORES)[places]
+    holds = holds_note("log odds", shown, sizes[places], SCORES)
+    text = " ".join(each for each in ("Largest first, of standardized columns.", note, less, holds) if each)
+    return Section(heading, shown, errors=errors, note=text, source=source)
+
+
+def _params(fit: PenalizedLogisticResults, most: int = MOST_TERMS) -> Section:
+    return _section(fit, f"Log odds against {fit.reference}", fit.params, most, "", "fit.params")
+
+
+def _class_params(fit: PenalizedLogisticResults) -> Section:
+    note = "These are penalized; their differences are the log odds."
+    heading = "Coefficients by class, symmetric parametrization"
+    return _section(fit, heading, fit.class_params, MOST_TERMS, note, "fit.class_params")
+
+
+def _path(fit: PenalizedLogisticResults) -> Section:
+    path = fit.path
+    at = int((path["strength"] - fit.penalty.strength).abs().argmin())
+    shown = np.arange(len(path))
+    if len(path) > MOST_STRENGTHS:
+        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_STRENGTHS - 1).round().astype(int), [at])
+    table = path.set_index("strength").iloc[shown]
+    table.index = pd.Index(column_texts(path["strength"].iloc[shown].tolist(), "general"))
+    table["chosen"] = np.where(shown == at, "*", "")
+    formats: dict[Any, Any] = {
+        "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
+        "chosen": "text",
+    }  # fmt: skip
+    return Section(
+        "Rows left out, by strength",
+        table,
+        formats,
+        headings=INTERVAL | {"df": "not zero"},
+        note="deviance is the mean of -2 log P of rows left out.",
+        source="fit.path",
+    )
+
+
+MOST_COUNTS = 8
+"""Numbers of coefficients that are written along the top."""
+
+MOST_NAMED = 8
+"""Terms of the fit, the largest first, whose lines have a colour and a name."""
+
+
+def choice(results: Any, asked: Asked) -> Axes:
+    """Deviance of rows left out by strength."""
+    why = "as the strength was given, or the fit was loaded"
+    table = held_path(results._fit, why, "fit with strength=None to have it chosen by folds")
+    one_se = results._fit.refits.asked.select == "1se"
+    axes, _ = new_axes(asked.ax)
+    at, deviance, se = numbers(table[["strength", "deviance", "se"]]).T
+    axes.errorbar(
+        at, deviance, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
+    )
+    axes.set_xscale("log")
+    chosen = results.penalty.strength
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    if one_se:
+        least = int(deviance.argmin())
+        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(deviance[least] + se[least]), label="least + one standard error", **style)
+    axes.set_xlabel("Strength, lambda")
+    axes.set_ylabel("Deviance of a row left out, ± one standard error")
+    _count_above(axes, table)
+    axes.legend(loc="best")
+    set_title(axes, "Deviance of rows left out by strength")
+    return axes
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Coefficients of standardized columns along the strength."""
+    held = along(results._fit)
+    betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
+    axes, _ = new_axes(asked.ax)
+    at, functions = held.table["strength"].to_numpy(), betas.shape[1]
+    lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
+    named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
+    for c, j in np.argwhere(betas.any(axis=0)).tolist():
+        if j not in named:
+            axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
+    # Those that the fit has stand before the others, and are named once.
+    for place, j in enumerate(named):
+        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
+        for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
+            axes.plot(at, betas[:, c, j], color=SIGNS.colour(place), linestyle=lines[c], linewidth=1.2)
+    if functions > 1:
+        for c, label in enumerate(results.classes[:MOST_NAMED]):
+            axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
+    axes.set_xscale("log")
+    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
+    style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+    axes.axvline(results.penalty.strength, label="the fit", **style)
+    axes.set_xlabel("Strength, lambda")
+    axes.set_ylabel("Coefficient of a standardized column")
+    _count_above(axes, held.table)
+    axes.legend(loc="best", fontsize="small")
+    set_title(axes, "Coefficients by strength")
+    return axes
+
+
+def _count_above(axes: Axes, table: pd.DataFrame) -> None:
+    """Write along the top how many coefficients are not zero."""
+    at, df = numbers(table[["strength", "df"]]).T
+    top = axes.twiny()
+    top.set_xscale("log")
+    top.set_xlim(axes.get_xlim())
+    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
+    top.set_xticks(at[shown], [f"{count:.0f}" for count in df[shown]])
+    top.set_xticks([], minor=True)
+    top.set_xlabel("Coefficients not zero")

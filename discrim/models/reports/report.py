@@ -1,0 +1,665 @@
+"""`report`, one method for all models: a page of HTML that holds all there is to say of a fit.
+
+The rows of a fit, described: classes, columns, what is missing, and how far values reach.
+
+The code that makes a fit again, and the options that it was made with.
+
+The report of a fit: which chapters it has, and what stands in each.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from errno import EISDIR
+from functools import partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.whole_file import names_folder, possible_path, replaced, target_of
+from discrim.errors import DataError, DiscrimError, FolderGivenError
+from discrim.frame.categories import shown
+from discrim.frame.grammar import quote
+from discrim.inference.result import TestResult
+from discrim.models.fits.displayed import options_of
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import listed, told
+from discrim.models.pictures.pictured import kinds_of
+from discrim.models.registry import BY_MODEL, BY_VERB, resolve
+from discrim.report.grid import INTERVAL, Section
+from discrim.report.numbers import clean, column_texts
+from discrim.report.page.page import (
+    Chapter,
+    code_block,
+    figure,
+    figures,
+    folded,
+    page_of,
+    pairs,
+    paragraph,
+    tables,
+)
+from discrim.report.plots.points import image_of
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+class Reported:
+    """What can be reported; for classes with a verb, a summary and pictures."""
+
+    def report(
+        self: Any,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        load: str | None = None,
+        pictures: Sequence[str] | None = None,
+    ) -> None:
+        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data and the code for it.
+
+        The page contains all that it shows and asks no server for anything. It has light and dark colours, as
+        its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
+        was loaded, a sentence says so.
+
+        Nearly all of the time goes into the pictures, each of which is drawn in light and in dark colours:
+        about a second for each, and up to three with many columns or classes.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write. A file that is already there is replaced whole, or not at all.
+        title : str, optional
+            Title of the page; by default that of the model.
+        load : str, optional
+            Expression of Python that loads the table, for the code in the page, such as
+            "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
+        pictures : sequence of str, optional
+            Kinds of pictures, as `plot` takes them; [] stands for none. By default all that the fit has,
+            except those that fit it again ("partition").
+
+        Raises
+        ------
+        DataError
+            `path` is no path, `title` is no text, `load` is no expression, or a picture is not known.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or the like. A file that was there before is still
+            there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fit.report(f"{folder}/iris.html", title="Irises", load="discrim.datasets.load_iris()")
+        ...     Path(folder, "iris.html").read_text(encoding="utf-8").count("<h2")
+        7
+        """
+        write_report(self, path, title, load, pictures)
+
+
+def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
+    """Rows and columns, in words."""
+    design = fit.blocks.design
+    given = fit.has_rows and fit.blocks.source is None
+    return [
+        *([("Rows of the table", f"{fit.blocks.table.nrows:,}")] if given else []),
+        ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if fit.blocks.weighted else "")),
+        ("Rows dropped because a value is missing", f"{fit.dropped:,}"),
+        ("Response", design.response),
+        ("Classes", f"{len(fit.classes):,}"),
+        ("Columns of the table used", f"{len(design.columns):,}"),
+        ("Columns of the design", f"{len(fit.terms):,}"),
+        *(
+            [("Left out because they have one value", ", ".join(fit.blocks.constant))]
+            if fit.blocks.constant
+            else []
+        ),
+        *(
+            [("Left out because others determine them", ", ".join(fit.blocks.collinear))]
+            if fit.blocks.collinear
+            else []
+        ),
+    ]
+
+
+def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
+    """Tables of the classes and the columns, and a sentence on what could not be told."""
+    parts = {"classes": _classes(fit)}
+    try:
+        if not fit.has_rows:
+            why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
+            return parts | {"means": _means(fit)}, why
+        if fit.blocks.source is not None:
+            why = (
+                f"The rows are read part by part from {fit.blocks.source.table.source.what}, so that ranges "
+            )
+            return parts | {"means": _means(fit)}, why + "would take another pass, which is not made."
+        names = list(fit.blocks.design.columns)
+        frame = fit.rows("The description of the columns").table.frame(names)
+    except DiscrimError as error:
+        return parts, str(error)
+    numeric = [j for j in range(len(names)) if _is_number(frame.iloc[:, j])]
+    others = [j for j in range(len(names)) if j not in set(numeric)]
+    if numeric:
+        parts["numbers"] = _numbers(frame.iloc[:, numeric])
+    if others:
+        parts["categories"] = _categories(frame.iloc[:, others])
+    return parts, ""
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _classes(fit: Fit[Any]) -> Section:
+    table = pd.DataFrame(
+        {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}, index=fit.classes
+    )
+    if not fit.model.instead:
+        table["prior"] = fit.prior
+    return Section(
+        "Classes", table, {"rows": "count", "share": "share", "prior": "share"}, source="fit.counts"
+    )
+
+
+def _means(fit: Fit[Any]) -> Section:
+    return Section("Means by class", fit.class_means(), source="fit.group_summary()")
+
+
+def _numbers(frame: pd.DataFrame) -> Section:
+    values = [
+        pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
+        for j in range(frame.shape[1])
+    ]
+    rows = []
+    for column in values:
+        seen = column[~np.isnan(column)]
+        quartiles = np.quantile(seen, [0, 0.25, 0.5, 0.75, 1]) if len(seen) else np.full(5, np.nan)
+        sd = seen.std(ddof=1) if len(seen) > 1 else np.nan
+        rows.append([len(column) - len(seen), *quartiles, seen.mean() if len(seen) else np.nan, sd])
+    headings = ["missing", "min", "25 %", "median", "75 %", "max", "mean", "sd"]
+    table = pd.DataFrame(rows, index=frame.columns, columns=headings).T
+    formats: dict[Any, Any] = {}
+    return Section(
+        "Columns of numbers",
+        table,
+        formats,
+        row_formats={"missing": "count"},
+        note="Over all rows of the table, each counted once.",
+        source="data.describe()",
+    )
+
+
+def _categories(frame: pd.DataFrame) -> Section:
+    rows = []
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j].astype(object)
+        counts = column.dropna().value_counts()
+        most = (str(counts.index[0]), counts.iloc[0] / counts.sum()) if len(counts) else ("", np.nan)
+        rows.append([int(column.isna().sum()), len(counts), *most])
+    table = pd.DataFrame(
+        rows, index=frame.columns, columns=["missing", "levels", "most frequent", "its share"]
+    )
+    formats: dict[Any, Any] = {"missing": "count", "levels": "count", "most frequent": "text"}
+    return Section("Columns of categories", table, formats | {"its share": "share"}, source="data.describe()")
+
+
+NAMES = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
+"""Names in an expression that loads a table, and what brings them."""
+
+
+def check_load(load: Any) -> None:
+    """Raise a DataError where an expression that loads a table is none."""
+    if load is None:
+        return
+    if not isinstance(load, str):
+        raise DataError(f"load= is a {type(load).__name__}: give a text, as \"pd.read_csv('iris.csv')\".")
+    try:
+        ast.parse(load.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise DataError(
+            f"load={load!r} is no expression of Python: give one that loads the table, as "
+            "\"pd.read_csv('iris.csv')\"."
+        ) from None
+
+
+def given_options(results: Any) -> dict[str, Any]:
+    """Options of the verb that are not its defaults, by name.
+
+    Raises
+    ------
+    DiscrimError
+        The fit does not tell.
+    """
+    verb = results._verb()
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(resolve(f"{BY_VERB[verb].module}:{verb}")).parameters.items()
+    }
+    options = {
+        name: value for name, value in options_of(results).items() if not _same(value, defaults.get(name))
+    }
+    shares = options.get("prior")
+    if isinstance(shares, dict) and len({*shares.values()}) == 1:
+        if defaults["prior"] == "equal":
+            del options["prior"]
+        else:
+            options["prior"] = "equal"
+    levels = list(results._fit.blocks.design.levels)
+    if not _sorted(levels):
+        options["levels"] = levels
+    return options
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(
+            value == default or (default is None and value in ([], {})) or (default == () and value == [])
+        )
+    except (ValueError, TypeError):
+        return False
+
+
+def _sorted(levels: list[Any]) -> bool:
+    try:
+        return levels == sorted(levels)
+    except TypeError:
+        return True
+
+
+def code_of(results: Any, load: str | None) -> str:
+    """A program that loads the table, fits, and shows what came of it.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    load : str or None
+        An expression that loads the table.
+    """
+    options = given_options(results)
+    fit, verb = results._fit, results._verb()
+    imports = {"import discrim"}
+    before, lines = [], [f"    {fit.formula!r},", "    data=data,"]
+    for name, value in options.items():
+        text, brings, note = _literal(value, name)
+        imports |= brings
+        before += note
+        lines.append(f"    {name}={text},")
+    if fit.blocks.weighted:
+        column = _weight_column(fit)
+        if column is None:
+            before.append("weights = 'weights'  # the column of the weights, or a vector of them")
+        lines.append(f"    weights={'weights' if column is None else repr(column)},")
+    expression = "pd.read_csv('data.csv')" if load is None else load.strip()
+    used = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
+    imports |= {NAMES[name] for name in used if name in NAMES}
+    unknown = sorted(used - {*NAMES, "discrim", *dir(builtins)})
+    before = [f"# {name} is a name of your own: import or define it here" for name in unknown] + before
+    table = [f"# {line}" for line in _about_table(fit, load)] + [f"data = {expression}"]
+    table += _repeated_categories(fit) if load is None else []
+    call = [f"fit = discrim.{verb}(", *lines, ")"]
+    brought = sorted(imports, key=lambda line: (not line.startswith("import"), line))
+    return "\n".join([*brought, "", *before, *table, "", *call, "print(fit.summary())"])
+
+
+def _about_table(fit: Any, load: str | None) -> list[str]:
+    if load is not None:
+        return []
+    columns = [*fit.blocks.design.response_columns, *fit.blocks.design.columns]
+    shown = ", ".join(map(repr, columns[:8])) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
+    told = ["Load the table of the fit here: data.csv stands for it."]
+    if fit.has_rows and fit.blocks.source is not None:
+        told = [f"Load the table of the fit here, or name it: it was {fit.blocks.source.table.source.what}."]
+    elif not fit.has_rows:
+        told = [
+            (
+                "The fit has no rows, because it was loaded or made of moments: load the table that they "
+                "come from."
+            )
+        ]
+    return [*told, f"Columns: {shown}"]
+
+
+def _repeated_categories(fit: Any) -> list[str]:
+    """Lines that give categories the order in which the fit had them, which a CSV does not keep."""
+    design = fit.blocks.design
+    if design.spec is None:
+        return []
+    names = {quote(name): name for name in design.columns}
+    ordered = [
+        (f"data[{names[factor.code]!r}]", list(factor.levels))
+        for factor in design.spec.factors
+        if factor.levels is not None and factor.code in names
+    ]
+    return [
+        f"{column} = pd.Categorical({column}, {levels!r})"
+        for column, levels in ordered
+        if not _sorted(levels)
+    ]
+
+
+def _weight_column(fit: Any) -> str | None:
+    """The column that holds the weights, where there is one."""
+    blocks = fit.blocks
+    if blocks.source is not None:
+        name: str | None = blocks.source.weights
+        return name
+    if not fit.has_rows:
+        return None
+    taken = {*blocks.design.columns, *blocks.design.response_columns}
+    for name in blocks.table.names:
+        if name in taken:
+            continue
+        values = pd.to_numeric(pd.Series(blocks.table.frame([name])[name]), errors="coerce")
+        if np.array_equal(values.to_numpy(dtype=np.float64, na_value=np.nan), blocks.weights, equal_nan=True):
+            return str(name)
+    return None
+
+
+def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
+    """A value as code, the imports that it needs, and lines that come before it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name == "functions":
+        lines = [f"# {each} is a function of your own: import or define it here" for each in value]
+        return "{" + ", ".join(f"{each!r}: {each}" for each in value) + "}", set(), lines
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}", set(), []
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_plain, value))}]", set(), []
+    if value is None or isinstance(value, str | int | float | bool):
+        return _plain(value), set(), []
+    kind, text = type(value), " ".join(repr(value).split())
+    module = kind.__module__.split("._")[0]
+    if text.startswith(f"{kind.__name__}(") and _is_expression(text):
+        return text, {f"from {module} import {kind.__name__}"}, []
+    return name, set(), [f"{name} = ...  # a {kind.__name__} of your own: make it here"]
+
+
+def _plain(value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def told_options(results: Any) -> list[tuple[str, str]]:
+    """The options that are not the verb's defaults, as texts; a sentence where the fit does not tell."""
+    try:
+        options = given_options(results)
+    except DiscrimError as error:
+        return [("Options", str(error))]
+    shown = [(f"Option {name}", _literal(value, name)[0]) for name, value in options.items()]
+    return shown or [("Options", "the defaults")]
+
+
+PACKAGES = ("discrim", "numpy", "scipy", "pandas", "patsy", "statsmodels", "narwhals", "matplotlib")
+
+TESTS = {
+    "manova": "Do the class means differ? Multivariate tests",
+    "anova": "Do the class means differ? Column by column",
+    "partial_tests": "What each column adds to the others",
+    "distances": "Distances between the class means",
+    "box_m": "Are the covariances equal? Box's M",
+    "covariance_models": "Which covariances? From spherical to free",
+    "log_determinants": "Log-determinants of the covariances",
+    "lr_test": "Do the columns tell the classes apart? Likelihood ratio",
+}
+"""Methods that test something without being asked for more, and the questions that they answer."""
+
+WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
+"""What leaves out the part of a test for which a fit has to have rows."""
+
+
+def write_report(results: Any, path: Any, title: Any, load: Any, pictures: Any) -> None:
+    """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
+    place = _file_of(path)
+    if title is not None and not isinstance(title, str):
+        raise DataError(f"title= is a {type(title).__name__}: give a text.")
+    check_load(load)
+    text = report_of(results, title, load, _kinds(results, pictures))
+    with replaced(place) as file:
+        file.write(text.encode("utf-8"))
+
+
+def _file_of(path: Any) -> Any:
+    try:
+        place = possible_path(path)
+    except TypeError:
+        raise DataError(f"A report is written to a file: give its path, not {type(path).__name__}.") from None
+    if names_folder(os.fsdecode(path)):
+        raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
+    target_of(place)
+    return place
+
+
+def _kinds(results: Any, pictures: Any) -> Sequence[str]:
+    known = kinds_of(results)
+    if pictures is None:
+        return kinds_of(results, refits=False)
+    asked = (
+        [pictures]
+        if isinstance(pictures, str)
+        else list(pictures)
+        if isinstance(pictures, Iterable)
+        else None
+    )
+    unknown = [each for each in asked or () if each not in known]
+    if asked is None or unknown:
+        bad = told(pictures) if asked is None else shown(unknown[0])
+        raise DataError(
+            f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
+            "or give [] for none."
+        )
+    return asked
+
+
+def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence[str]) -> str:
+    """The report of a fit, as HTML, with pictures of some kinds."""
+    chapters = [
+        Chapter("summary", "Summary", _tried("The summary", partial(_summary, results))),
+        Chapter("tests", "Tests", _tests(results)),
+        Chapter(
+            "errors", "Errors on the rows of the fit", _tried("A table of errors", partial(_errors, results))
+        ),
+        Chapter("pictures", "Pictures", _pictures(results, kinds)),
+        Chapter("fitted", "How it was fitted", _fitted(results)),
+        Chapter("data", "The data", _data(results)),
+        Chapter("code", "The code that repeats it", _code(results, load)),
+    ]
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    line = _formula(results)
+    return page_of(title or results.title, line, chapters, f"Written {now} by discrim {_version('discrim')}.")
+
+
+def _formula(results: Any) -> str:
+    fit = getattr(results, "_fit", None)
+    return f"{results.title}: {fit.formula}" if fit is not None else results.title
+
+
+def _tried(what: str, make: Callable[[], str]) -> str:
+    """What is made, or the sentence on why it is not there."""
+    try:
+        return make()
+    except DiscrimError as error:
+        return paragraph(f"{what} is not here. {error}", "note")
+
+
+# ---- chapters
+
+
+def _summary(results: Any) -> str:
+    parts = results._sections()
+    held, missing = {}, []
+    for key, make in parts.items():
+        try:
+            held[key] = make()
+        except DiscrimError as error:
+            missing.append(paragraph(f"The section {key!r} is not here. {error}", "note"))
+    return "\n".join([tables(results.title, held), *missing])
+
+
+def _tests(results: Any) -> str:
+    held: dict[str, Section] = {}
+    missing = []
+    for name, question in TESTS.items():
+        make = getattr(type(results), name, None)
+        if make is None:
+            continue
+        try:
+            asked = WITHOUT_ROWS.get(name, {}) if not results._fit.has_rows else {}
+            held[name] = _test(question, name, make(results, **asked))
+        except DiscrimError as error:
+            missing.append(paragraph(f"{question}: not here. {error}", "note"))
+    if not held and not missing:
+        return paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
+    shown = [tables("Tests of means, covariances and columns", held)] if held else []
+    return "\n".join([*shown, *missing])
+
+
+def _test(title: str, name: str, found: Any) -> Section:
+    note = ""
+    if isinstance(found, TestResult):
+        found, note = found.table, found.assumes
+    table: pd.DataFrame = found.to_frame() if isinstance(found, pd.Series) else found
+    formats = _formats(table)
+    blanked = table.astype(object)
+    for j, column in enumerate(table.columns):
+        if table[column].isna().any():
+            # What is not defined, such as a p-value of a statistic without a law, is left blank.
+            there = table[column].notna().to_numpy()
+            texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
+            blanked.isetitem(j, [next(texts) if one else "" for one in there])
+            formats[column] = "text"
+    return Section(title, blanked, formats, headings=INTERVAL, note=note, source=f"fit.{name}()")
+
+
+def _formats(table: pd.DataFrame) -> dict[Any, Any]:
+    """How the columns of a test are shown, by their names."""
+    formats: dict[Any, Any] = {}
+    for column in table.columns:
+        name = str(column)
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            formats[column] = "text"
+        elif name == "p" or name.startswith("p_") or name.endswith("_p"):
+            formats[column] = "tail"
+        elif name in ("F", "z", "t", "chi2"):
+            formats[column] = "z"
+    return formats
+
+
+def _errors(results: Any) -> str:
+    if not hasattr(results, "confusion"):
+        raise DataError("The law is known and has no rows: see its own error in the summary.")
+    counts = results.confusion()
+    formats: dict[Any, Any] = dict.fromkeys(counts.columns, "count")
+    rates = results.error_rates(methods=("apparent",))
+    shown = rates[
+        [column for column in ("estimate", "se", "low", "high", "wrong", "total") if column in rates]
+    ]
+    of_rates: dict[Any, Any] = {"estimate": "share", "se": "share", "low": "share", "high": "share"}
+    return tables(
+        "Predicted classes against actual ones",
+        {
+            "confusion": Section(
+                "Rows of each class (down) by predicted class (across)",
+                counts,
+                formats,
+                source="fit.confusion()",
+            ),
+            "rates": Section(
+                "Error rate",
+                shown,
+                of_rates | {"wrong": "count", "total": "count"},
+                headings=INTERVAL,
+                note="On the rows of the fit itself, which makes it look too good: see error_rates().",
+            ),
+        },
+    )
+
+
+def _pictures(results: Any, kinds: Sequence[str]) -> str:
+    drawn, missing = [], []
+    lines = {kind.name: kind.line for kind in BY_MODEL[results._model()].pictures}
+    with late_bar(len(kinds), "pictures") as tell:
+        for kind in kinds:
+            line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"
+            try:
+                image = image_of(partial(results.plot, kind))
+            except DiscrimError as error:
+                missing.append(paragraph(f"{line}: not drawn. {error}", "note"))
+            else:
+                alt = f"{line}. {_classes_named(results)}"
+                drawn.append(figure(image, alt, f'{line}: fit.plot("{kind}")'))
+            tell(1)
+    body = figures(drawn) if drawn else paragraph("No picture is drawn here.")
+    return "\n".join([body, folded("Pictures that this fit does not have", missing)])
+
+
+def _classes_named(results: Any) -> str:
+    names = [clean(label) for label in results.classes[:6]]
+    more = f" and {len(results.classes) - 6} more" if len(results.classes) > 6 else ""
+    return f"Classes: {', '.join(names)}{more}."
+
+
+def _fitted(results: Any) -> str:
+    verb = results._verb()
+    row, fit = BY_VERB[verb], getattr(results, "_fit", None)
+    items = [
+        ("Model", results.title),
+        ("Verb", f"discrim.{verb}()" + (f", {row.command}" if row.command else "")),
+    ]
+    if fit is not None:
+        items += [("Formula", fit.formula), *told_options(results)]
+        if fit.chosen:
+            items.append(("Chosen by the rows", fit.chosen))
+        if not fit.has_rows:
+            items.append(("Rows", "none are held: the fit was loaded from a file or made of moments"))
+    else:
+        items.append(("Estimated", "nothing: prior and densities are known"))
+    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    items += [("Packages", versions), ("Python", f"{platform.python_version()}, {platform.system()}")]
+    return pairs(items)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _data(results: Any) -> str:
+    fit = getattr(results, "_fit", None)
+    if fit is None:
+        return paragraph("There are no data: the law of the classes is known, and nothing was estimated.")
+    parts, why = described(fit)
+    return "\n".join(
+        [pairs(sizes(fit)), tables("Classes and columns", parts), *([paragraph(why)] if why else [])]
+    )
+
+
+def _code(results: Any, load: str | None) -> str:
+    if getattr(results, "_fit", None) is None:
+        return paragraph("The call holds the law itself: keep the program that made it.", "note")
+    return _tried("The code", lambda: code_block(code_of(results, load)))

@@ -1,0 +1,338 @@
+"""A scatter plot for each pair of columns, with the outlines of the classes.
+
+Components of mixtures as ellipses, and the criterion by their number.
+
+Log-determinants of covariances.
+
+Ordered distances beside the quantiles of their law, a panel a class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Floats
+from discrim.report.numbers import clean
+from discrim.report.plots.points import draw_points, name_lines
+from discrim.report.plots.spaces import class_legend, draw_outline
+from discrim.report.plots.style import (
+    SIGNS,
+    Signs,
+    faint,
+    ink,
+    label_codes,
+    new_axes,
+    numbers,
+    panels,
+    set_title,
+    shown_name,
+    with_room,
+)
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+INCHES = 1.75
+"""Of a panel."""
+
+BINS = 24
+"""Of the histograms on the diagonal."""
+
+
+def pairs(
+    means: pd.DataFrame,
+    covariances: Mapping[Any, pd.DataFrame],
+    radius: float,
+    *,
+    points: pd.DataFrame | None = None,
+    labels: pd.Series | None = None,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Each pair of columns as a panel: rows and outlines below the diagonal, outlines alone above it.
+
+    On the diagonal are the histograms of the rows by class, or, without rows, the names of the columns.
+
+    Parameters
+    ----------
+    means : DataFrame, classes by p columns
+    covariances : mapping of class to (p, p) DataFrame
+    radius : float
+        Mahalanobis distance, in the plane of two columns, at which the outlines lie.
+    points, labels : DataFrame and Series, optional
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The outer ones; `child_axes` are the panels, row by row.
+    """
+    names, classes = list(means.columns), list(means.index)
+    p = len(names)
+    outer, inner = panels(ax, p, p, size=(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1))
+    xy = None if points is None else numbers(points)
+    codes = None if labels is None else label_codes(labels, classes)
+    centres = numbers(means)
+    held = {label: numbers(table) for label, table in covariances.items()}
+    for i, name in enumerate(names):
+        for j in range(p):
+            panel = inner[i, j]
+            if i == j:
+                _diagonal(panel, None if xy is None else xy[:, i], codes, len(classes), name, signs)
+            else:
+                if i > j and xy is not None and codes is not None:
+                    draw_points(panel, xy[:, j], xy[:, i], codes, classes, signs)
+                place = np.ix_([j, i], [j, i])
+                for k, label in enumerate(classes):
+                    style = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.3}
+                    if label in held:
+                        draw_outline(panel, centres[k, [j, i]], held[label][place], radius, **style)
+            panel.tick_params(labelsize="x-small")
+    _share_limits(inner)
+    for i, name in enumerate(names):
+        inner[p - 1, i].set_xlabel(shown_name(name, 18), fontsize="small")
+        inner[i, 0].set_ylabel(shown_name(name, 18), fontsize="small")
+    legend_of_classes(outer, classes, signs)
+    return outer
+
+
+def legend_of_classes(outer: Axes, classes: Sequence[Any], signs: Signs) -> None:
+    """Signs of the classes beside a picture with panels."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=shown_name(label, 18), **signs.of(k)) for k, label in enumerate(classes)]
+    columns = 1 if len(classes) <= 24 else 2
+    outer.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        ncols=columns,
+        fontsize="small",
+    )
+
+
+def _diagonal(
+    panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
+) -> None:
+    panel.set_yticks([])
+    if x is None or codes is None or not np.isfinite(x).any():
+        panel.text(0.5, 0.5, shown_name(name, 18), ha="center", va="center", transform=panel.transAxes)
+        return
+    known = np.isfinite(x) & (codes >= 0)
+    edges = np.linspace(float(x[known].min()), float(x[known].max()), BINS + 1) if known.any() else [0.0, 1.0]
+    for k in range(k_classes):
+        rows = known & (codes == k)
+        if rows.any():
+            colour = signs.colour(k)
+            style: dict[str, Any] = {"facecolor": (colour, 0.25), "edgecolor": colour}
+            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", linestyle=signs.line(k), **style)
+
+
+def _share_limits(inner: NDArray[Any]) -> None:
+    """One span a column of the table, and names of ticks at the outer edges alone."""
+    p = len(inner)
+    for i in range(p):
+        spans = [inner[r, i].get_xlim() for r in range(p) if r != i and inner[r, i].has_data()]
+        spans += [inner[i, c].get_ylim() for c in range(p) if c != i and inner[i, c].has_data()]
+        spans += [inner[i, i].get_xlim()] if inner[i, i].has_data() else []
+        if not spans:
+            continue
+        low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+        for r in range(p):
+            inner[r, i].set_xlim(low, high)
+            if r != i:
+                inner[i, r].set_ylim(low, high)
+    for i in range(p):
+        for j in range(p):
+            if i < p - 1:
+                inner[i, j].set_xticklabels([])
+            if j > 0 or i == 0:
+                inner[i, j].set_yticklabels([])
+
+
+LEVEL_NAMES = 10
+"""Forms whose names are level; those of more stand upright."""
+
+
+def components(
+    means: pd.DataFrame,
+    shares: pd.Series,
+    covariances: Mapping[Any, pd.DataFrame],
+    radius: float,
+    *,
+    points: pd.DataFrame | None = None,
+    labels: pd.Series | None = None,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """The components of each class in the plane of two columns, with the sign of their class.
+
+    Parameters
+    ----------
+    means : DataFrame, (class, component) by two columns
+    shares : Series by (class, component)
+        The size of a mark at the mean.
+    covariances : mapping of (class, component) to (2, 2) DataFrame
+    radius : float
+        Mahalanobis distance at which the outlines lie.
+    points, labels : DataFrame and Series, optional
+        Rows to draw below, with their classes.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+    """
+    classes = list(means.index.unique(level=0))
+    axes, own = new_axes(ax)
+    if points is not None and labels is not None:
+        xy = numbers(points)
+        draw_points(axes, xy[:, 0], xy[:, 1], label_codes(labels, classes), classes, signs)
+    for key, place, share in zip(means.index, numbers(means), shares, strict=True):
+        k = classes.index(key[0])
+        colour = signs.colour(k)
+        style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
+        draw_outline(axes, place, numbers(covariances[key]), radius, **style)
+        axes.plot(
+            *place, marker=signs.marker(k), color=colour, markeredgecolor=ink(), zorder=6,
+            markersize=4 + 6 * np.sqrt(share),
+        )  # fmt: skip
+    axes.set_xlabel(shown_name(means.columns[0]))
+    axes.set_ylabel(shown_name(means.columns[1]))
+    axes.margins(0.06)
+    return class_legend(axes, own, classes, signs, False)
+
+
+def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """The criterion of what was tried, a line for each class, above the least of its class.
+
+    Parameters
+    ----------
+    table : DataFrame
+        class, components or covariance, and BIC: the least of each.
+    across : {"components", "covariance"}
+        What the lines run over.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    places = list(dict.fromkeys(table[across]))
+    classes = list(dict.fromkeys(table["class"]))
+    for k, label in enumerate(classes):
+        rows = table[table["class"] == label]
+        at = [places.index(value) for value in rows[across]]
+        above = rows["BIC"].to_numpy(np.float64) - rows["BIC"].min()
+        axes.plot(
+            at, above, color=signs.colour(k), linestyle=signs.line(k), marker=signs.marker(k), markersize=5
+        )
+    axes.set_xticks(range(len(places)), [f"{place}" for place in places])
+    if across == "covariance" and len(places) > LEVEL_NAMES:
+        axes.tick_params(axis="x", labelrotation=90)
+    axes.axhline(0.0, color=faint(0.35), linestyle=":", linewidth=1.0)
+    axes.set_xlabel("Components" if across == "components" else "Covariance")
+    axes.set_ylabel("BIC above the least")
+    return class_legend(axes, own, classes, signs, False) if len(classes) > 1 else axes
+
+
+def log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        By class, and "pooled" in the last row: debiased, low, high. The raw log-determinant is biased and may
+        lie outside its interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax, len(table))
+    values = numbers(table[["debiased", "low", "high"]])
+    for i, (value, low, high) in enumerate(values.tolist()):
+        whole = i == len(values) - 1
+        colour = ink() if whole else signs.colour(i)
+        axes.plot([low, high], [i, i], color=colour, linewidth=1.5)
+        axes.scatter([value], [i], color=colour, marker="D" if whole else "o", s=30, zorder=3)
+    axes.axvline(float(values[-1, 0]), color=ink(), linestyle="--", linewidth=0.8)
+    name_lines(axes, list(table.index))
+    axes.set_xlabel("ln |S|, its bias subtracted")
+    set_title(axes, "Log-determinants of the covariances, with intervals")
+    return axes
+
+
+NAMED = 3
+"""Rows of a class, of those beyond the limits, that bear their names, where there is room."""
+
+ROOM = np.array([24.0, 8.0])
+"""Width and height of a name, in points."""
+
+
+def quantiles(
+    tables: Mapping[Any, pd.DataFrame],
+    places: Mapping[Any, int],
+    law: str,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Squared distances against quantiles by class, with pointwise limits.
+
+    Parameters
+    ----------
+    tables : mapping of class to DataFrame
+        quantile, squared, low, high, and the names of the rows as index; in order.
+    places : mapping of class to int
+        Position among all classes, for the colours.
+    law : str
+        What the quantiles are of.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The outer ones; `child_axes` are the panels.
+    """
+    columns = min(len(tables), 4 if len(tables) > 6 else 3)
+    rows = math.ceil(len(tables) / columns)
+    outer, inner = panels(ax, rows, columns, size=(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True)
+    for panel in inner.ravel()[len(tables) :]:
+        panel.set_axis_off()
+    for panel, (label, table) in zip(inner.ravel(), tables.items(), strict=False):
+        panel.set_title(shown_name(label, 22), fontsize="medium")
+        panel.tick_params(labelsize="small")
+        if not len(table):
+            panel.text(0.5, 0.5, "too few rows", ha="center", va="center", transform=panel.transAxes)
+            panel.set_xticks([])
+            panel.set_yticks([])
+            continue
+        k = places[label]
+        x, y = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared"))
+        panel.fill_between(x, table["low"], table["high"], color=faint(0.8), linewidth=0, zorder=1)
+        ends = [0.0, float(x[-1])]
+        panel.plot(ends, ends, color=ink(), linewidth=0.9, zorder=2)
+        style = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
+        panel.scatter(x, y, linewidths=0, zorder=3, **style)
+        far = (y > table["high"].to_numpy(dtype=np.float64)) & (np.arange(len(y)) >= len(y) / 2)
+        beyond = np.flatnonzero(far)[::-1][:NAMED]
+        pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
+        for i in with_room(pixels, beyond.tolist(), ROOM):
+            text = shown_name(clean(str(table.index[i])), 14)
+            panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
+    for panel in inner[:, 0]:
+        panel.set_ylabel("Squared distance", fontsize="small")
+    for place in range(max(len(tables) - columns, 0), len(tables)):
+        inner.ravel()[place].set_xlabel(f"Quantile of {law}", fontsize="small")
+    return outer

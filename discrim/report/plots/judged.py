@@ -1,0 +1,521 @@
+"""Actual by predicted classes, as cells of colour.
+
+ROC curves.
+
+Predicted probabilities against shares that were seen.
+
+Posteriors of rows by class.
+
+What folds say, one by one and together.
+
+The distribution of a statistic by chance, and the value that was seen.
+
+Steps of a choice of terms, from the top down.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Floats
+from discrim.report.plots.points import draw_strips, name_lines
+from discrim.report.plots.style import (
+    COLOURS,
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    label_codes,
+    lay_out,
+    new_axes,
+    numbers,
+    paper,
+    set_title,
+    shown_name,
+)
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+LARGEST, SMALLEST = 11.0, 5.0
+"""Points of the numbers in the cells; below the smallest they are left out."""
+
+CHARACTER = 0.62
+"""Width of a digit, of the size of its font."""
+
+
+def confusion(table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: str | None = None) -> Axes:
+    """Counts of actual by predicted classes, coloured by the share of the actual class.
+
+    Right cells are blue and wrong ones orange, both the deeper the larger the square root of the share, so
+    that one row in a hundred is seen. Where cells have room for them they bear the count, and below it the
+    share.
+
+    Parameters
+    ----------
+    table : DataFrame, actual by predicted
+        Counts, or sums of weights.
+    title : str
+    ax : Axes, optional
+    colormap : str, optional
+        Of matplotlib, for right and wrong cells alike.
+
+    Returns
+    -------
+    Axes
+    """
+    k = len(table)
+    axes, own = new_axes(ax, size=(6.8, 5.6))
+    counts = numbers(table)
+    with np.errstate(invalid="ignore"):
+        shares = counts / counts.sum(axis=1, keepdims=True)
+    colours = _colours(shares, colormap)
+    edges = np.arange(k + 1) - 0.5
+    line: dict[str, Any] = {"edgecolors": faint(0.8), "linewidth": 0.5} if k <= 2 * MOST_IN_LEGEND else {}
+    axes.pcolormesh(edges, edges, colours, rasterized=k > 100, **line)
+    axes.set_aspect("equal" if own else "auto")
+    name_lines(axes, list(table.index))
+    axes.set_xlabel("Predicted class")
+    axes.set_ylabel("Actual class")
+    _name_columns(axes, list(table.columns))
+    # name_lines leaves room at the ends, which cells do not.
+    axes.set_xlim(-0.5, k - 0.5)
+    axes.set_ylim(k - 0.5, -0.5)
+    if own:
+        _draw_scale(axes, colormap)
+    set_title(axes, title)
+    lay_out(axes)
+    _write(axes, counts, shares, colours)
+    return axes
+
+
+def _ramps(colormap: str | None) -> list[Any]:
+    """Colours of no row to all rows of a class, in right cells and in wrong ones."""
+    import matplotlib as mpl
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if colormap is not None:
+        return [mpl.colormaps[colormap]] * 2
+    return [LinearSegmentedColormap.from_list("", [paper(), hue]) for hue in COLOURS[:2]]
+
+
+def _colours(shares: Floats, colormap: str | None) -> Floats:
+    """Colours (K, K, 4) of cells; those of a class without rows are empty."""
+    right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in _ramps(colormap))
+    on = np.eye(len(shares), dtype=bool)[..., None]
+    held = np.where(on, right, wrong)
+    held[np.isnan(shares)] = [*np.array([int(paper()[i : i + 2], 16) for i in (1, 3, 5)]) / 255, 1.0]
+    return np.asarray(held)
+
+
+def _name_columns(axes: Axes, names: list[Any]) -> None:
+    """Names below the columns, as many as there is room for, upright where they are long."""
+    inches = axes.get_window_extent().width / axes.figure.dpi
+    step = math.ceil(0.13 * len(names) / inches)
+    shown = [shown_name(name, 20) for name in names[::step]]
+    upright = 0.085 * max(map(len, shown), default=0) > step * inches / len(names)
+    small = "small" if len(names) > MOST_IN_LEGEND else None
+    axes.set_xticks(range(0, len(names), step), shown, rotation=90 if upright else 0, fontsize=small)
+
+
+def _draw_scale(axes: Axes, colormap: str | None) -> None:
+    """What colours mean, beside the cells."""
+    shares = np.linspace(0.0, 1.0, 256)
+    columns = [ramp(shares) for ramp in _ramps(colormap)][: 1 if colormap else 2]
+    scale = axes.inset_axes((1.04, 0.1, 0.035 * len(columns), 0.8))
+    ends = (0, len(columns), 0, 1)
+    held = np.stack(columns, axis=1)
+    scale.imshow(held, origin="lower", aspect="auto", extent=ends, interpolation="nearest")
+    names = ["right", "wrong"] if len(columns) == 2 else []
+    scale.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
+    scale.yaxis.tick_right()
+    scale.yaxis.set_label_position("right")
+    marks = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 1.0])
+    scale.set_yticks(np.sqrt(marks), [f"{100 * mark:g} %" for mark in marks], fontsize="small")
+    scale.set_ylabel("Share of the actual class")
+
+
+def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
+    """Counts, and shares below them, where they can be read."""
+    k = len(counts)
+    window = axes.get_window_extent()
+    wide, high = (length * 72 / axes.figure.dpi / k for length in (window.width, window.height))
+    texts = [[_count(value) for value in row] for row in counts.tolist()]
+    longest = max((len(text) for row in texts for text in row), default=1)
+    both = min(0.9 * wide / (CHARACTER * max(longest, 6)), 0.36 * high, LARGEST)
+    alone = min(0.9 * wide / (CHARACTER * longest), 0.7 * high, LARGEST)
+    size = both if both >= SMALLEST + 2 else alone
+    if size < SMALLEST:
+        return
+    # Of black and white the one of more contrast, by the luminance of light and not of its code.
+    held = colours[..., :3]
+    linear = np.where(held <= 0.04045, held / 12.92, ((held + 0.055) / 1.055) ** 2.4)
+    dark = linear @ [0.2126, 0.7152, 0.0722] < 0.179
+    for i, j in np.ndindex(k, k):
+        if not counts[i, j] and size != both:
+            continue
+        text = texts[i][j]
+        if size == both and counts[i, j]:
+            text += f"\n{100 * shares[i, j]:.1f} %"
+        colour = "white" if dark[i, j] else "black"
+        axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.1)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+MOST_NAMED = 6
+"""Of more classes than a legend holds, those that are drawn in colour and named."""
+
+
+MOST_BANDS = 3
+"""Classes up to which curves have bands; those of more would cover one another."""
+
+BAND = 0.14
+"""Opacity of a band."""
+
+
+def roc(
+    curves: dict[Any, pd.DataFrame],
+    areas: pd.DataFrame,
+    title: str,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    level: float = 0.95,
+    first: int = 0,
+) -> Axes:
+    """ROC curves by class, with the areas under them and, of few classes, bands.
+
+    Beyond 12 classes those of the least areas are named and the others faint.
+
+    Parameters
+    ----------
+    curves : dict of class to DataFrame
+        false_positive, true_positive, from (0, 0) to (1, 1); false_low, false_high, true_low, true_high: the
+        limits of both.
+    areas : DataFrame by class
+        auc, low, high; missing for a class without rows, or without others.
+    title : str
+    ax : Axes, optional
+    level : float
+        Of the intervals and bands, which the legend names.
+    first : int
+        Position of the first class of `areas` among those that have signs.
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax, size=(5.8, 5.4))
+    axes.plot([0, 1], [0, 1], color=faint(0.6), linewidth=0.8, zorder=1)
+    order = np.argsort(areas["auc"].to_numpy(), kind="stable")
+    few = len(areas) <= MOST_IN_LEGEND
+    named = set(range(len(areas)) if few else order[:MOST_NAMED].tolist())
+    for k in range(len(areas)) if few else order[::-1].tolist():
+        label = areas.index[k]
+        at = curves.get(label)
+        style: dict[str, Any] = {"color": faint(0.6), "linewidth": 0.8, "zorder": 1.5}
+        if k in named:
+            style = {"color": signs.colour(k + first), "linestyle": signs.line(k), "linewidth": 1.6}
+            style |= {"label": f"{shown_name(label, 24)}  {_area(areas.iloc[k])}"}
+        if at is None:
+            axes.plot([], [], **style)
+        else:
+            axes.plot(at["false_positive"], at["true_positive"], **style)
+            if len(areas) <= MOST_BANDS:
+                _add_band(axes, at, style["color"])
+    axes.set_xlim(-0.01, 1.01)
+    axes.set_ylim(-0.01, 1.01)
+    axes.set_aspect("equal")
+    axes.set_xlabel("False positive rate")
+    axes.set_ylabel("True positive rate")
+    heading = f"Area under the curve ({100 * level:g} %)"
+    if not few:
+        heading += f",\nthe least {len(named)} of {len(areas)}"
+    # The corner below the diagonal, which useful curves leave free.
+    small = "small" if len(named) > 4 or ax is not None else None
+    axes.legend(loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8)
+    set_title(axes, title)
+    return axes
+
+
+def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
+    """The band between the outer corners of the rectangles of the points."""
+    upper = at["false_low"].to_numpy(), at["true_high"].to_numpy()
+    lower = at["false_high"].to_numpy(), at["true_low"].to_numpy()
+    # From corner to corner of the unit square, and back below.
+    x = np.concatenate([[0.0], upper[0], [1.0], [1.0], lower[0][::-1], [0.0]])
+    y = np.concatenate([[upper[1][0]], upper[1], [1.0], [lower[1][-1]], lower[1][::-1], [0.0]])
+    axes.fill(x, y, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
+
+
+def _area(row: pd.Series) -> str:
+    """An area with its interval; below one it is not rounded to one."""
+    if np.isnan(row["auc"]):
+        return "no rows"
+    digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
+    text = f"{row['auc']:.{digits}f}"
+    return text if np.isnan(row["low"]) else f"{text} ({row['low']:.3f}, {row['high']:.3f})"
+
+
+HISTOGRAM = 0.24
+"""Share of the height for the histogram of the predictions."""
+
+MOST_LIMITS = 3
+"""Classes up to which the intervals of bins are joined to a band; those of more would hide one another."""
+
+LIMITS_BAND = 0.14
+"""Opacity of a band."""
+
+
+def calibration(
+    bins: dict[Any, pd.DataFrame],
+    predicted: dict[Any, pd.Series],
+    title: str,
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    first: int = 0,
+) -> Axes:
+    """Observed shares by predicted probability, with bands of few classes; the predictions below.
+
+    Parameters
+    ----------
+    bins : dict of class to DataFrame
+        predicted, observed, low, high.
+    predicted : dict of class to Series
+        Counts of rows by the lower end of an interval of probability, of even width.
+    title : str
+    names : (str, str)
+        What the probability is, and what the share.
+    ax : Axes, optional
+        Its place is taken by the two panels.
+    first : int
+        Position of the first class of `bins` among those that have signs.
+
+    Returns
+    -------
+    Axes
+        The outer ones; its `child_axes` are the curve and the histogram.
+    """
+    outer, own = new_axes(ax, size=(5.8, 6.4))
+    outer.set_axis_off()
+    upper = outer.inset_axes((0.0, HISTOGRAM + 0.04, 1.0, 0.96 - HISTOGRAM))
+    lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
+    upper.plot([0, 1], [0, 1], color=faint(0.6), linewidth=0.8, zorder=1)
+    for k, (label, at) in enumerate(bins.items()):
+        colour, line = signs.colour(k + first), signs.line(k)
+        limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
+        style: dict[str, Any] = {
+            "color": colour,
+            "linestyle": line,
+            "marker": signs.marker(k + first),
+            "markersize": 5,
+        }
+        style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": shown_name(label)}
+        upper.errorbar(at["predicted"], at["observed"], yerr=limits, **style)
+        if len(bins) <= MOST_LIMITS:
+            band = at["predicted"], at["low"], at["high"]
+            upper.fill_between(*band, color=colour, alpha=LIMITS_BAND, linewidth=0, zorder=1.2)
+        counts = predicted[label]
+        edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
+        lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)
+    upper.set_xlim(-0.02, 1.02)
+    upper.set_ylim(-0.02, 1.02)
+    upper.tick_params(labelbottom=False)
+    upper.set_ylabel(names[1])
+    lower.set_ylim(bottom=0.0)
+    lower.set_ylabel("Rows")
+    lower.locator_params(axis="y", nbins=3)
+    lower.set_xlabel(names[0])
+    if len(bins) > 1:
+        add_legend(upper, own)
+    set_title(outer, title)
+    return outer
+
+
+def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Posterior of each row's own class, by class: how sure the rule is, and where it is wrong.
+
+    Parameters
+    ----------
+    proba : DataFrame, rows by classes
+    labels : Series
+        Class of each row; a row without one, or without posteriors, is left out.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    classes = list(proba.columns)
+    codes = label_codes(labels, classes)
+    p = numbers(proba)
+    own = p[np.arange(len(p)), codes]
+    axes, _ = new_axes(ax, len(classes))
+    draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel("Posterior probability of the row's own class")
+    set_title(axes, "Posteriors; rows of another predicted class are ringed")
+    return axes
+
+
+def by_fold(
+    values: pd.Series,
+    mean: tuple[float, float, float],
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    zero: bool = False,
+) -> Axes:
+    """A number of each fold, a line for a repeat (or for a fold of only one), and below all the mean.
+
+    Parameters
+    ----------
+    values : Series by (repeat, fold)
+        Missing for a fold without rows.
+    mean : (float, float, float)
+        With the ends of its interval, which may be missing.
+    names : (str, str)
+        Of the numbers and of the picture.
+    ax : Axes, optional
+    zero : bool
+        Draw a line at zero, as of differences.
+
+    Returns
+    -------
+    Axes
+    """
+    repeats = values.index.get_level_values(0)
+    folds = values.index.get_level_values(1)
+    single = repeats.nunique() == 1
+    codes, labels = pd.factorize(folds if single else repeats)
+    lines = [f"{'fold' if single else 'repeat'} {label}" for label in labels] + ["mean"]
+    axes, _ = new_axes(ax, len(lines))
+    at = values.to_numpy(dtype=np.float64)
+    colour = signs.colour(0)
+    for k in range(len(labels)):
+        own = np.sort(at[(codes == k) & np.isfinite(at)])
+        # Folds of the same number lie on one another: the later ones are drawn a little lower.
+        _, first, times = np.unique(own, return_index=True, return_counts=True)
+        beside = np.arange(len(own)) - np.repeat(first, times)
+        low = 0.7 * (beside / max(times.max(initial=1), 6))
+        axes.scatter(own, k + low, color=colour, s=22, alpha=0.75, linewidths=0, zorder=3)
+        if not single and len(own):
+            axes.plot([own.mean()] * 2, [k - 0.3, k + 0.3], color=ink(), linewidth=1.2)
+    last = len(lines) - 1
+    axes.plot(list(mean[1:]), [last, last], color=ink(), linewidth=1.5)
+    axes.scatter([mean[0]], [last], color=ink(), marker="D", s=36, zorder=3)
+    axes.axvline(mean[0], color=ink(), linestyle="--", linewidth=0.8, zorder=1)
+    if zero:
+        axes.axvline(0.0, color=faint(0.35), linewidth=1.0, zorder=1)
+    name_lines(axes, lines)
+    axes.set_xlabel(names[0])
+    set_title(axes, names[1])
+    return axes
+
+
+MOST_BARS = 100
+"""Values that have a bar each; of more they are gathered in so many bins."""
+
+
+def permuted(
+    values: pd.Series,
+    seen: float,
+    said: str,
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Bars of the values by chance, and a line at the one that was seen.
+
+    Parameters
+    ----------
+    values : Series
+    seen : float
+    said : str
+        Beside the line.
+    names : (str, str)
+        Of the values and of the picture.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
+    if len(at) <= MOST_BARS:
+        # Rates of few rows have few values: bins of any other width would make gaps of their own.
+        width = 0.85 * float(np.diff(at).min()) if len(at) > 1 else 0.02
+    else:
+        counts, edges = np.histogram(values, bins=MOST_BARS)
+        at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
+    axes.bar(at, counts, width=width, color=signs.colour(0), alpha=0.75, linewidth=0, zorder=2)
+    axes.axvline(seen, color=ink(), linewidth=1.6, zorder=3)
+    low, high = min(float(at.min()) - width, seen), max(float(at.max()) + width, seen)
+    space = 0.05 * (high - low)
+    axes.set_xlim(low - space, high + space)
+    axes.set_ylim(0, 1.18 * float(counts.max()))
+    beyond = seen > (low + high) / 2
+    axes.annotate(
+        f"seen {seen:.3g}\n{said}",
+        (seen, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if beyond else 5, -4),
+        textcoords="offset points",
+        ha="right" if beyond else "left",
+        va="top",
+    )
+    axes.grid(axis="y", color=faint(0.85))
+    axes.set_axisbelow(True)
+    axes.locator_params(axis="y", integer=True)
+    axes.set_xlabel(names[0])
+    axes.set_ylabel("Permutations")
+    set_title(axes, names[1])
+    return axes
+
+
+def steps(table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """A criterion after each step, with the term that entered or left; the last step is ringed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        name, value, low, high, text, a step a line; the text stands at the right of a figure of our own.
+    names : (str, str)
+        Of the criterion and of the picture.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    if not len(table):
+        axes.set_axis_off()
+        set_title(axes, names[1])
+        return axes
+    lines = range(len(table))
+    axes.plot(table["value"], lines, color=signs.colour(0), marker="o", markersize=5, zorder=3)
+    for i, (low, high) in enumerate(table[["low", "high"]].to_numpy().tolist()):
+        axes.plot([low, high], [i, i], color=faint(0.5), linewidth=1.0, zorder=2)
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.2, "zorder": 4}
+    axes.scatter(table["value"].iloc[-1:], [len(table) - 1], s=110, label="where it stopped", **ring)
+    name_lines(axes, table["name"].tolist())
+    axes.grid(axis="y", color=faint(0.9))
+    axes.set_axisbelow(True)
+    for i, text in enumerate(table["text"] if own else []):
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
+    axes.set_xlabel(names[0])
+    axes.legend(loc="best", framealpha=0.8)
+    set_title(axes, names[1])
+    return axes

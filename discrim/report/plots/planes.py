@@ -1,0 +1,252 @@
+"""Pictures of lines that separate: distances, the margin, the errors of a perceptron on its way.
+
+A perceptron on its way, line after line.
+
+After figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Floats
+from discrim.report.plots.points import draw_points, draw_strips
+from discrim.report.plots.regions import ring
+from discrim.report.plots.style import (
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    label_codes,
+    new_axes,
+    numbers,
+    panels,
+    set_title,
+    shown_name,
+)
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+
+def _edge() -> dict[str, Any]:
+    """Style of the lines of a margin."""
+    return {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+
+
+def distances(
+    values: pd.Series,
+    labels: pd.Series,
+    classes: Sequence[Any],
+    margin: float | None = None,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
+
+    Parameters
+    ----------
+    values : Series
+        Positive on the side of the second class.
+    labels : Series
+        Class of each row.
+    classes : sequence of length 2
+    margin : float, optional
+        Drawn on both sides of the plane.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    codes = label_codes(labels, classes)
+    at = values.to_numpy(dtype=np.float64)
+    axes, _ = new_axes(ax)
+    draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1), signs=signs)
+    axes.axvline(0.0, color=ink(), linewidth=1.2, zorder=1)
+    for side in (-1, 1) if margin is not None else ():
+        axes.axvline(side * float(margin or 0), **_edge())
+    axes.set_xlabel(f"Signed distance to the plane, positive on the side of {shown_name(classes[1])}")
+    set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
+    return axes
+
+
+def passes(
+    errors: pd.DataFrame,
+    kept: Sequence[tuple[int | None, int]],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    first: int = 0,
+) -> Axes:
+    """Errors on the rows after each pass of a perceptron, and where the plane that is kept was found.
+
+    Parameters
+    ----------
+    errors : DataFrame, passes by planes
+        Missing after a plane has come to rest.
+    kept : sequence of (int or None, int), by plane
+        The pass that found the plane kept, where that is known, and the errors of this plane, which are not
+        those at the end of the pass where it was found on the way.
+    ax : Axes, optional
+    first : int
+        Position of the first plane's class among those that have signs.
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
+        line, style, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
+        told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
+        label = f"{shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
+        axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=label)
+        if number is None:
+            axes.axhline(
+                fewest, color=colour, linestyle=":", linewidth=1.0, label=told if not label else None
+            )
+            continue
+        mark: dict[str, Any] = {
+            "color": colour,
+            "markeredgecolor": ink(),
+            "markersize": 11,
+            "zorder": 4,
+            "clip_on": False,
+        }
+        axes.plot([number], [fewest], marker="*", linestyle="none", label=None if label else told, **mark)
+    axes.set_xlabel("Pass over the rows")
+    axes.set_ylabel("Rows on the wrong side")
+    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="x", integer=True)
+    if errors.shape[1] > 1:
+        add_legend(axes, own)
+    else:
+        axes.legend(loc="best")
+    set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")
+    return axes
+
+
+def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats | None) -> None:
+    """Where the values (m,) of points (m, 2) are 0, and 1 and -1, and rings around support points (s, 2)."""
+    across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
+    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    found = values(grid.reshape(-1, 2)).reshape(81, 81)
+    axes.contour(across, up, found, levels=[0.0], colors=[ink()], linewidths=1.4, zorder=2)
+    edge: dict[str, Any] = {"colors": [faint(0.2)], "linewidths": 1.0, "linestyles": "--", "zorder": 2}
+    axes.contour(across, up, found, levels=[-1.0, 1.0], **edge)
+    if support is not None:
+        ring(axes, support, size=90)
+
+
+FARTHEST = 2.0
+"""Ranges of the rows from their middle, within which a line is brought into view."""
+
+
+def updates(
+    points: pd.DataFrame,
+    codes: NDArray[np.intp],
+    classes: Sequence[Any],
+    moves: tuple[NDArray[np.intp], Floats],
+    end: tuple[Floats, int],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Up to three lines with the row that is to move each, and the line that is kept.
+
+    Parameters
+    ----------
+    points : DataFrame (n, 2)
+    codes : (n,) int
+    classes : sequence of length 2
+    moves : (u,) int and (u, 3) float
+        Rows that moved the line, in turn, and the coefficients after each, the constant first.
+    end : (3,) float, int
+        Coefficients that are kept, and all moves.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The outer ones; its `child_axes` are the panels.
+    """
+    outer, inner = panels(ax, 2, 2, size=(7.6, 6.8))
+    rows, after = moves
+    xy = numbers(points)
+    shown = [(f"after move {i + 1}", after[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))]
+    panes = [*shown, (f"kept, of {end[1]} moves", end[0], None)]
+    for pane, (name, coef, row) in zip(inner.ravel(), panes, strict=False):
+        draw_points(pane, xy[:, 0], xy[:, 1], codes, classes, signs)
+        pane.set_title(name, fontsize="medium")
+        pane.set_xlabel(shown_name(points.columns[0], 20))
+        pane.set_ylabel(shown_name(points.columns[1], 20))
+        if row is not None:
+            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.6, "zorder": 5}
+            pane.scatter(xy[row, :1], xy[row, 1:], s=130, **ring)
+        low, high = _limits(xy, [held for _, held, _ in panes])
+        pane.set_xlim(low[0], high[0])
+        pane.set_ylim(low[1], high[1])
+        _draw_line(pane, coef)
+    for pane in inner.ravel()[len(panes) :]:
+        pane.set_axis_off()
+    inner[0, 0].legend(fontsize="small", framealpha=0.8)
+    side = shown_name(classes[1], 20)
+    text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"
+    set_title(outer, text)
+    # Room for the titles of the upper panels.
+    outer.set_title(outer.get_title(), pad=24)
+    return outer
+
+
+def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
+    """Corners (2,) of what holds the rows, and of each line the point next to them unless it is too far."""
+    low, size = xy.min(axis=0), np.ptp(xy, axis=0)
+    size[size == 0] = 1.0
+    places = [np.zeros(2), np.ones(2)]
+    for line in lines:
+        normal = line[1:] * size
+        squared = float(normal @ normal)
+        foot = 0.5 - (line[0] + line[1:] @ (low + size / 2)) * normal / squared if squared > 0 else places[0]
+        if (np.abs(foot - 0.5) < FARTHEST).all():
+            places.append(foot)
+    return low + (np.min(places, axis=0) - 0.2) * size, low + (np.max(places, axis=0) + 0.2) * size
+
+
+def _draw_line(axes: Axes, coef: Floats) -> None:
+    """The line c + a x + b y = 0 within the limits of the axes, and an arrow upright on it as it is seen."""
+    across, up = axes.get_xlim(), axes.get_ylim()
+    low, size = np.array([across[0], up[0]]), np.array([across[1] - across[0], up[1] - up[0]])
+    window = axes.get_window_extent()
+    shape = np.array([window.width, window.height])
+    # In units of the screen the line is c' + a'u + b'v = 0, and (a', b') is upright on it.
+    normal = coef[1:] * size / shape
+    constant = coef[0] + coef[1:] @ low
+    length = float(np.linalg.norm(normal))
+    middle = shape / 2
+    gap = (constant + normal @ middle) / length if length > 0 else np.inf
+    if not abs(gap) < np.linalg.norm(shape) / 2:
+        note: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "fontsize": "small"}
+        axes.text(0.5, 0.02, "the line is out of view" if length > 0 else "no line yet", **note)
+        return
+    unit = normal / length
+    foot = middle - gap * unit
+    along = np.array([-unit[1], unit[0]]) * float(np.linalg.norm(shape))
+    ends = low + np.array([foot - along, foot + along]) / shape * size
+    tip = low + (foot + 0.18 * shape.min() * unit) / shape * size
+    start = low + foot / shape * size
+    axes.plot(ends[:, 0], ends[:, 1], color=ink(), linewidth=1.4, zorder=4)
+    arrow: dict[str, Any] = {
+        "arrowstyle": "-|>",
+        "color": ink(),
+        "linewidth": 1.4,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    axes.annotate("", tip, start, arrowprops=arrow, annotation_clip=False, zorder=6)
+    axes.set_xlim(*across)
+    axes.set_ylim(*up)

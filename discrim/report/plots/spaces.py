@@ -1,0 +1,665 @@
+"""Discriminant scores by class.
+
+Ellipses of equal density, and the picture of covariances by class beside the pooled one.
+
+The biplot of a canonical analysis: rows, class means, and columns as arrows.
+
+Eigenvalues of covariances, with those that are taken for signal.
+
+Ellipses of hypothesis and error: whether class means differ beyond what rows within classes do.
+
+Ellipses of several hypotheses beside that of the error, one for each term of a linear model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.report.numbers import display_width
+from discrim.report.plots.points import draw_labels, draw_points, draw_strips
+from discrim.report.plots.style import (
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    label_codes,
+    lay_out,
+    new_axes,
+    numbers,
+    paper,
+    set_title,
+    shown_name,
+)
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+POINTS = 121
+"""Points of an outline."""
+
+
+def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
+    """Points (121, 2) whose Mahalanobis distance from the mean is the radius.
+
+    A covariance of rank one gives a line, one of zero a point.
+
+    Parameters
+    ----------
+    mean : (2,) float
+    covariance : (2, 2) float
+    radius : float
+
+    Examples
+    --------
+    >>> points = outline(np.zeros(2), np.diag([4.0, 1.0]), 1.0)
+    >>> points.max(axis=0).round(3).tolist()
+    [2.0, 1.0]
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / scale[:, None] / scale)
+    half = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    # The turn of the axes is that of the symmetric root, so that a circle begins at its right.
+    angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
+    circle = vectors.T @ np.vstack([np.cos(angle), np.sin(angle)])
+    return np.asarray(mean + radius * (half @ circle).T)
+
+
+def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **style: Any) -> None:
+    """An ellipse as a line; an empty one where its covariance is not known."""
+    if np.isfinite(covariance).all() and np.isfinite(mean).all():
+        axes.plot(*outline(mean, covariance, radius).T, **style)
+
+
+def ellipses(
+    means: pd.DataFrame,
+    covariances: Mapping[Any, pd.DataFrame],
+    pooled: pd.DataFrame | None,
+    radius: float,
+    *,
+    points: pd.DataFrame | None = None,
+    labels: pd.Series | None = None,
+    centred: bool = False,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Ellipses of the classes' covariances in the plane of two columns, beside the pooled one.
+
+    Parameters
+    ----------
+    means : DataFrame, classes by two columns
+    covariances : mapping of class to (2, 2) DataFrame
+    pooled : (2, 2) DataFrame, optional
+    radius : float
+        Mahalanobis distance at which the outlines lie.
+    points, labels : DataFrame and Series, optional
+        Rows to draw below, with their classes.
+    centred : bool
+        All ellipses about zero, where their shapes can be compared; rows are not drawn then.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    classes = list(means.index)
+    axes, own = new_axes(ax)
+    if points is not None and labels is not None and not centred:
+        xy, codes = numbers(points), label_codes(labels, classes)
+        draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
+    places = np.zeros((len(classes), 2)) if centred else numbers(means)
+    for k, label in enumerate(classes):
+        style = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
+        held = covariances.get(label)
+        if held is not None:
+            draw_outline(axes, places[k], numbers(held), radius, **style)
+        if not centred:
+            axes.plot(
+                *places[k], marker=signs.marker(k), color=signs.colour(k), markeredgecolor=ink(), zorder=6
+            )
+    if pooled is not None:
+        known = places[np.isfinite(places).all(axis=1)]
+        centre = known.mean(axis=0) if len(known) else np.zeros(2)
+        style = {"color": ink(), "linewidth": 2.2, "zorder": 5}
+        draw_outline(axes, centre, numbers(pooled), radius, **style)
+    axes.set_xlabel(shown_name(means.columns[0]))
+    axes.set_ylabel(shown_name(means.columns[1]))
+    axes.margins(0.06)
+    return class_legend(axes, own, classes, signs, pooled is not None)
+
+
+def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
+    """Marker and line of each class together, and the pooled line."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=shown_name(label), **signs.of(k)) for k, label in enumerate(classes)]
+    handles += [Line2D([], [], label="pooled", color=ink(), linewidth=2.2)] if pooled else []
+    place: dict[str, Any] = (
+        {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False} if own else {"loc": "best"}
+    )
+    axes.legend(
+        handles=handles,
+        ncols=1 if len(handles) <= 20 else 2,
+        fontsize="medium" if len(handles) <= 12 else "small",
+        **place,
+    )
+    return axes
+
+
+BETWEEN = " of the variance between classes"
+
+
+CHI2_95 = 5.991464547107979
+"""Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
+
+
+def scores(
+    scores: pd.DataFrame,
+    labels: pd.Series,
+    centroids: pd.DataFrame,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    *,
+    shares: pd.Series | None = None,
+    counts: pd.Series | None = None,
+    level: float | None = 0.5,
+    within: Floats | None = None,
+    of: str = BETWEEN,
+) -> Axes:
+    """Discriminant scores by class on two axes, or their distribution on the only one.
+
+    Scores have unit variance within classes unless a covariance is given: an outline of a class holds a share
+    `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle its mean at 95 %
+    confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
+    Biologists). One axis is drawn as histograms on common bins, or, beyond 12 classes, as a strip for each
+    class.
+
+    Parameters
+    ----------
+    scores : DataFrame, rows by one or two axes
+        No rows of a fit that has none.
+    labels : Series
+        Class of each row; a row without one, or without scores, is left out.
+    centroids : DataFrame, classes by axes
+    ax : Axes, optional
+    shares : Series by axis, optional
+        Share of the variance between classes, named on the axes.
+    counts : Series by class, optional
+        n_k, for the circles of the means.
+    level : float or None
+        Share of a class in its outline; None for no outlines.
+    within : (r, r) float, optional
+        Covariance of the scores within classes, where it is not the identity.
+    of : str
+        What the shares are of.
+
+    Returns
+    -------
+    Axes
+    """
+    classes = list(centroids.index)
+    codes = label_codes(labels, classes)
+    x, means = numbers(scores), numbers(centroids)
+    if not means.shape[1]:
+        axes, _ = new_axes(ax)
+        set_title(axes, "The class means do not differ: there is no discriminant.")
+        axes.set_axis_off()
+        return axes
+    if means.shape[1] == 1:
+        sd = 1.0 if within is None else math.sqrt(float(within[0, 0]))
+        name = axis_name(centroids.columns[0], shares, of)
+        return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
+    spread = np.eye(2) if within is None else within
+    radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+    axes, own = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
+    draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
+    for k, mean in enumerate(means):
+        colour = signs.colour(k)
+        if radius:
+            style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
+            draw_outline(axes, mean, spread, radius, **style)
+        if counts is not None and counts.iloc[k] > 0:
+            _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
+    axes.set_xlabel(axis_name(centroids.columns[0], shares, of))
+    axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
+    # Where axes have unit variance within classes, equal units show distances as the rule sees them.
+    axes.set_aspect("equal", adjustable="datalim")
+    set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
+    if not len(x):
+        axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
+        draw_labels(axes, means, classes)
+        return axes
+    if len(classes) > MOST_IN_LEGEND:
+        draw_labels(axes, means, classes)
+        return axes
+    axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=paper(), linewidths=3.5, zorder=4)
+    axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=ink(), linewidths=1.5, zorder=5)
+    return add_legend(axes, own)
+
+
+def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
+    """Name of an axis, with its share of the variance between classes, or of what is said."""
+    if shares is None or not np.isfinite(shares.loc[name]):
+        return shown_name(name)
+    return f"{shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
+
+
+def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
+    title = "Discriminant scores" if discriminants else "Scores"
+    if not rows:
+        title = f"Class means on the {'discriminants' if discriminants else 'components'}"
+    return f"{title}; outlines hold {100 * level:.6g} % of a normal class" if outlines and level else title
+
+
+def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
+    """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
+    known = x[np.isfinite(x).all(axis=1)]
+    held = np.vstack([known, means - radius, means + radius])
+    return equal_size(*np.ptp(held, axis=0).tolist())
+
+
+def equal_size(across: float, up: float) -> tuple[float, float]:
+    """Inches of a figure that draws so much across and up in equal units."""
+    import matplotlib.pyplot as plt
+
+    width, height = plt.rcParams["figure.figsize"]
+    across, up = max(across, 1e-9), max(up, 1e-9)
+    # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
+    return width, float(np.clip((width - 1.8) * up / across + 1.1, 0.62 * height, 1.35 * height))
+
+
+def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: str) -> None:
+    from matplotlib.patches import Circle, Polygon
+
+    style: dict[str, Any] = {"facecolor": (colour, 0.3), "edgecolor": colour, "zorder": 3}
+    if (spread == np.eye(2)).all():
+        axes.add_patch(Circle(tuple(mean.tolist()), radius, **style))
+    else:
+        axes.add_patch(Polygon(outline(mean, spread, radius), **style))
+
+
+def _one_axis(
+    x: Floats,
+    codes: Codes,
+    classes: Sequence[Any],
+    means: Floats,
+    name: str,
+    ax: Axes | None,
+    signs: Signs,
+    sd: float,
+) -> Axes:
+    strips = len(classes) > MOST_IN_LEGEND or not len(x)
+    axes, own = new_axes(ax, len(classes) if strips else 0)
+    axes.set_xlabel(name)
+    if strips:
+        draw_strips(axes, x, codes, classes, signs=signs)
+        axes.scatter(means, range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
+        set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
+        return axes
+    _draw_histograms(axes, x, codes, classes, means, signs, sd)
+    set_title(axes, "Discriminant scores; lines mark the class means")
+    return add_legend(axes, own)
+
+
+def _draw_histograms(
+    axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs, sd: float
+) -> None:
+    known = np.isfinite(x) & (codes >= 0)
+    values, codes = x[known], codes[known]
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    # Freedman and Diaconis' bins are 2.7 n^(-1/3) standard deviations within classes wide.
+    width = 2.7 * sd * (max(len(values), 1) / len(classes)) ** (-1 / 3)
+    edges = np.linspace(low, high, int(np.clip((high - low) / width, 1, 200)) + 2).tolist()
+    highest = 1.0
+    for k, label in enumerate(classes):
+        colour, line = signs.colour(k), signs.line(k)
+        style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
+        held, *_ = axes.hist(values[codes == k], bins=edges, label=shown_name(label), linestyle=line, **style)
+        highest = max(highest, float(np.max(held)))
+    for k, mean in enumerate(means.tolist()):
+        # Not over the whole height: arrows may lie below the histograms.
+        axes.plot([mean, mean], [0.0, 1.05 * highest], color=signs.colour(k), linestyle=signs.line(k))
+    axes.set_ylabel("Rows")
+
+
+MOST_ARROWS = 20
+"""Columns that a biplot shows as arrows, those of the longest."""
+
+LABEL = 20
+"""Display width of a column's name before it is cut in its middle."""
+
+FONT_SIZE = 8
+"""Of columns' names, in points."""
+
+
+def biplot(
+    points: pd.DataFrame,
+    labels: pd.Series,
+    centroids: pd.DataFrame,
+    arrows: pd.DataFrame,
+    counts: pd.Series,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    *,
+    shares: pd.Series | None = None,
+) -> Axes:
+    """Canonical scores with the columns as arrows of their structure correlations.
+
+    Circles hold the mean of their class at 95 % confidence: its scores have unit variance within classes,
+    so that the radius is sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
+    Biologists). With one axis only, arrows lie below the histograms.
+
+    Parameters
+    ----------
+    points : DataFrame, rows by axes
+        Canonical scores.
+    labels : Series
+        Class of each row.
+    centroids : DataFrame, classes by axes
+    arrows : DataFrame, terms by axes
+        Structure correlations; drawn to one common scale that fills the picture.
+    counts : Series by class
+        n_k.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    shown = points.iloc[:, :2]
+    axes = scores(
+        shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs, shares=shares, counts=counts, level=None
+    )
+    if not centroids.shape[1]:
+        return axes
+    lengths = numbers(arrows.iloc[:, :2])
+    longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
+    named = longest[:MOST_ARROWS]
+    title = "Canonical scores, and structure correlations as arrows"
+    if len(lengths) > MOST_ARROWS:
+        title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
+    set_title(axes, title)
+    if centroids.shape[1] == 1:
+        _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
+        return axes
+    if ax is None:
+        lay_out(axes)
+    draw_arrows(
+        axes,
+        numbers(shown) if len(shown) else numbers(centroids),
+        lengths[named],
+        [arrows.index[i] for i in named],
+    )
+    return axes
+
+
+def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
+    """Arrows from the origin, to one scale that brings them towards the edge of the points.
+
+    It lies midway between those that fill the picture across and up, so that points which spread along one
+    axis alone do not stand in an empty square.
+    """
+    known = points[np.isfinite(points).all(axis=1)]
+    edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
+    ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
+    tips = tips * (0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0)
+    texts = [shown_name(name, LABEL) for name in names]
+    box = {"boxstyle": "round,pad=0.1", "facecolor": (paper(), 0.7), "edgecolor": "none"}
+    places, ends = _place_labels(axes, tips, texts)
+    for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        stick = axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
+        side = "left" if left >= 0 else "right"
+        name = axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
+        # The limits below have room for them; before, they may lie far outside, where no layout suits them.
+        stick.set_in_layout(False)
+        name.set_in_layout(False)
+    axes.update_datalim(ends)
+    axes.autoscale_view()
+
+
+def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
+    """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
+    size = axes.get_window_extent()
+    width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
+    letter = FONT_SIZE / 72
+    # Letters are 0.6 of their size wide. Both sides may have labels, and the rows keep a third of the width.
+    lengths = np.minimum(0.6 * letter * np.array([display_width(text) for text in texts]), width / 3)
+    (low, bottom), (high, top) = axes.dataLim.get_points()
+    left, outer = tips[:, 0] < 0, 1.06 * tips
+    west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
+    room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
+    # One unit is as long across as up: how much of it is an inch, for what is farthest apart with its labels.
+    across = ((east - west[:, None]) / room).max()
+    up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
+    unit = max(float(across), float(up))
+    places = _spread_labels(outer, 1.4 * letter * unit)
+    ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
+    return places, ends
+
+
+def _spread_labels(places: Floats, gap: float) -> Floats:
+    """Places (m, 2) moved up or down, on each side of the origin, until lines of text do not overlap."""
+    moved = places.copy()
+    for right in (True, False):
+        side = np.flatnonzero((places[:, 0] >= 0) == right)
+        side = side[np.argsort(places[side, 1])]
+        heights = moved[side, 1]
+        for _ in range(50):
+            close = np.diff(heights) < gap * (1 - 1e-9)
+            if not close.any():
+                break
+            push = np.where(close, (gap - np.diff(heights)) / 2, 0.0)
+            heights[:-1] -= push
+            heights[1:] += push
+        moved[side, 1] = heights
+    return moved
+
+
+def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
+    """Arrows of one axis below the picture, one line each; lines of classes count from the top down."""
+    low, high = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    step = 0.07 * (top - bottom)
+    scale = 0.4 * (high - low) / max(float(np.abs(lengths).max(initial=0.0)), 1e-300)
+    middle = 0.5 * (low + high)
+    for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
+        height = bottom - step * (i + 1)
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
+        side = "right" if length >= 0 else "left"
+        edge = middle - math.copysign(0.01 * (high - low), length)
+        axes.text(edge, height, shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
+    axes.axhline(bottom, color=faint(0.6), linewidth=0.8)
+    axes.set_ylim(bottom - step * (len(lengths) + 1), top)
+    axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])
+
+
+MOST_NUMBERS = 30
+"""Eigenvalues that are drawn of each class beyond the signal of the widest."""
+
+
+def scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Eigenvalues by their number on a scale of powers, a line for each class.
+
+    Those of the signal are filled; at the chosen dimension a line drops to the level of the noise.
+
+    Parameters
+    ----------
+    table : DataFrame, by (class, number)
+        eigenvalue, signal.
+    noise : Series by class
+        The variance beyond the signal.
+    ax : Axes, optional
+    signs : Signs
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    classes = list(noise.index)
+    most = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MOST_NUMBERS
+    last = 1
+    for k, label in enumerate(classes):
+        held = table.loc[label].iloc[:most]
+        at, values = held.index.to_numpy(), held["eigenvalue"].to_numpy(dtype=np.float64)
+        colour, d = signs.colour(k), int(held["signal"].sum())
+        axes.plot(at, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
+        for part, face in ((slice(0, d), colour), (slice(d, None), paper())):
+            axes.scatter(
+                at[part], values[part], marker=signs.marker(k), s=26, facecolor=face, edgecolor=colour,
+                zorder=4,
+            )  # fmt: skip
+        level = float(noise.iloc[k])
+        axes.plot([at[d - 1], at[d - 1]], [values[d - 1], level], color=colour, linewidth=0.9, zorder=2)
+        axes.plot(
+            [at[d - 1], at[-1]], [level, level], color=colour, linestyle=signs.line(k), linewidth=0.9,
+            marker=signs.marker(k), markersize=4, markevery=[-1], zorder=2,
+        )  # fmt: skip
+        last = max(last, int(at[-1]))
+    axes.set_yscale("log")
+    axes.set_xlim(0.5, last + 0.5)
+    axes.locator_params(axis="x", integer=True)
+    axes.grid(axis="y", color=faint(0.85))
+    axes.set_axisbelow(True)
+    axes.set_xlabel("Number of the eigenvalue")
+    axes.set_ylabel("Eigenvalue")
+    return class_legend(axes, own, classes, signs, False)
+
+
+def he(
+    means: pd.DataFrame,
+    hypothesis: Floats,
+    error: Floats,
+    centre: Floats,
+    radius: float,
+    *,
+    names: tuple[str, str],
+    arrows: pd.DataFrame | None = None,
+    equal: bool = False,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """The ellipse between classes over that within, in a plane; the first reaches beyond where means differ.
+
+    Parameters
+    ----------
+    means : DataFrame, classes by two columns or axes
+    hypothesis, error : (2, 2) float
+        H/(lambda v) and E/v; see `discrim.inference.manova`.
+    centre : (2,) float
+        Of both outlines: the mean of all rows.
+    radius : float
+        Distance at which both outlines lie.
+    names : (str, str)
+        Of the axes.
+    arrows : DataFrame, columns by two axes, optional
+        Structure correlations.
+    equal : bool
+        Equal units on both axes.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    from matplotlib.patheffects import withStroke
+
+    spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
+    axes, own = new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
+    places = numbers(means)
+    draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
+    outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
+    draw_outline(axes, centre, hypothesis, radius, **outer)
+    for k, place in enumerate(places):
+        sign: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
+        sign |= {"markersize": 7, "zorder": 4}
+        name = shown_name(means.index[k], 18)
+        if arrows is not None:
+            # Arrows bear names as well: those of the classes have room in the legend.
+            axes.plot(*place, linestyle="none", label=name, **sign)
+            continue
+        axes.plot(*place, **sign)
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+        text = axes.annotate(name, tuple(place.tolist()), (0, 6), textcoords="offset points", **style)
+        text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
+    axes.margins(0.08)
+    if equal:
+        axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    add_legend(axes, own)
+    if arrows is not None:
+        if own:
+            lay_out(axes)
+        draw_arrows(axes, outline(centre, hypothesis, radius), numbers(arrows), list(arrows.index))
+    return axes
+
+
+MOST_NAMED = 12
+"""Means of a term up to which each bears its name."""
+
+
+def he_terms(
+    means: Mapping[str, pd.DataFrame],
+    hypotheses: Mapping[str, Floats],
+    error: Floats,
+    centre: Floats,
+    radius: float,
+    *,
+    names: tuple[str, str],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """The ellipse of each term and that of the residuals, about the mean of all rows.
+
+    A term of one degree of freedom is a line.
+
+    Parameters
+    ----------
+    means : mapping of term to DataFrame, cells by two columns
+    hypotheses : mapping of term to (2, 2) float
+    error : (2, 2) float
+    centre : (2,) float
+    radius : float
+        Distance at which all outlines lie.
+    names : (str, str)
+        Of the axes.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    from matplotlib.patheffects import withStroke
+
+    axes, own = new_axes(ax)
+    draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
+    for k, (term, shape) in enumerate(hypotheses.items()):
+        colour = signs.colour(k)
+        outer: dict[str, Any] = {"color": colour, "linewidth": 2.0, "label": shown_name(term, 30)}
+        draw_outline(axes, centre, shape, radius, **outer)
+        cells = means[term]
+        for label, place in zip(cells.index, numbers(cells), strict=True):
+            axes.plot(*place, marker=signs.marker(k), color=colour, markersize=6, zorder=4)
+            if len(cells) > MOST_NAMED:
+                continue
+            style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+            at = tuple(place.tolist())
+            text = axes.annotate(
+                shown_name(label, 18), at, (0, 5), textcoords="offset points", color=colour, **style
+            )
+            text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
+    axes.margins(0.08)
+    axes.set_xlabel(shown_name(names[0]))
+    axes.set_ylabel(shown_name(names[1]))
+    add_legend(axes, own)
+    return axes
