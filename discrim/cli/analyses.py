@@ -62,13 +62,7 @@ def _assessed(fit: Any, given: Given, options: dict[str, Any]) -> Any:
 
 
 class Errors(NamedTuple):
-    """Error rates that are asked for.
-
-    Attributes
-    ----------
-    methods : list of str
-    folds, seed : int or None
-    """
+    """Error rates that are asked for."""
 
     methods: list[str]
     folds: int | None
@@ -130,11 +124,8 @@ def of_table(given: Given, formulas: Sequence[str], output: Output, use: Callabl
 
     Parameters
     ----------
-    given : Given
-    formulas : sequence of str
     output : Output
         The files that are written, which may be no part of a source.
-    use : callable
     """
     _refuse_exchanged(formulas[0], given.data)
     labels = labels_to_fit(*formulas)

@@ -353,8 +353,6 @@ def deliver(
 
     Parameters
     ----------
-    summary : Summary
-    output : Output
     draw : callable, optional
         From the view to matplotlib's axes.
     save : callable, optional

@@ -45,10 +45,6 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
     source : str
         A path; - is standard input.
 
-    Returns
-    -------
-    str, io.StringIO or io.BytesIO
-
     Raises
     ------
     DataError
@@ -357,7 +353,6 @@ def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
     ----------
     table : DataFrame
         As pandas reads the file: such columns are floating, and beyond 2^53 they are rounded.
-    file : str or file object
     """
     import pandas as pd
 

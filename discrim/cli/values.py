@@ -151,10 +151,6 @@ def parse_prior(text: str) -> str | dict[str, float] | list[float]:
     text : str
         ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
 
-    Returns
-    -------
-    str, dict of str to float, or list of float
-
     Raises
     ------
     PriorError

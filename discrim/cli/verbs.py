@@ -255,10 +255,6 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     only : sequence of str, optional
         Verbs whose arguments are needed; of the others only the names are known. All by default.
 
-    Returns
-    -------
-    argparse.ArgumentParser
-
     Examples
     --------
     >>> vars(build_parser().parse_args(["lda", "species ~ .", "iris", "--prior", "equal"]))["prior"]

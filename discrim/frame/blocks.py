@@ -60,7 +60,6 @@ class Made(NamedTuple, Generic[T]):
 
     Attributes
     ----------
-    value : object
     dropped : int
         Rows that miss a value; `UNKNOWN` where the task has not read them all.
     fractions : bool
@@ -85,8 +84,6 @@ class PartWork(Generic[T]):
         Those of the fit, without rows.
     design : Design
         With the levels that the response is read with.
-    functions : mapping
-    weights : str or None
     task : callable
         From blocks to a value.
     """
@@ -209,8 +206,6 @@ def unseen_rows(
 
     Parameters
     ----------
-    design : Design
-    table : Table
     functions : dict, optional
         The user's own functions that the formula calls.
     partial : bool
@@ -277,7 +272,6 @@ def narrowed_design(design: Design, keep: Collection[int]) -> tuple[Design, tupl
 
     Parameters
     ----------
-    design : Design
     keep : collection of int
         Positions of columns, one or more.
 
@@ -371,8 +365,6 @@ class Blocks:
 
     Attributes
     ----------
-    design : Design
-    table : Table
     held_codes : (n,) int, or None
         Class of each row of the table, -1 where it is missing; None of a source as long as nobody asked.
     held_weights : (n,) float64 or None

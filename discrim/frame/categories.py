@@ -94,7 +94,6 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
     ----------
     values : (m,) Series
         None is missing.
-    levels : sequence of scalars
     what : str
         What to call the values in a message.
     way_out : str, optional

@@ -50,7 +50,6 @@ class LabelType:
         Its name, one of `KNOWN`; of a categorical, that of its categories.
     categories : tuple of scalars, or None
         All categories in their order, also those that no row has; None for what is no categorical.
-    ordered : bool
     """
 
     dtype: str
@@ -148,8 +147,6 @@ class Spec:
     ----------
     kinds : tuple of str
         What each column of `Design.columns` held when the design was made.
-    factors : tuple of Factor
-    codings : tuple of Coding
     products : tuple of tuple of (int, int)
         Each is a product of factors: position of the factor, position of its coding (-1 for numbers).
         Its columns are all products of the factors' columns, those of the first factor running fastest.

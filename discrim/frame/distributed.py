@@ -28,12 +28,7 @@ TOGETHER = 8
 
 
 class DaskSource(ApartSource):
-    """A DataFrame of Dask.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    """
+    """A DataFrame of Dask."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame

@@ -109,16 +109,10 @@ class Rows:
 
     Parameters
     ----------
-    table : Table
-    start, stop : int
     keep : (stop - start,) bool array, optional
         The rows wanted; None for all.
     kinds : dict, optional
         What columns hold, where it is known already: looking costs a pass over a column of objects.
-
-    Attributes
-    ----------
-    index : pandas.Index
     """
 
     def __init__(
@@ -277,10 +271,8 @@ def evaluate(
 
     Parameters
     ----------
-    expression : Expression
     rows : Rows
         Complete in the expression's columns.
-    memory : Memory
     functions : dict
         The user's own functions.
     bases : dict
@@ -498,10 +490,8 @@ def complete_rows(
 
     Parameters
     ----------
-    rows : Rows
     columns : sequence of str
         Those that the factors read.
-    spec : Spec
     functions : dict
         The user's own functions.
     bases : dict

@@ -86,7 +86,6 @@ class Expansion:
 
     Attributes
     ----------
-    source : Source
     leaf : callable
         Terms of one factor of the tree, or of the ``.``.
     idle : list of str
@@ -351,7 +350,6 @@ def resolve(
     ----------
     formula : str
         ``response ~ terms``.
-    table : Table
     functions : dict of str to callable, optional
         Functions of the user's own that the formula may call. Each takes columns as Series and gives
         one value, or one row of a matrix, for each row.
@@ -393,8 +391,6 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    formula : str
-    response : Expression
     expressions : dict of str to Expression
         The factors, by their code.
     terms : list of tuple of str
@@ -447,7 +443,6 @@ def settle(
 
     Parameters
     ----------
-    found, table, functions, levels
     whole : Whole, optional
         What the rows hold of which those of the table are some.
     """

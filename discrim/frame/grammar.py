@@ -122,14 +122,6 @@ def quote(name: str) -> str:
 def scan(text: str) -> Source:
     """Check the text of a formula and put every name Python could not hold behind a placeholder.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    Source
-
     Raises
     ------
     FormulaError
@@ -439,7 +431,6 @@ class Expression:
     ----------
     code : str
         Its text, spacing normalised, awkward names in backticks; reads back to the same expression.
-    root : Column or Call
     columns : tuple of str
         The columns it reads, in order.
     functions : tuple of str
@@ -465,8 +456,6 @@ def read(source: Source, start: int, end: int, code: str, functions: frozenset[s
 
     Parameters
     ----------
-    source : Source
-    start, end : int
     code : str
         The factor's text with its spacing normalised, still with placeholders.
     functions : frozenset of str

@@ -175,7 +175,6 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
 
     Parameters
     ----------
-    table : Table
     names : sequence of str
         Columns; those that the table does not have, or that are no numbers, are left to others.
     counts : bool

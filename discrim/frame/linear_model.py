@@ -342,7 +342,6 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    text : str
     names : sequence of str
         Of the coefficients.
 

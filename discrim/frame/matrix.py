@@ -43,7 +43,6 @@ def write(
 
     Parameters
     ----------
-    design : Design
     spec : Spec
         The design's own.
     rows : Rows
@@ -193,7 +192,6 @@ def response_codes(design: Design, table: Table, functions: Functions | None = N
 
     Parameters
     ----------
-    design : Design
     table : Table
         It must hold the columns of the response.
     functions : dict, optional
@@ -230,7 +228,6 @@ def fill(
 
     Parameters
     ----------
-    design : Design
     table : Table
         It need not hold the response.
     start, stop : int

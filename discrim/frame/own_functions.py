@@ -39,8 +39,6 @@ class OwnCall:
     ----------
     code : str
         The factor it is called in.
-    name : str
-    function : callable
     options : dict
         Its arguments that are no columns.
     """

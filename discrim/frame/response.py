@@ -134,8 +134,6 @@ def classes_and_codes(
 
     Parameters
     ----------
-    response : Expression
-    table : Table
     functions : dict
         The user's own functions.
     levels : sequence or None

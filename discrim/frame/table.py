@@ -277,7 +277,6 @@ class Table:
     ----------
     names : tuple of str
         Column names, each as text.
-    nrows : int
     index : pandas.Index
         The table's own index, or 0, 1, ... where it has none.
     made : dict
@@ -684,13 +683,11 @@ def with_column(
 
     Parameters
     ----------
-    data : table
     names : sequence of str
         The columns of the table that are taken.
     name : str
         The new column; one of the table of this name is replaced.
     codes : (n,) int
-    levels : sequence
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
     kept = [each for each in names if each != name]

@@ -41,7 +41,6 @@ class State:
 
     Attributes
     ----------
-    function : str
     values : tuple of (str, number or tuple of numbers)
         Arguments of the function that applies it, in order of name.
     """
@@ -63,10 +62,6 @@ def learn(function: str, x: Floats, options: Mapping[str, Value], bases: Bases) 
     bases : dict
         ``bs`` and ``cr`` of patsy.
 
-    Returns
-    -------
-    State
-
     Raises
     ------
     FormulaError
@@ -86,7 +81,6 @@ def apply(state: State, x: Floats, bases: Bases) -> Floats:
 
     Parameters
     ----------
-    state : State
     x : (m,) or (m, k) array
     bases : dict
         ``bs`` and ``cr`` of patsy.
@@ -414,7 +408,6 @@ def check_state(function: str, values: Sequence[Any]) -> State:
 
     Parameters
     ----------
-    function : str
     values : sequence of (str, value)
 
     Raises

@@ -381,8 +381,6 @@ def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, r
 
     Parameters
     ----------
-    series : Series of pandas or narwhals
-    name : str
     label : callable
         From the position of a row to what it is called.
     refused : bool

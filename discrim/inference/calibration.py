@@ -187,7 +187,6 @@ class BrierParts(NamedTuple):
     ----------
     brier, reliability, resolution, uncertainty, within_variance, within_covariance : float
         brier = reliability - resolution + uncertainty + within_variance - within_covariance.
-    bins : int
     """
 
     brier: float
@@ -271,7 +270,6 @@ class Judged:
         Their classes.
     weights : (m,) float
         Frequency weights.
-    n_classes : int
     prior : (K,) float or None
         Shares of the classes, where they are not those of the rows.
     clusters : (m,) int or None
@@ -306,8 +304,6 @@ def loss_rate(
     Parameters
     ----------
     losses : (m,) float
-    judged : Judged
-    level : float
     counts : bool
         The losses are errors, of 0 and 1 or means of such: the interval is exact, else log-normal.
     """

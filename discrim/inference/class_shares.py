@@ -60,7 +60,6 @@ class ClassShares:
         They sum to one; those on the boundary are zero exactly.
     slope : (K,) float
         g_k - 1: zero for a class with a share, zero or less for one without.
-    em_steps, newton_steps : int
     converged : bool
         Whether the slopes are within the tolerance of what a maximum has.
     """

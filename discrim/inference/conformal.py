@@ -151,7 +151,6 @@ def p_values(
 
     Parameters
     ----------
-    reference : Reference
     scores : (m,) float
     left_out : tuple of (m,) float, optional
         Of rows that are among the reference, the score that each has there, and how much of its weight is

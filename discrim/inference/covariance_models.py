@@ -82,8 +82,6 @@ def log_determinant_table(
         Of unbiased covariances.
     free : (m,) float
         Their degrees of freedom, p or more.
-    p : int
-    level : float
     index : Index of length m
 
     Returns

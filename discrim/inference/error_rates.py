@@ -92,7 +92,6 @@ class Rates:
     ----------
     by_class : (K,) float
         Missing where the method has none.
-    estimate, se, low, high : float
     wrong, total : float
         Rows that are wrong, and rows, where the method counts.
     """
@@ -262,7 +261,6 @@ def posterior_based(
     shares : (K,) float
         The prior q.
     weights : (n,) float or None
-    stratified : bool
     """
     known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p, codes = posteriors[known], actual[known]
@@ -315,7 +313,6 @@ def point_six_three_two(
 
     Parameters
     ----------
-    rows : Resampled
     prior : (K,) float
         Shares that the classes are weighted by.
     costs : (K, K) float or None

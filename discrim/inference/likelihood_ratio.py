@@ -132,12 +132,10 @@ def slope_covariance(
 
     Parameters
     ----------
-    moments : ClassMoments
     covariance : Covariance
         Within classes.
     nu : float
         Its degrees of freedom.
-    reference : int
     """
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means

@@ -72,14 +72,12 @@ def log_odds(
 
     Parameters
     ----------
-    moments : ClassMoments
     covariance : Covariance
         Within classes.
     divisor : float
         Of the covariance; its degrees of freedom nu in the variances.
     prior : (K,) float
     others : (q,) int
-    reference : int
     estimated_prior : bool
         Whether the prior is the class proportions, whose own variance then counts.
     """
@@ -119,7 +117,6 @@ def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float)
 
     Parameters
     ----------
-    odds : LogOdds
     shrink : float
         Factor of the slopes, and of all of the constants but the prior odds.
     index : MultiIndex by (class, term)

@@ -350,7 +350,6 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     Parameters
     ----------
     x : (r, m) float
-    groups : sequence of sequences of int
 
     Returns
     -------
@@ -390,10 +389,8 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
 
     Parameters
     ----------
-    n_columns, n_classes : int
     total : float
         N, the number of rows.
-    alpha : float
 
     Examples
     --------
@@ -458,7 +455,6 @@ def regression_table(
     ----------
     explained, residual : (K,) float
         Sums of squares.
-    n_columns : int
     df : float
         Residual degrees of freedom.
     index : Index of length K

@@ -37,7 +37,6 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
 
     Parameters
     ----------
-    moments : ClassMoments
     terms : Index of length p
 
     Returns
@@ -70,7 +69,6 @@ def distance_table(
 
     Parameters
     ----------
-    moments : ClassMoments
     covariance : Covariance
         Pooled, unbiased.
     nu : float
@@ -101,7 +99,6 @@ def generalized_distances(
 
     Parameters
     ----------
-    moments : ClassMoments
     covariances : tuple of Covariance
         One for all classes, or one for each.
     log_prior : (K,) float
@@ -143,7 +140,6 @@ def partial_table(
         With the roots of W^-1 B as squared singular values.
     covariance : Covariance
         Pooled, unbiased.
-    n_classes : int
     nu : float
         N - K.
     terms : Index of length p
@@ -193,7 +189,6 @@ def distance_quantiles(
     ----------
     squared : (n,) float
         Of the rows of one class, none missing.
-    n_columns : int
     freedom : float or None
         Degrees of freedom v of the covariance, whose divisor is v; None for chi-square.
     fitted : float, optional

@@ -87,7 +87,6 @@ def error_by_class(
     counts : (2,) float
     nu : float
         N - K.
-    p : int
     cut : float
         Log odds of the first class against the second, above which a row is called the first.
     shrunk : bool
@@ -222,7 +221,6 @@ def many_classes(
     costs : (K, K) float or None
     level : float
         Of the interval, as for `two_classes`.
-    shrunk : bool
     stretch : float
         Factor of the rule's log densities: N / (N - K) where its covariance has divisor N, else 1.
     """
@@ -319,7 +317,6 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
         Squared distances under unbiased covariances.
     counts, free : (K, m) or (K, 1) float
         n_k and the degrees of freedom nu of the covariance, without the row.
-    p : int
 
     Returns
     -------
@@ -359,8 +356,6 @@ def common_covariance(
     gaps : (K, K) float
         Squared distances between the means.
     counts : (K,) float
-    nu : float
-    estimated_prior : bool
 
     Notes
     -----
@@ -394,8 +389,6 @@ def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: floa
     Parameters
     ----------
     posteriors : (m, K) float
-    covariance : ScoreCovariance
-    level : float
     """
     others = 1 - posteriors
     rows, top = np.arange(len(posteriors)), posteriors.argmax(axis=1)

@@ -176,7 +176,6 @@ class CorrectedT(NamedTuple):
     ----------
     mean, se : float
         Of the differences.
-    statistic, df, pvalue : float
     low, high : float
         Interval of the mean.
     """
@@ -369,7 +368,6 @@ def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Co
     ----------
     codes : (n,) int
         Class of each row, -1 where it has none.
-    folds, repeats : int
     rng : Generator
         The first repeat does not depend on how many there are.
 

@@ -78,7 +78,6 @@ class Area:
 
     Attributes
     ----------
-    auc : float
     se : float
         Missing for a single row on one of the sides.
     low, high : float

@@ -39,7 +39,6 @@ class Partial:
     ----------
     wilks : float
         Partial lambda.
-    F, df1, df2, pvalue : float
     """
 
     wilks: float

@@ -41,7 +41,6 @@ class Row(NamedTuple):
         Whether it has probabilities, and so takes a prior.
     weights : bool
         Whether it takes frequencies of rows.
-    can_be_saved : bool
     """
 
     verb: str

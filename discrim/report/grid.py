@@ -51,7 +51,6 @@ class Section:
 
     Attributes
     ----------
-    title : str
     table : DataFrame
         Full precision. A row index of two levels prints in groups.
     formats : format, or mapping of column to format
@@ -69,7 +68,6 @@ class Section:
         sizes. Estimates with standard errors or limits have one without being asked.
     column_errors : mapping of column to float
         The same in columns.
-    note : str
     source : str
         The expression that gives the table in full.
     shown : (str, Section), optional
@@ -102,10 +100,8 @@ class Pairs:
 
     Attributes
     ----------
-    title : str
     items : sequence of (label, value, text)
         The text is what is shown of the value.
-    note : str
     """
 
     title: str

@@ -309,7 +309,6 @@ class Table:
     ----------
     stubs, headers : list of Box
         The labels of the rows, the names of the columns; no headers of a table without names.
-    columns : list of list of Box
     widths : list of float
         Of the columns, at 10 points.
     aligns : str

@@ -112,8 +112,6 @@ def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -
 
     Parameters
     ----------
-    values : sequence
-    form : format
     error : float
         The largest rounding error of a general number.
 
@@ -166,7 +164,6 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
 
     Parameters
     ----------
-    rows : sequence of sequences of float
     errors : sequence of float
         The largest rounding error in each row, which numbers of more than 15 digits miss.
 
@@ -403,7 +400,6 @@ class Colours(NamedTuple):
         Of rules and frames.
     panel : str
         Behind code.
-    link : str
     """
 
     paper: str

@@ -269,7 +269,6 @@ def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
 
     Parameters
     ----------
-    section : Section
     names : iterable
         Of the levels of its row labels; what has none is left out.
     """

@@ -322,7 +322,6 @@ class _Held(NamedTuple):
         Sorted.
     numbers : (B,) int
         Of the expansion of each.
-    expansions : _Expansions
     """
 
     keys: Keys
@@ -550,7 +549,6 @@ class _Order:
         Values that differ, sorted, and how many rows have each.
     reached : (u,) float
         Running sums of the weights.
-    total : float
     centred : (u,) float
         Deviations of the points from the mean, in units of the largest.
     size : float

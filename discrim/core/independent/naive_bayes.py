@@ -318,9 +318,6 @@ class NaiveBayesFit:
         What each column is.
     normal : QDAFit or None
         The diagonal quadratic fit of the normal columns, its variances smoothed.
-    tables : LevelTables or None
-    kernels : KernelColumns or None
-    counts : CountColumns or None
     available : (K, p) float or None
         Weight of the rows that have each column, where each is fitted to these; None of complete rows.
     """

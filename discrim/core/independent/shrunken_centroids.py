@@ -56,8 +56,6 @@ class ShrunkenFit:
     moments : ClassMoments
         Diagonal.
     prior : (K,) float
-    estimated_prior : bool
-    threshold : float
     offset : float or "median"
         s_0, or the word for the median of s_j.
     centre : (p,) float
@@ -204,7 +202,6 @@ def fit_shrunken(
         Not negative.
     offset : float or "median"
         s_0 in the units of the data, not negative; or the median of s_j.
-    estimated_prior : bool
 
     Examples
     --------
@@ -289,7 +286,6 @@ def left_out_scores(
 
     Parameters
     ----------
-    fit : ShrunkenFit
     x : (m, p) float
     codes : (m,) int
         Class of each row.

@@ -86,8 +86,6 @@ class Tally:
 
     Attributes
     ----------
-    plan : ColumnPlan
-    n_classes : int
     tables : list of (K, L_j) float
         Weights by class and level, of each column of levels.
     sums : (K, J) float

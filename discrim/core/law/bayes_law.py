@@ -81,11 +81,9 @@ def mean_over_points(
 
     Parameters
     ----------
-    densities : sequence of Density
     prior : (K,) float
     of : callable
         From x (m, p) to values (m,) from 0 to `most`.
-    most : float
     draws, seed : int
         Points in each class.
     tell : callable
@@ -304,7 +302,6 @@ def least_risk(
 
     Parameters
     ----------
-    law : MassLaw or DensityLaw
     prior : (K,) float
     costs : (K, K) float
         Of calling a class (row) another (column).
@@ -585,7 +582,6 @@ class PairBound(NamedTuple):
         Chernoff's s, of the first of the two.
     chernoff, bhattacharyya : float
         Upper bounds.
-    lower : float
     distance : float
         Bhattacharyya's, -ln rho.
     """

@@ -307,7 +307,6 @@ def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[
         From points (m,) to values (m,).
     breaks : (b,) float
         Finite, ascending. Panels between them are halved until each has an integral of `most` or less.
-    most : float
 
     Returns
     -------
@@ -380,13 +379,7 @@ class Bell(NamedTuple):
 
 @dataclass(frozen=True)
 class ScipyDensity:
-    """A distribution of one variable, of either of the two kinds in scipy.stats.
-
-    Attributes
-    ----------
-    frozen : object
-    discrete : bool
-    """
+    """A distribution of one variable, of either of the two kinds in scipy.stats."""
 
     frozen: Any
     discrete: bool
@@ -490,14 +483,7 @@ def _moment(method: Any, frozen: Any = None) -> float:
 
 @dataclass(frozen=True)
 class RowDensity:
-    """A distribution of rows, frozen in scipy.stats.
-
-    Attributes
-    ----------
-    frozen : object
-    dim : int
-    discrete : bool
-    """
+    """A distribution of rows, frozen in scipy.stats."""
 
     frozen: Any
     dim: int

@@ -322,7 +322,6 @@ class Plan:
         Draws them.
     tol : float
         Gain of log-likelihood a row below which the steps end.
-    maxiter : int
     """
 
     starts: int
@@ -350,12 +349,10 @@ class Components:
         Of the rows of their class.
     means : (T, p) float
         From the mean of their class, in the common unit.
-    covariances : tuple of T Covariance
     axes : (p, p) float or None
         Of a form with common axes.
     path : tuple of float
         Log-likelihood of the rows given their classes, in the common unit, after each step.
-    converged : bool
     """
 
     sizes: tuple[int, ...]
@@ -549,9 +546,6 @@ def maximized(
         From where they begin.
     rows : sequence of Rows
         Of the classes that are fitted together.
-    form : str
-    tol : float
-    maxiter : int
     tell : callable
         Called after each step.
     """

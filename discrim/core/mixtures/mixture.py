@@ -88,7 +88,6 @@ class MixtureFit:
     moments : ClassMoments
         Diagonal.
     prior : (K,) float
-    estimated_prior : bool
     forms : tuple of K str
         Form of the covariances of each class's components; one for all where they are fitted together.
     together : bool
@@ -97,7 +96,6 @@ class MixtureFit:
         Powers of two, of the coordinates in which the components are.
     components : Components
         From the means of their classes.
-    how : Plan
     llf_given : float
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
@@ -282,7 +280,6 @@ def in_order(
     x : (n, p) float
     codes : (n,) int
     weights : (n,) float, optional
-    n_classes : int
     """
     first = np.lexsort((x[:, 0], codes))
     tied = (np.diff(codes[first]) == 0) & (np.diff(x[first, 0]) == 0)
@@ -334,10 +331,8 @@ def fit_mixture(
         Of each class.
     together : bool
         Whether the form, then the same for all, is that of the components of all classes.
-    plan : Plan
     hierarchies : sequence of K Hierarchies, optional
         Those of `class_hierarchies`, if they are known.
-    estimated_prior : bool
     rows_too : bool
         The log-likelihood of the rows whatever their classes, too.
     tell : callable
@@ -495,8 +490,6 @@ class Tried(NamedTuple):
 
     Attributes
     ----------
-    components : int
-    form : str
     df : int
         Free parameters of the law of the rows within classes.
     llf, bic : float
@@ -542,7 +535,6 @@ def tried_forms(
     codes : (n,) int
     weights : (n,) float, optional
     asked : sequence of (int, str)
-    plan : Plan
     tell : callable
         Called after each.
     """
@@ -582,7 +574,6 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
 
     Parameters
     ----------
-    fit : MixtureFit
     log_prior : (K,) float
     x : (n, p) float
         All rows of the fit, with their classes `codes` (n,) and `weights` (n,), if any.

@@ -265,8 +265,6 @@ def tried(
         The same in the coordinates in which EM runs.
     sizes : sequence of int
         Components of each.
-    form : str
-    plan : Plan
     hierarchies : sequence of Hierarchies
         Of the rows of each class.
     tell : callable
@@ -440,8 +438,6 @@ def frames_of(rows: Sequence[Rows], form: str, moments: ClassMoments | None = No
 
     Parameters
     ----------
-    rows : sequence of Rows
-    form : str
     moments : ClassMoments, optional
         Of the rows, diagonal and in their unit: then columns that others determine are looked for.
 

@@ -65,10 +65,6 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
     divisors : (K,) or (1,) float
         What the sums of squares and products were divided by.
 
-    Returns
-    -------
-    ClassMoments
-
     Examples
     --------
     >>> import numpy as np

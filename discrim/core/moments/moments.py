@@ -316,7 +316,6 @@ def gather(
     ----------
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
         Finite rows. They are read once, or up to three times where digits ask for it.
-    n_classes, n_columns : int
     spread : Spread
         What to hold of the scatter.
     rooted : bool

@@ -100,7 +100,6 @@ def gather_sparse(
     ----------
     blocks : iterable of (SparseRows (m, p), codes (m,), weights (m,) or None)
         Finite rows. They are read once.
-    n_classes, n_columns : int
     spread : {"diagonal", "pooled"}
         Sums of squares by class and column; or one scatter, without a root.
 

@@ -133,7 +133,6 @@ class KernelRule:
     log_prior : (K,) float
     places : tuple of K Places
     radii : (K,) float
-    kernel : str
     has_ends : bool
         A row may be impossible in every class.
     """
@@ -194,8 +193,6 @@ def log_mean(
 
     Parameters
     ----------
-    kernel : str
-    own : Places
     u : (n, m) float
         Squared distances over the squared radius.
     edge : (m,) float
@@ -270,7 +267,6 @@ def left_out_scores(
 
     Parameters
     ----------
-    rule : KernelRule
     x : (n, p) float
     codes : (n,) int
     metric, common
@@ -366,10 +362,7 @@ class KernelDensityFit:
 
     Attributes
     ----------
-    moments : ClassMoments
     prior : (K,) float
-    estimated_prior : bool
-    kernel : str
     metric : {"mahalanobis", "diagonal", "euclidean"}
     common : bool
         Whether the metric is that of the pooled covariance, and not of each class's own.

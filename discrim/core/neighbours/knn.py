@@ -273,8 +273,6 @@ class NeighbourRule:
 
     Attributes
     ----------
-    search : Search
-    k : int
     weights : (K,) float
         Of a vote for each class, pi_g N / n_g.
     prior : (K,) float
@@ -318,11 +316,8 @@ class KNNFit:
     prior : (K,) float
     estimated_prior : bool
         The prior is the class proportions.
-    k : int
-    metric : str
     scale : bool
         Columns are divided by their standard deviations over all rows.
-    search : Search
     """
 
     moments: ClassMoments
@@ -436,7 +431,6 @@ class KNNFit:
 
         Parameters
         ----------
-        grid : sequence of int
         prior : (K,) float
         done : callable, optional
             Is told of so many more rows that have been looked at.
@@ -496,10 +490,6 @@ def fit_knn(
     moments : ClassMoments
         Of the rows, diagonal.
     prior : (K,) float
-    k : int
-    metric : str
-    scale : bool
-    estimated_prior : bool
     within : ClassMoments, optional
         The moments with a pooled scatter, for Mahalanobis' distance.
 

@@ -110,10 +110,8 @@ class Cells:
             To the nearest points, and these; all that are as near as the k-th row among them.
         limits : (m,) float
             Up to where a point is as near as the k-th row.
-        k : int
         codes : (n,) int
             Class of each row.
-        n_classes : int
 
         Returns
         -------
@@ -252,7 +250,6 @@ class ProductFilter:
         Parameters
         ----------
         z : (m, p) float
-        k : int
         tied : callable
             From distances to the largest that are tied with them.
         room : (m or more, N) single
@@ -468,16 +465,13 @@ class Search:
 
     Attributes
     ----------
-    space : Space
     points : (n, p) float
         Coordinates of the rows.
     codes : (n,) int
-    n_classes : int
     cells : Cells or None
         The points, where they are fewer than the rows.
     tree : scipy's cKDTree or None
         Of the points.
-    products : ProductFilter or None
     inner : Search or None
         Of the points, where there is no tree of them.
     """

@@ -419,7 +419,6 @@ def fit_lda(
 
     Parameters
     ----------
-    moments : ClassMoments
     prior : (K,) float
     method : {"moment", "mle"}
         Divisor N - K or N; "t" and "mcd" are those of `robust`, whose moments have N.
@@ -427,7 +426,6 @@ def fit_lda(
         What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.
-    estimated_prior : bool
     shrinkage : float, optional
         Of a shrunk covariance, by default that of `oas`; of correlations; or of diagonal variances.
     chosen : str, optional
@@ -438,7 +436,6 @@ def fit_lda(
         What it is called.
     robust : Robust, optional
         How the moments were found, where they are not those of the rows.
-    standardize : bool
     variances : VarianceShrinkage, optional
         As of `LDAFit`.
     """
@@ -560,7 +557,6 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) ->
 
     Parameters
     ----------
-    moments : ClassMoments
     covariance : Covariance
         Within classes, in the coordinates of the moments.
     shares : (K,) float
@@ -593,8 +589,6 @@ def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirica
     Parameters
     ----------
     entropy : (p,) float
-    n_classes : int
-    residual_df : float
     empirical : bool
         Scores are over what brings their median to that of the F distribution.
     """

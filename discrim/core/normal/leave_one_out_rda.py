@@ -131,7 +131,6 @@ def mixture(
     Parameters
     ----------
     parametrization : {"esl", "friedman", "klar"}
-    pair : Pair
     divisors : (K,) float
         Of the classes' covariances; that of the pooled one is their sum.
     variances : (K,) float
@@ -316,7 +315,6 @@ class _Source:
 
     Attributes
     ----------
-    held : Scatters
     means : (K, p) float
         Of the classes, in z.
     roots : (K, p, p) float, optional
@@ -416,7 +414,6 @@ class LeftOutGroup:
     ----------
     positions : (G,) int
         Of the pairs in the list they come from.
-    mixer : _Mixer
     log_prior : (K,) float
     bases : callable
         The mixer's bases by the weight that is left out.

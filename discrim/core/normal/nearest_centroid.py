@@ -149,7 +149,6 @@ def fit_nearest_centroid(
     moments : ClassMoments
         Diagonal.
     prior : (K,) float
-    estimated_prior : bool
 
     Examples
     --------

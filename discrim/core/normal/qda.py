@@ -58,7 +58,6 @@ class QDAFit:
     moments : ClassMoments
         By class, or diagonal.
     prior : (K,) float
-    estimated_prior : bool
     method : {"moment", "mle", "t", "mcd"}
     covariances : tuple of K Covariance
         In the coordinates of the moments.
@@ -307,7 +306,6 @@ def fit_qda(
 
     Parameters
     ----------
-    moments : ClassMoments
     prior : (K,) float
     method : {"moment", "mle"}
         Divisors n_k - 1 or n_k.

@@ -85,8 +85,6 @@ class RDAFit:
     moments : ClassMoments
         By class.
     prior : (K,) float
-    estimated_prior : bool
-    alpha, gamma : float
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
@@ -430,7 +428,6 @@ def path_rules(
     ----------
     moments : ClassMoments
         By class.
-    pairs : sequence of Pair
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
     log_prior : (K,) float

@@ -300,7 +300,6 @@ class Task:
     ----------
     total : int
         Zero where it is not known.
-    what : str
     """
 
     def __init__(self, total: int, what: str) -> None:
@@ -410,7 +409,6 @@ def late_bar(total: int, what: str) -> Iterator[Task]:
     ----------
     total : int
         Zero where it is not known.
-    what : str
 
     Examples
     --------

@@ -72,10 +72,6 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
 def target_of(path: Path) -> Path:
     """The file that a path leads to, or will where there is none yet.
 
-    Parameters
-    ----------
-    path : Path
-
     Raises
     ------
     UnwritableFileError
@@ -110,10 +106,6 @@ def target_of(path: Path) -> Path:
 @contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
     """A file to write and read, which takes the place of `path` when the block ends without an error.
-
-    Parameters
-    ----------
-    path : Path
 
     Raises
     ------

@@ -195,7 +195,6 @@ class OptimalPlane:
     Attributes
     ----------
     coef : (p,) float
-    intercept : float
     support : (s,) int
         Positions of the rows with a positive multiplier, ascending.
     multipliers : (s,) float

@@ -206,7 +206,6 @@ def perceptron(
     x : (n, p) float
     positive : (n,) bool
         Rows of y = 1.
-    step : float
     passes : int
         After which the rule is stopped.
     seed : int or None
@@ -371,10 +370,8 @@ class PerceptronFit:
         Diagonal.
     prior : (K,) float
         Class proportions, of which the rule makes no use.
-    step : float
     passes : tuple of int, by plane
         After which each would have been stopped.
-    seed : int or None
     coef : (p + 1, P) float
         By plane, the intercepts first.
     planes : (P, 7) float

@@ -73,7 +73,6 @@ class Differences:
     columns : (p + 1, n) float
         A row of ones over the columns of the rows.
     codes : (n,) int
-    n_classes : int
     at : (codes, positions)
         Where a class would differ from itself.
     others : (K, n) bool
@@ -161,7 +160,6 @@ def recede(
     columns : (p + 1, n) float
         A row of ones over columns of mean zero and unit variance.
     codes : (n,) int
-    n_classes : int
     tick : callable, optional
         Called after each step.
     """
@@ -453,7 +451,6 @@ def separation(
     columns : (p + 1, n) float
         A row of ones over columns of mean zero and unit variance.
     codes : (n,) int
-    n_classes : int
     guess : (p + 1, K) float, optional
         Linear functions close to some that separate: what the program begins with, and nothing else.
     tick : callable, optional

@@ -85,15 +85,12 @@ class Whole:
 
     Attributes
     ----------
-    moments : ClassMoments
     origin, centre, unit : (p,) float
         A row is (x - origin) * scale - centre, over the units of the regression.
     columns : (K + r, p) float
         The table that stands for all rows; those within classes come after the K of the means.
-    components : int
     algorithm, decides : str
         As of the fit.
-    scale, scaled_indicators : bool
     """
 
     moments: ClassMoments
@@ -114,7 +111,6 @@ class _Products:
 
     Attributes
     ----------
-    whole : Whole
     products : (p, p) float or None
         A'A, where columns are few.
     squares : (p,) float
@@ -207,7 +203,6 @@ def left_out_scores(
 
     Parameters
     ----------
-    whole : Whole
     x : (m, p) float
     codes : (m,) int
         Class of each row.
@@ -375,8 +370,6 @@ class PLSFit:
     moments : ClassMoments
         Pooled, or with a thin root.
     prior : (K,) float
-    estimated_prior : bool
-    components : int
     algorithm : {"nipals", "simpls", "engine"}
     scale : bool
         Whether columns are divided by their standard deviations.
@@ -583,12 +576,9 @@ def fit_pls(
     moments : ClassMoments
         Of more rows than classes.
     prior : (K,) float
-    components : int
     algorithm : {"nipals", "simpls"}
-    scale : bool
     indicators : {"scaled", "centred"}
     decides : {"lda", "max", "centroid"}
-    estimated_prior : bool
     found : callable, optional
         What finds the components in the place of the algorithm.
 
@@ -640,8 +630,6 @@ def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> 
 
     Parameters
     ----------
-    moments : ClassMoments
-    scale : bool
     indicators : {"scaled", "centred"}
     """
     counts, total = moments.counts, moments.total
@@ -678,9 +666,7 @@ class Regressed(NamedTuple):
 
     Attributes
     ----------
-    components : int
     algorithm : {"nipals", "simpls"}
-    scale, scaled_indicators : bool
     """
 
     components: int
@@ -766,7 +752,6 @@ def q2_of_labellings(
         Fold of each row.
     k : int
         Number of classes.
-    how : Regressed
     tell : callable, optional
         What is told of labellings of a fold that are done.
     """

@@ -46,12 +46,10 @@ class SparseFit:
     moments : ClassMoments
         Pooled, or thin where there are fewer rows than columns.
     prior : (K,) float
-    estimated_prior : bool
     by : {"penalty", "nonzero"}
         What the directions were asked for by.
     asked : tuple of float
         That, one for each direction that there can be.
-    ridge : float
     ncomp : int or None
         Directions at the most.
     sd : (p,) float
@@ -233,10 +231,8 @@ def fit_sparse(
     by : {"penalty", "nonzero"}
     asked : sequence of float
         Penalties, or numbers of columns, one for each direction that there can be.
-    ridge : float
     ncomp : int, optional
         Directions at the most.
-    estimated_prior : bool
 
     Raises
     ------

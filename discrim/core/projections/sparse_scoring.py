@@ -146,8 +146,6 @@ def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: 
         Of more rows than columns, or with a penalty or ridge above zero.
     c : (p,) float
         Covariances with the response.
-    penalty, ridge : float
-    start : Sparse
     """
     if not penalty:
         return _dense(held, c, ridge)
@@ -280,14 +278,12 @@ class Problem:
 
     Attributes
     ----------
-    held : Correlations
     means : (K, p) float
         Class means of the standardized columns times the roots of the shares, M.
     roots : (K,) float
         Roots of the shares.
     mean, sd : (p,) float
         Of all rows, in z about the origin of the moments; of a constant column the deviation is one.
-    ridge : float
     """
 
     held: Correlations
@@ -340,7 +336,6 @@ class Direction(NamedTuple):
         u, of length one.
     coef : Sparse
         b.
-    penalty : float
     value : float
         What is minimized.
     """

@@ -239,10 +239,6 @@ class IndicatorFit:
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     """Fit from pooled moments whose columns are not collinear over all rows.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-
     Examples
     --------
     >>> import numpy as np
@@ -325,7 +321,6 @@ class FlexibleFit:
     moments : ClassMoments
         Diagonal.
     prior : (K,) float
-    estimated_prior : bool
     regress : callable
         From rows (m, p) to fitted values (m, K - 1) of the starting scores.
     turn : (K - 1, r) float
@@ -406,7 +401,6 @@ def fit_flexible(
 
     Parameters
     ----------
-    moments : ClassMoments
     prior : (K,) float
     regress : callable
         See `FlexibleFit`.
@@ -414,7 +408,6 @@ def fit_flexible(
         Sums of the fitted values over the rows of each class.
     ncomp : int, optional
         Axes to keep.
-    estimated_prior : bool
     """
     start = starting_scores(moments.counts)
     every, vectors = optimal_values(start, sides, moments.counts)

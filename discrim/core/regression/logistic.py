@@ -218,7 +218,6 @@ def within(pairs: Pairs, large: Frame, small: Frame) -> Within:
     Parameters
     ----------
     pairs : re-iterable of (x (m, p), x (m, s), weights (m,) or None)
-    large, small : Frame
     """
     p1, s1 = len(large.scale) + 1, len(small.scale) + 1
     gram, cross = np.zeros((p1, p1)), np.zeros((p1, s1))
@@ -423,9 +422,6 @@ class LogisticFit:
     counts : (K,) float
         Of the rows of the fit.
     prior : (K,) float
-    estimated_prior : bool
-    reference : int
-    frame : Frame
     newton : Newton
         Where the search ended.
     bias_reduction : bool
@@ -685,11 +681,8 @@ def fit_logistic(
     prior : (K,) float
     reference : int
         Class without coefficients.
-    estimated_prior : bool
     tol : float
         Distance to the maximum, in standard errors, after which one step more is the last.
-    maxiter : int
-    bias_reduction : bool
     """
     frame, counts = frame_of(moments), moments.counts
     start, first = class_odds(counts, reference, moments.n_columns + 1), None

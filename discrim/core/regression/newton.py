@@ -191,7 +191,6 @@ class Forms:
     ----------
     matrix : (q (p + 1), q (p + 1)) float
         Symmetric, class by class.
-    p1 : int
     """
 
     def __init__(self, matrix: Floats, p1: int) -> None:
@@ -323,11 +322,8 @@ class Newton:
         In the frame, the intercepts first.
     information : (q (p + 1), q (p + 1)) float
         At the coefficients, class by class.
-    llf : float
     decrement : float
         Distance from the maximum in standard errors, before the last step.
-    steps : int
-    converged : bool
     """
 
     coef: Floats
@@ -343,7 +339,6 @@ class Swept(NamedTuple):
 
     Attributes
     ----------
-    llf : float
     score : (p + 1, q) float
     information : (q (p + 1), q (p + 1)) float
     lightest : float
@@ -472,13 +467,10 @@ def maximize(
     Parameters
     ----------
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-    frame : Frame
     start : (p + 1, q) float
         Coefficients in the frame.
-    reference : int
     tol : float
         Decrement after which the next step is the last, `NOTHING` or more.
-    maxiter : int
     floor : (q, q) float
         Information between the classes, of each column of the frame, that no direction's may fall to: the
         estimates run away there, and the search ends at the last that did not, not converged. Where it is

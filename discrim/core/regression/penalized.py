@@ -80,7 +80,6 @@ class PenalizedFit:
     moments : ClassMoments
         Diagonal.
     prior : (K,) float
-    estimated_prior : bool
     reference : int
         Class against which coefficients are shown; the fit does not depend on it.
     penalty : {"ridge", "lasso", "elastic_net"}
@@ -92,7 +91,6 @@ class PenalizedFit:
         Mean negative log-likelihood.
     violation : float
         Of the conditions of a minimum, in units of lambda.
-    steps : int
     """
 
     moments: ClassMoments
@@ -230,7 +228,6 @@ class _Spanned(NamedTuple):
 
     Attributes
     ----------
-    model : Likelihood
     basis : (p, r) float or None
         Orthonormal; None where the columns are as they were.
     """
@@ -282,8 +279,6 @@ def path_of(
 
     Parameters
     ----------
-    model : Likelihood
-    l1_ratio : float
     strengths : (L,) float
         In decreasing order.
     maxiter : int

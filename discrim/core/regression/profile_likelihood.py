@@ -85,7 +85,6 @@ class Peak:
     Attributes
     ----------
     coef : (p + 1, q) float
-    value : float
     gradient : (q (p + 1),) float
         Class by class: zero along the plane.
     curvature : (q (p + 1), q (p + 1)) float
@@ -105,7 +104,6 @@ def maximize_on_plane(
 
     Parameters
     ----------
-    goal : Goal
     start : (p + 1, q) float
         A point of the plane.
     plane : (q (p + 1), r) float
@@ -150,7 +148,6 @@ def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> 
     ----------
     profile : callable
         Value and slope; an infinite value is beyond the target, whatever its slope.
-    target : float
 
     Returns
     -------
@@ -331,7 +328,6 @@ class _Profile:
 
     Parameters
     ----------
-    goal : Goal
     best : Peak
         The maximum itself.
     normal : (q (p + 1),) float

@@ -50,7 +50,6 @@ class Place(NamedTuple):
 
     Attributes
     ----------
-    loss : float
     residual : (C, n) float
         s (P - Y).
     shares : (C, n) float
@@ -72,7 +71,6 @@ class Likelihood:
     codes : (n,) int
     weights : (n,) float
         They sum to one.
-    n_classes : int
     """
 
     z: Floats
@@ -207,7 +205,6 @@ class Curvature:
 
     Attributes
     ----------
-    model : Likelihood
     shares : (C, n) float
     place : (C (p + 1),) int
         Where each coefficient is in what is held, -1 where it is not.
@@ -435,11 +432,8 @@ class Ended(NamedTuple):
     Attributes
     ----------
     beta : (C, p + 1) float
-    loss : float
     violation : float
         The largest violation of the conditions of a minimum, in units of lambda.
-    steps : int
-    converged : bool
     """
 
     beta: Floats
@@ -454,7 +448,6 @@ class ProximalNewton:
 
     Parameters
     ----------
-    model : Likelihood
     l1_ratio : float
         a.
     tol : float

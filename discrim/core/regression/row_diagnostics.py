@@ -86,7 +86,6 @@ def residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None,
 
     Parameters
     ----------
-    fit : LogisticFit
     x, codes, weights
         A block of rows.
     kind : {"response", "pearson", "deviance", "working"}
@@ -158,7 +157,6 @@ def influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tu
 
     Parameters
     ----------
-    fit : LogisticFit
     moves : bool
         Whether to say how each coefficient moves, which takes q (p + 1) numbers a row.
     """

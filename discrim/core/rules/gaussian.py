@@ -128,12 +128,10 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
 
     Parameters
     ----------
-    means : Means
     origin : (p,) float
         Amid the means.
     constant : (K,) float
         Minus infinity for a class that no row is given to.
-    factor : float
     """
     every = np.arange(len(constant))
     return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
@@ -147,7 +145,6 @@ def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
 
     Parameters
     ----------
-    rule : LinearRule
     typical : (p,) float
         Typical deviations of rows from the origin.
     """
@@ -392,7 +389,6 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, prior: Floats) -> flo
 
     Parameters
     ----------
-    moments : ClassMoments
     logdets : (K,) float
         Log-determinants, in the coordinates of the moments, of the maximum-likelihood covariance of
         each class (the same number for all where they share one).
@@ -514,7 +510,6 @@ class MarginalRule:
 
     Attributes
     ----------
-    rule : Rule
     log_prior : (K,) float
         The scores of a row of which nothing is known.
     of_columns : callable

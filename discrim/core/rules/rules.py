@@ -301,7 +301,6 @@ class GaussianRule:
 
     Attributes
     ----------
-    distances : Distances
     constant, factor : (K,) float
     """
 
@@ -329,7 +328,6 @@ class StudentRule:
 
     Attributes
     ----------
-    distances : Distances or Nearest
     constant, power, spread : (K,) float
     """
 
@@ -375,7 +373,6 @@ class IndependentRule:
         Of complete rows, with a diagonal covariance for each class; its constants contain the log prior.
     positions : (q,) int
         Of the normal columns in the rows.
-    others : tuple of Columns
     has_ends : bool
         A row may be impossible in every class.
     """
@@ -428,7 +425,6 @@ class PartRule:
 
     Attributes
     ----------
-    rule : Rule
     keep : (q,) int
         Positions of its columns in the rows.
     """

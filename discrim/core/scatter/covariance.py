@@ -247,7 +247,6 @@ class NearDependency(NamedTuple):
 
     Attributes
     ----------
-    column : int
     on : tuple of int
         Those that have a part in it.
     left : float

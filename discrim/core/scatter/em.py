@@ -93,14 +93,12 @@ class Observed:
 
     Attributes
     ----------
-    groups : tuple of _Group
     counts : (K,) float
         Sums of weights.
     centres : (K, p) float
         Means of the values there are; rows are z = (x - centre of their class) * unit.
     unit : (p,) float
         Powers of two that bring the columns near one.
-    patterns : int
     incomplete : int
         Rows that miss a value.
     """
@@ -125,7 +123,6 @@ class Search:
         Log-likelihood of what is observed, given the classes, in the units of the data.
     steps : int
         Sweeps over the patterns.
-    converged : bool
     collapsed : int or None
         A column that others determine once the covariance has become singular.
     """
@@ -156,7 +153,6 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
     codes : (n,) int
     weights : (n,) float or None
         Positive.
-    n_classes : int
     """
     w = np.ones(len(x)) if weights is None else weights
     centres = np.empty((n_classes, x.shape[1]))
@@ -474,7 +470,6 @@ def fit_em(
     ----------
     x, codes, weights, n_classes
         As of `observed_rows`.
-    common : bool
     tell : callable, optional
         As of `fit_observed`.
     """

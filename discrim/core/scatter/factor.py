@@ -218,7 +218,6 @@ class Fault:
         The dimension leaves nothing to the noise; the signal has no larger variance than the noise.
     code : int
         Class, or -1 for the pooled scatter.
-    dimension, rank : int
     """
 
     kind: Literal["rank", "order"]
@@ -268,7 +267,6 @@ class Factors:
 
     Attributes
     ----------
-    wanted : Wanted
     dimensions : (K,) int
     spectra : tuple of Principal
         Of each class, or one of the pooled scatter; lengths are eigenvalues of the scatter of y = z * unit,
@@ -374,7 +372,6 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     ----------
     moments : ClassMoments
         By class, with scatters or thin roots.
-    wanted : Wanted
     """
     whole = common_axes(wanted.form)
     each: list[int | None] = [None] if whole else list(range(moments.n_classes))
@@ -483,7 +480,6 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
         The diagonal L, falling, each by more than a rounding of the first.
     squares : (m, r) float
         z_i^2, none of them zero.
-    q : int
 
     Examples
     --------

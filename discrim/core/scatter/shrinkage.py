@@ -98,7 +98,6 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
     ----------
     blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
         The rows of the moments.
-    moments : ClassMoments
     by_class : bool
         Each class's scatter is of trace one, or the pooled one.
     """
@@ -208,8 +207,6 @@ def turned_powers(
     Parameters
     ----------
     blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
-    moments : ClassMoments
-    held : Principal, or one for each class
     """
     k = moments.n_classes
     axes = [held] * k if isinstance(held, Principal) else list(held)
@@ -260,7 +257,6 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
     squares : (p,) float
         Sums of squares in z = x * scale.
     scale : (p,) float
-    divisor : float
     g : float
         From 0 to 1.
     """
@@ -308,7 +304,6 @@ class WithoutRow:
     middle : (m,) float
         Median over the columns.
     codes : (m,) int
-    gone : Removal
     deviations : (p, m) float
     """
 
@@ -392,13 +387,11 @@ def scores_without(
     ----------
     moments : ClassMoments
         Diagonal.
-    rows : WithoutRow
     g : (m,) float
     full : tuple of Covariance
         Those of all rows: one, or one for each class, which the other classes of a row keep.
     divisors : (1,) or (K,) float
     log_prior : (K,) float
-    spoilt_at : float
     """
     unit = data_units(moments, by_class=False)[0]
     common, codes, gone = len(full) == 1, rows.codes, rows.gone

@@ -55,7 +55,6 @@ class Removed:
     e : (r, m) float
         Deviations from the means of their classes, on principal axes.
     codes : (m,) int
-    gone : Removal
     weights : (m,) float or None
     """
 

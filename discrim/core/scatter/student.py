@@ -66,11 +66,8 @@ class Student:
         under the weights f u, and `covariances` are those over the sums of these weights.
     covariances : tuple of one or K Covariance
         Scales S, in the coordinates of the moments.
-    nu : float
-    steps : int
     change : float
         Of the last step, in units of the scale.
-    converged : bool
     slowest : int or None
         Class that the last step moved most; None where that was the common scale.
     collapsed : int or None
@@ -140,10 +137,6 @@ def fit_student(
         Positive.
     begin : Student, optional
         Where to start; at the moment estimates without it.
-
-    Returns
-    -------
-    Student
 
     Examples
     --------

@@ -27,7 +27,6 @@ class File(NamedTuple):
 
     Attributes
     ----------
-    path : str
     keys : dict of str to (str or None)
         What the names of its folders say of its rows: ``year=2024/a.parquet`` is of the year 2024.
     """
@@ -41,7 +40,6 @@ class Files(NamedTuple):
 
     Attributes
     ----------
-    files : tuple of File
     format : str
         "CSV" or "Parquet".
     what : str

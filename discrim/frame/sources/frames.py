@@ -72,7 +72,6 @@ class Kinds:
 
     Parameters
     ----------
-    frame : DataFrame of pandas or narwhals
     what : str
         What it is, for messages: "frame 1 of the iterator".
     """
@@ -183,8 +182,6 @@ class IteratorSource(OnceSource):
 
     Parameters
     ----------
-    frames : iterator
-    what : str
     kinds : Kinds, optional
         What the columns hold, where that is known.
     """
@@ -237,7 +234,6 @@ class FunctionSource(Source):
 
     Parameters
     ----------
-    function : callable
     source_of : callable
         What makes a source of what the function gives, or None where that is a frame.
     """
@@ -309,12 +305,7 @@ def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
 
 
 class StreamSource(OnceSource):
-    """A stream of Arrow batches, which can be read once.
-
-    Parameters
-    ----------
-    stream : object with __arrow_c_stream__
-    """
+    """A stream of Arrow batches, which can be read once."""
 
     def __init__(self, stream: Any) -> None:
         pa = _pyarrow(stream)
@@ -335,13 +326,7 @@ class StreamSource(OnceSource):
 
 
 class LazyFrameSource(Source):
-    """A LazyFrame of polars, of which a pass computes only the columns that are asked for.
-
-    Parameters
-    ----------
-    frame : polars.LazyFrame
-    what : str, optional
-    """
+    """A LazyFrame of polars, of which a pass computes only the columns that are asked for."""
 
     def __init__(self, frame: Any, what: str = "the LazyFrame") -> None:
         if not hasattr(frame, "collect_batches"):
@@ -365,12 +350,7 @@ class LazyFrameSource(Source):
 
 
 class RelationSource(Source):
-    """A relation of DuckDB, whose query is run at each pass.
-
-    Parameters
-    ----------
-    relation : duckdb.DuckDBPyRelation
-    """
+    """A relation of DuckDB, whose query is run at each pass."""
 
     def __init__(self, relation: Any) -> None:
         _pyarrow(relation)

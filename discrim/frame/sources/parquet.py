@@ -45,7 +45,6 @@ class _End(NamedTuple):
         Of its columns, those of its folder's name included.
     own : frozenset of str
         Columns that are in the file itself.
-    nrows : int
     """
 
     types: dict[str, Any]

@@ -31,7 +31,6 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    data : DataFrame of pandas or polars, pyarrow.Table, or any other that `Table` takes
     where : str or None
         The file that they are from, for messages.
     coded : tuple of str

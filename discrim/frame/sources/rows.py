@@ -46,7 +46,6 @@ class Piece(NamedTuple):
     ----------
     start : int
         Rows of the source before it.
-    table : Table
     codes : (m,) int
         -1 where the class is missing, or not asked for.
     weights : (m,) float or None
@@ -124,7 +123,6 @@ class SourceTable(Table):
 
     Parameters
     ----------
-    source : Source
     data : object
         As the user gave it.
     first : Table
@@ -222,7 +220,6 @@ class SourceRows:
 
     Attributes
     ----------
-    table : SourceTable
     design : Design
         As the formula was resolved: its levels are those of `codes`.
     functions : mapping

@@ -44,10 +44,6 @@ def write_frames(
     source : Source, optional
         What the frames are made of, which `out` may be no part of.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
     DataError

@@ -138,7 +138,6 @@ class WrittenLabels(Source):
 
     Parameters
     ----------
-    files : Files
     as_text : callable
         Which of the columns it is given are read as text.
     typed : collection of str

@@ -518,7 +518,6 @@ def compared_on(
 
     Parameters
     ----------
-    fits : sequence of fitted objects
     names : sequence of str
         What they are called.
     tables : iterable of tables

@@ -481,11 +481,6 @@ def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResult
 def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
     """Log odds of LDA beside those of the logistic regression, against the latter's reference.
 
-    Parameters
-    ----------
-    linear : LDAResults
-    logit : LogisticResults
-
     Returns
     -------
     DataFrame by (class, term)

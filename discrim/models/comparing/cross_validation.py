@@ -550,13 +550,7 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """A function and the table that it is called with.
-
-    Attributes
-    ----------
-    function : callable
-    data : table
-    """
+    """A function and the table that it is called with."""
 
     function: Callable[[Any], Any]
     data: Any

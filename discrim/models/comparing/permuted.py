@@ -164,9 +164,6 @@ class Permuting:
         Fold of each row where they were given; None where they are dealt anew.
     labels : list
         Of the folds.
-    repeats : int
-    groups, within : column name, vector, or None
-    permutations, seed : int
     nested, refit_prior
         As of `cross_validate`.
     """

@@ -335,10 +335,8 @@ class _Again:
 
     Attributes
     ----------
-    formula : str
     data : table
         As the user gave it.
-    weights : column name, vector or None
     options : dict
         Arguments of `stepwise`.
     """

@@ -145,8 +145,6 @@ def calling(refits: Refits, again: Again, words: str, *, held_prior: bool) -> Re
 
     Parameters
     ----------
-    refits : Refits
-    again : Again
     words : str
         What is chosen.
     held_prior : bool
@@ -183,8 +181,6 @@ def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None
 
     Parameters
     ----------
-    fit : Fit
-    data : table
     classes : Index of length K
         All of them.
     prior : (K,) float, optional

@@ -52,7 +52,6 @@ class TermModel:
     ----------
     blocks : Blocks
         The rows.
-    terms : tuple of ModelTerm
     numbers : LeastSquares
         Of responses over their `unit`.
     unit : (p,) float
@@ -61,8 +60,6 @@ class TermModel:
         The same of the model's columns.
     origin : (m - 1 + p,) float
         What was taken from the columns of the model and from the responses.
-    total : float
-    rows : int
     has_rows : bool
         False of a model that was unpickled.
     """

@@ -493,7 +493,6 @@ class Model:
     ----------
     name : str
         That of its verb, and of the model in files.
-    title : str
     likelihood_of : {"class and row", "class given row", "none"}
     prior_without : {"held", "refitted", "none"}
         What becomes of class proportions as the prior where rows are left out, unless asked; none where the
@@ -541,13 +540,11 @@ class Fit(Generic[N]):
 
     Attributes
     ----------
-    model : Model
     numbers : N
         What was estimated, without names.
     blocks : Blocks
         The rows, and how a table is read; without rows where `has_rows` is false.
     prior : (K,) float
-    refits : Refits
     has_rows : bool
         False for a fit that was loaded, unpickled, made by an estimator or made of moments.
     cache : dict

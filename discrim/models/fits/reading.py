@@ -310,7 +310,6 @@ def usable_rows(
 
     Parameters
     ----------
-    blocks : Blocks
     spread : {"pooled", "class", "diagonal"}
     na_action : {"drop", "raise"}
     watch : callable, optional
@@ -532,8 +531,6 @@ def collinear_error(
 
     Parameters
     ----------
-    found : list of Dependency
-    terms : tuple of str
     where : str
         The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
     instead : str
@@ -593,7 +590,6 @@ def warn_of_near(
     ----------
     moments : ClassMoments
         Of columns that are independent, as far as rounding says.
-    terms : tuple of str
     where : str
         The rows it is so in.
     k : int, optional
@@ -708,7 +704,6 @@ def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
 
     Parameters
     ----------
-    blocks : Blocks
     why : str
         What they are gathered for.
     times : float

@@ -74,7 +74,6 @@ def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
 
     Parameters
     ----------
-    fit : Fit
     takes : str
         What leave-one-out takes for each row, in words.
 
@@ -96,7 +95,6 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
 
     Parameters
     ----------
-    fit : Fit
     blocks : Blocks
         With the weights that are meant, and the columns of the fit or those of another design.
     held : bool

@@ -65,8 +65,6 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
 
     Parameters
     ----------
-    given : Moments
-    options : Options
     **beside
         Arguments of the verb that are for tables; each has to be None.
 

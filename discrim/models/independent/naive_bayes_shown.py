@@ -181,11 +181,6 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs
     ----------
     densities : DataFrame, values by classes
         The name of its index is that of the column.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     at = densities.index.to_numpy(dtype=np.float64)
@@ -207,11 +202,6 @@ def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGN
     ----------
     table : DataFrame, classes by levels
         The name of its columns is that of the column.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     if table.shape[1] > MOST_COLOURS:
         return _draw_shares_by_level(table, ax, signs)

@@ -62,7 +62,6 @@ class Search:
         How many of those, from 0 to where no column is left.
     folds : int
         How many, also of splits.
-    seed : int or None
     select : {"min", "1se"}
     splits : tuple of Split
         Those given in the place of folds.

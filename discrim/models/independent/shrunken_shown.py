@@ -149,11 +149,6 @@ def threshold_path(
         The threshold marked.
     one_se : bool
         Draw the error up to which thresholds are as good by the rule of one standard error.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
@@ -185,11 +180,6 @@ def differences(survivors: pd.DataFrame, ax: Axes | None = None, signs: Signs = 
     ----------
     survivors : DataFrame, terms by classes
         The largest first; so many are drawn as can be told apart.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     shown = survivors.head(MOST_BARS)
     axes, _ = new_axes(ax, len(shown))

@@ -95,7 +95,6 @@ class Plan:
         Of the intervals.
     folds, replicates : int
         Of cross-validation, and of the bootstrap.
-    seed : int or None
     refit_prior : bool or None
         As of `discrim.models.judging.validation.refits_prior`.
     gaps : Gaps
@@ -169,12 +168,7 @@ def judged_codes(
 
 
 class RowsJudged:
-    """Apparent classes and any leave-one-out scores of a fit's rows, found while something else reads these.
-
-    Parameters
-    ----------
-    fit : Fit
-    """
+    """Apparent classes and any leave-one-out scores of a fit's rows, found while something else reads these."""
 
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
@@ -497,7 +491,6 @@ class AssessedRows:
     way : str
         How they were judged, in words.
     method : {"apparent", "loo", "cv", "new"}
-    folds : int
     posteriors : bool
         Whether the model has any.
     """

@@ -35,7 +35,6 @@ class BootstrapSamples:
     ----------
     codes : (n,) int
         Class of each row of the table, -1 for rows that are not used.
-    rng : Generator
 
     Raises
     ------

@@ -38,7 +38,6 @@ class LabelledRows(NamedTuple):
         What the fit says of them.
     weights : (n,) float or None
         Zero where one is missing.
-    table_index : Index
     """
 
     actual: Codes
@@ -54,8 +53,6 @@ def labelled_rows(
 
     Parameters
     ----------
-    fit : Fit
-    data : table or source of tables
     gaps : Gaps
         As of `Fit.new_rows`.
     weights : column name, vector or None

@@ -92,7 +92,6 @@ def calibration_rows(
 
     Parameters
     ----------
-    data : table or source, with the response
     values : callable
         From blocks to scores (m, K), piece by piece; missing where a row misses a value.
     weights : column name or (n,) vector, optional
@@ -221,7 +220,6 @@ class Calibrated:
 
     Attributes
     ----------
-    plan : SetPlan
     references : list of 1 or K Reference
     possible : (K,) bool
         Classes whose prior is not zero.
@@ -283,7 +281,6 @@ class LeftOut:
 
     Attributes
     ----------
-    blocks : Blocks
     scores, strange : (n, K) float
         Missing in rows that the fit does not use, and in those without a rule.
     codes : (n,) int
@@ -571,7 +568,6 @@ class Ranks:
 
     Attributes
     ----------
-    measure : Measure
     references : list of K Reference
         Values of the rows of each class.
     """

@@ -245,7 +245,6 @@ class LeftOutScores:
 
     Parameters
     ----------
-    fit : Fit
     blocks : Blocks
         All its rows.
     anew : bool

@@ -25,8 +25,6 @@ class Known:
 
     Attributes
     ----------
-    law : MassLaw or DensityLaw
-    classes, columns : Index
     values : Index or None
         The values of x of a table.
     densities : dict

@@ -75,7 +75,6 @@ class Asked:
         Whether a form is that of the components of all classes.
     most : int
         Components up to which are tried.
-    plan : Plan
     """
 
     sizes: tuple[int | None, ...]

@@ -120,7 +120,6 @@ def given_sample(
 
     Parameters
     ----------
-    given : Moments
     spread : {"pooled", "class", "diagonal"}
     why_rows : str
         What of the arguments is found from the rows, and a way out; empty where nothing is.
@@ -167,7 +166,6 @@ def fitting(
 
     Parameters
     ----------
-    given : Moments
     blocks : Blocks
         Without rows.
     held : ClassMoments

@@ -151,15 +151,11 @@ class Contents(NamedTuple):
 
     Attributes
     ----------
-    design : Design
-    held : ClassMoments
-    level_counts : LevelCounts
     scatters : {"class", "pooled", "diagonal"}
     levels_given : bool
         Whether the classes were given, and no others may come.
     dropped : int
         Rows with a missing value.
-    weighted : bool
     weights : str or None
         The column of the weights.
     functions : mapping of str to callable

@@ -123,11 +123,6 @@ def bandwidth_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
         bandwidth, error, se, llf; the bandwidth increasing.
     chosen : float
         The one marked.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     radius, error, se, llf = numbers(path[["bandwidth", "error", "se", "llf"]]).T

@@ -140,11 +140,6 @@ def error_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
         k, error, se; k increasing.
     chosen : int
         The k marked.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     k, error, se = numbers(path[["k", "error", "se"]]).T

@@ -79,7 +79,6 @@ def estimated(
     ----------
     estimator : object with fit
         Copied before each fit, as scikit-learn's `clone` does where it has `get_params`.
-    blocks : Blocks
     moments : ClassMoments
         For means and scale.
     common : bool
@@ -188,8 +187,6 @@ class Task:
     structure : {"shrunk", "diagonal"}
     grid : tuple of float
         Shrinkages.
-    blocks : Blocks
-    moments : ClassMoments
     divisors : (1,) or (K,) float
         Of one covariance for all classes, or of one for each.
     prior : (K,) float
@@ -250,7 +247,6 @@ def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
 
     Parameters
     ----------
-    task : Task
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -322,7 +318,6 @@ class Shrinking:
 
     Attributes
     ----------
-    structure : str
     chosen : str or None
         How a shrinkage is chosen; None where there is none.
     value : float or None
@@ -397,10 +392,6 @@ def read_shrinking(
 
     Parameters
     ----------
-    covariance : str or object with fit
-    shrinkage : float, str or None
-    grid : sequence of float or None
-    method : str
     words : tuple of str
         What `covariance` may be; the first of them is the full one.
 
@@ -564,10 +555,8 @@ def estimate(
 
     Parameters
     ----------
-    asked : Shrinking
     blocks : Blocks
         The rows; read once more where moments are not enough.
-    moments : ClassMoments
     divisors : (1,) or (K,) float
         Of one covariance for all classes, or of one for each.
     prior : (K,) float

@@ -82,7 +82,6 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
 
     Parameters
     ----------
-    blocks : Blocks
     common : bool
         Whether the classes share one covariance.
 

@@ -41,11 +41,9 @@ class FactorAsked:
 
     Attributes
     ----------
-    form : str
     found : {"given", "cattell", "bic"}
     dimensions : int, dict of class to int, or None
         Those that are given.
-    threshold : float
     """
 
     form: str
@@ -94,13 +92,6 @@ class FactorAsked:
 
 def read_factor(structure: str, dimensions: Any, form: Any, threshold: Any) -> FactorAsked | None:
     """What the keywords ask for; None of other covariances.
-
-    Parameters
-    ----------
-    structure : str
-    dimensions : int, mapping of class to int, "cattell", "bic" or None
-    form : str or None
-    threshold : float or None
 
     Raises
     ------
@@ -151,8 +142,6 @@ def refuse_fault(factors: Factors, levels: Sequence[Any], rows: Sequence[int]) -
 
     Parameters
     ----------
-    factors : Factors
-    levels : sequence
     rows : sequence of int
         Rows of each class.
 

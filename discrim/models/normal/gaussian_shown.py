@@ -150,12 +150,6 @@ def distance_distance(
         By row: class, distance, cutoff, flagged; the farthest of the flagged rows bear their labels, where
         these do not cover one another.
     classical : (n,) float
-    classes : sequence
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     codes = label_codes(table["class"], classes)
     robust = table["distance"].to_numpy(dtype=np.float64)

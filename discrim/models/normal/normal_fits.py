@@ -103,7 +103,6 @@ def normal_refits(
 
     Parameters
     ----------
-    numbers : LDAFit or QDAFit
     asked : Shrinking, optional
         What the fit was asked for; not known of a loaded one, which has no rows either.
     again : callable
@@ -197,8 +196,6 @@ def refuse_singular(
     ----------
     moments : ClassMoments
         By class.
-    terms : tuple of str
-    levels : sequence
     asked : Shrinking, optional
         What the covariances are estimated as; in full by default.
     way_out : str, optional
@@ -280,7 +277,6 @@ def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[T
 
     Parameters
     ----------
-    fit : Fit
     watch : callable, optional
         Gives what the rows are read from in the place of the blocks, to see them go by.
     """

@@ -74,15 +74,12 @@ class Choice:
 
     Attributes
     ----------
-    pairs : list of Pair
     cv : int, "loo" or None
         Folds, or how many splits; None where the only pair is given.
-    seed : int or None
     select : {"min", "1se"}
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
     prior : (K,) float
-    estimated_prior : bool
     columns : int, optional
         Columns of the data where the rows are coordinates of fewer.
     splits : tuple of Split

@@ -46,8 +46,6 @@ class RobustChoice:
     method : {"t", "mcd"}
     nu : float or None
         None to estimate it.
-    inflated : bool
-    support_fraction : float
     """
 
     method: str

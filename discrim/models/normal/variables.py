@@ -62,7 +62,6 @@ class _Deviations:
 
     Attributes
     ----------
-    blocks : Blocks
     centres, rests : (K, p) float
         The middle is their sum.
     """

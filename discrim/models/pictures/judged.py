@@ -45,7 +45,6 @@ class Judged(NamedTuple):
     weights : (m,) float
     way : str
         How they were judged, for the title.
-    level : float
     """
 
     codes: Codes

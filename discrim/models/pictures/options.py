@@ -110,7 +110,6 @@ class DrawnRows(NamedTuple):
 
     Attributes
     ----------
-    blocks : Blocks
     codes : (n,) int
         Position of the class, -1 where there is none.
     labels : Series of length n

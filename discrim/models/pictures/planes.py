@@ -62,7 +62,6 @@ class Ground:
 
     Attributes
     ----------
-    fit : Fit
     rows : DrawnRows or None
         None of a fit without rows, where no others are given.
     columns : tuple of str

@@ -104,10 +104,8 @@ def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredR
 
     Parameters
     ----------
-    found : Separation
     to_data : (p + 1, r + 1) float
         Takes coefficients of its columns to those of the data.
-    blocks : Blocks
     rows : GatheredRows
         That it is of.
     """

@@ -57,7 +57,6 @@ class Search:
         Numbers to try; None for one, two and so on.
     folds : int
         How many, also of splits.
-    seed : int or None
     select : {"min", "1se"}
     splits : tuple of Split
         Those given in the place of folds.
@@ -143,10 +142,8 @@ def component_path(blocks: Blocks, fit: PLSFit, search: Search) -> pd.DataFrame:
 
     Parameters
     ----------
-    blocks : Blocks
     fit : PLSFit
         Of all rows, with as many components as are tried, or as there are.
-    search : Search
 
     Returns
     -------
@@ -277,8 +274,6 @@ def engine_fit(
     engine : object
         With `fit(X, Y)`, and then x_weights_, x_loadings_ and x_rotations_. It is given columns and
         indicators that are centred, and scaled where that is asked for.
-    blocks : Blocks
-    moments : ClassMoments
     prior, components, scale, indicators, decides, estimated_prior
         As of `fit_pls`.
 

@@ -218,11 +218,6 @@ def component_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> A
         components, error, se, R2, Q2.
     chosen : int
         The number marked.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     at, error, se, explained, predicted = numbers(path[["components", "error", "se", "R2", "Q2"]]).T
@@ -256,11 +251,6 @@ def along_columns(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : DataFrame, terms by one to three components
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     at, values = np.arange(len(table)), numbers(table)
@@ -289,11 +279,6 @@ def importance(values: pd.Series, ax: Axes | None = None) -> Axes:
     ----------
     values : Series by term
         The largest first; so many are drawn as can be told apart.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     shown = values.head(MOST_BARS)
     axes, _ = new_axes(ax, len(shown))

@@ -43,7 +43,6 @@ class Search:
         How many of those.
     folds : int
         How many, also of splits.
-    seed : int or None
     select : {"min", "1se"}
     splits : tuple of Split
         Those given in the place of folds.
@@ -63,7 +62,6 @@ class Choice:
 
     Attributes
     ----------
-    penalty : float
     path : DataFrame
         penalty, error, se, columns, directions.
     fits : list of SparseFit
@@ -114,10 +112,8 @@ def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: Search) -> Ch
 
     Parameters
     ----------
-    blocks : Blocks
     whole : list of SparseFit
         To all rows, at falling penalties.
-    search : Search
 
     Raises
     ------

@@ -67,8 +67,6 @@ def regressed(
     ----------
     engine : object with fit and predict
         Copied, as scikit-learn's `clone` does where it has `get_params`, else deeply.
-    blocks : Blocks
-    moments : ClassMoments
     prior : (K,) float
     ncomp, estimated_prior
         As of `fit_flexible`.

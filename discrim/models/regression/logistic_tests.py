@@ -396,7 +396,6 @@ class TermFit(NamedTuple):
     ----------
     deviance : float
         Minus twice the log-likelihood, without a penalty.
-    parameters : int
     numbers : LogisticFit or None
         None of no term.
     """
@@ -413,8 +412,6 @@ class TermFits:
     ----------
     blocks, moments
         Of all terms, no column constant or collinear.
-    reference : int
-    bias_reduction : bool
     tol, maxiter
         As of `discrim.logistic`.
     """

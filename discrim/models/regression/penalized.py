@@ -93,7 +93,6 @@ class Search:
     Attributes
     ----------
     penalty : {"ridge", "lasso", "elastic_net"}
-    l1_ratio : float
     strength : float or None
         None where it is to be chosen.
     grid : (L,) float or None
@@ -102,10 +101,7 @@ class Search:
         How many of those.
     folds : int
         How many, also of splits.
-    seed : int or None
     select : {"min", "1se"}
-    tol : float
-    maxiter : int
     splits : tuple of Split
         Those given in the place of folds.
     """

@@ -284,7 +284,6 @@ def code_of(results: Any, load: str | None) -> str:
 
     Parameters
     ----------
-    results : ClassifierResults
     load : str or None
         An expression that loads the table.
     """

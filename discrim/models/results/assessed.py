@@ -260,10 +260,6 @@ class Assessment(Shown):
             Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
         title : str, optional
             Title in place of the picture's own; "" for none.
-
-        Returns
-        -------
-        Axes
         """
         from discrim.models.pictures.options import Asked
 

@@ -179,7 +179,6 @@ class System(NamedTuple):
 
     Attributes
     ----------
-    name : str
     axis : str
         What it calls an axis, before the number.
     by_svd : bool

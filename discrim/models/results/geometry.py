@@ -316,10 +316,6 @@ class LogOddsEquations(Hooks):
         coefficients have the names of formulas, with "Intercept" for the constant, so that the same terms of
         several models stand in one row.
 
-        Returns
-        -------
-        list of Equation
-
         Raises
         ------
         NotSupportedError

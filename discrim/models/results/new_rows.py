@@ -40,8 +40,6 @@ def answered(
 
     Parameters
     ----------
-    results : ClassifierResults
-    data : table, source of tables, or None
     out : path, optional
         A file of Parquet or CSV, or a folder, that the answers are written to.
     answer : callable

@@ -28,11 +28,6 @@ def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
     """Description and buffers of a file, with what it could not say when it was written.
 
     Nothing is checked, as both are checked afterwards.
-
-    Parameters
-    ----------
-    about : dict
-    tensors : dict of str to array
     """
     about, tensors = dict(about), dict(tensors)
     if about.get("model") in SPHERES and isinstance(about.get("options"), dict):

@@ -191,11 +191,8 @@ def check_description(
     ----------
     path : path-like
         What to call the file in a message.
-    options : Any
     kinds : dict of str to tuple of type
         The options of the model, and the types that each may have.
-    design : Design
-    keep, dropped, weighted : Any
     robust : bool
         Whether the model has robust methods.
     """

@@ -62,10 +62,8 @@ def checked_moments(
     ----------
     path : path-like
         What to call the file in a message.
-    tensors : dict of str to array
     k, p : int
         Classes and columns.
-    spread : Spread
     singular : bool
         There may be a scatter without an inverse.
     constant : bool

@@ -90,7 +90,6 @@ class Chapter(NamedTuple):
     ----------
     name : str
         Of the place in the page, as links take it.
-    title : str
     body : str
         HTML.
     """
@@ -107,7 +106,6 @@ def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str) -> st
     ----------
     title, line, foot : str
         Texts above and below the chapters.
-    chapters : sequence of Chapter
 
     Examples
     --------

@@ -53,7 +53,6 @@ def structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | Non
     total : int
         Columns of the fit, of which the table may have some.
     shares : Series by discriminant
-    ax : Axes, optional
 
     Returns
     -------
@@ -91,11 +90,6 @@ def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | No
     shares, eigenvalues : Series by discriminant
     p : Series by discriminant
         Of the test that this and all later discriminants have no eigenvalue.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     count = min(len(shares), MOST_AXES)
@@ -140,12 +134,6 @@ def dot_strips(
         The first line is drawn on top.
     classes : sequence
         Labels of the columns.
-    title : str
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax, len(table))
     values = numbers(table)
@@ -226,11 +214,6 @@ def heat_map(
     marked : (row label, column label)
     title : str
         Of what the colours show.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     values = numbers(table)
@@ -271,13 +254,8 @@ def forest(
         All classes, whose order gives the signs.
     names : (str, str)
         Of the axis and of the picture.
-    ax : Axes, optional
     ratios : bool
         The axis is of logs, and the line of no effect at one.
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}

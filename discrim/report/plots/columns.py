@@ -65,8 +65,6 @@ def pairs(
     covariances : mapping of class to (p, p) DataFrame
     radius : float
         Mahalanobis distance, in the plane of two columns, at which the outlines lie.
-    points, labels : DataFrame and Series, optional
-    ax : Axes, optional
 
     Returns
     -------
@@ -184,12 +182,6 @@ def components(
         Mahalanobis distance at which the outlines lie.
     points, labels : DataFrame and Series, optional
         Rows to draw below, with their classes.
-    ax : Axes, optional
-    signs : Signs
-
-    Returns
-    -------
-    Axes
     """
     classes = list(means.index.unique(level=0))
     axes, own = new_axes(ax)
@@ -220,12 +212,6 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
         class, components or covariance, and BIC: the least of each.
     across : {"components", "covariance"}
         What the lines run over.
-    ax : Axes, optional
-    signs : Signs
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     places = list(dict.fromkeys(table[across]))
@@ -254,11 +240,6 @@ def log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs =
     table : DataFrame
         By class, and "pooled" in the last row: debiased, low, high. The raw log-determinant is biased and may
         lie outside its interval.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax, len(table))
     values = numbers(table[["debiased", "low", "high"]])
@@ -298,7 +279,6 @@ def quantiles(
         Position among all classes, for the colours.
     law : str
         What the quantiles are of.
-    ax : Axes, optional
 
     Returns
     -------

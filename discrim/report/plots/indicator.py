@@ -37,11 +37,6 @@ def fitted_values(
         Classes to be named in the title.
     curves : DataFrame, values of the column by classes, optional
         Where the fitted values are functions of the column: drawn in the place of those of the rows.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     x = column.to_numpy(dtype=np.float64, na_value=np.nan)
     fitted = values.to_numpy(dtype=np.float64)

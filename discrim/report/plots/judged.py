@@ -61,14 +61,8 @@ def confusion(table: pd.DataFrame, title: str, ax: Axes | None = None, colormap:
     ----------
     table : DataFrame, actual by predicted
         Counts, or sums of weights.
-    title : str
-    ax : Axes, optional
     colormap : str, optional
         Of matplotlib, for right and wrong cells alike.
-
-    Returns
-    -------
-    Axes
     """
     k = len(table)
     axes, own = new_axes(ax, size=(6.8, 5.6))
@@ -202,16 +196,10 @@ def roc(
         limits of both.
     areas : DataFrame by class
         auc, low, high; missing for a class without rows, or without others.
-    title : str
-    ax : Axes, optional
     level : float
         Of the intervals and bands, which the legend names.
     first : int
         Position of the first class of `areas` among those that have signs.
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax, size=(5.8, 5.4))
     axes.plot([0, 1], [0, 1], color=faint(0.6), linewidth=0.8, zorder=1)
@@ -292,7 +280,6 @@ def calibration(
         predicted, observed, low, high.
     predicted : dict of class to Series
         Counts of rows by the lower end of an interval of probability, of even width.
-    title : str
     names : (str, str)
         What the probability is, and what the share.
     ax : Axes, optional
@@ -349,11 +336,6 @@ def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, s
     proba : DataFrame, rows by classes
     labels : Series
         Class of each row; a row without one, or without posteriors, is left out.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     classes = list(proba.columns)
     codes = label_codes(labels, classes)
@@ -385,13 +367,8 @@ def by_fold(
         With the ends of its interval, which may be missing.
     names : (str, str)
         Of the numbers and of the picture.
-    ax : Axes, optional
     zero : bool
         Draw a line at zero, as of differences.
-
-    Returns
-    -------
-    Axes
     """
     repeats = values.index.get_level_values(0)
     folds = values.index.get_level_values(1)
@@ -438,17 +415,10 @@ def permuted(
 
     Parameters
     ----------
-    values : Series
-    seen : float
     said : str
         Beside the line.
     names : (str, str)
         Of the values and of the picture.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, _ = new_axes(ax)
     at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
@@ -492,11 +462,6 @@ def steps(table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, s
         name, value, low, high, text, a step a line; the text stands at the right of a figure of our own.
     names : (str, str)
         Of the criterion and of the picture.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     if not len(table):

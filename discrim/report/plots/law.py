@@ -28,11 +28,6 @@ def draw_joint_densities(
         The name of its index is that of the variable.
     regions : DataFrame
         low, high, decision.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     at = joint.index.to_numpy(dtype=np.float64)
@@ -73,11 +68,6 @@ def draw_joint_masses(
     joint : DataFrame, values by classes
     called : (V,) int
         Position of the class that the rule calls.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     places, k_classes = np.arange(len(joint)), joint.shape[1]

@@ -59,11 +59,6 @@ def distances(
     classes : sequence of length 2
     margin : float, optional
         Drawn on both sides of the plane.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     codes = label_codes(labels, classes)
     at = values.to_numpy(dtype=np.float64)
@@ -93,13 +88,8 @@ def passes(
     kept : sequence of (int or None, int), by plane
         The pass that found the plane kept, where that is known, and the errors of this plane, which are not
         those at the end of the pass where it was found on the way.
-    ax : Axes, optional
     first : int
         Position of the first plane's class among those that have signs.
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
@@ -168,7 +158,6 @@ def updates(
         Rows that moved the line, in turn, and the coefficients after each, the constant first.
     end : (3,) float, int
         Coefficients that are kept, and all moves.
-    ax : Axes, optional
 
     Returns
     -------

@@ -279,7 +279,6 @@ class Image(NamedTuple):
 
     Attributes
     ----------
-    light, dark : str
     width, height : int
         In pixels of a page.
     """

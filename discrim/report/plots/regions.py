@@ -76,7 +76,6 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
 
     Parameters
     ----------
-    classify : callable
     across, up : (g,) and (h,) float
         Rising, at even steps.
     """
@@ -222,8 +221,6 @@ def draw_plane(
     codes : (n,) int
         Their classes, -1 where there is none.
     classes : sequence of length K
-    ax : Axes, optional
-    title : str
     wrong : (n,) bool, optional
         Rows that are ringed.
     labels : (K, 2) float, optional
@@ -233,10 +230,6 @@ def draw_plane(
         The rows are drawn faintly, as they do not lie in the plane.
     panel : bool
         One of several: no legend, and a coarser grid.
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
@@ -355,11 +348,6 @@ def simplex(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, sign
         Each row sums to one, or is missing.
     labels : Series
         Class of each row.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     classes = list(proba.columns)
     axes, own = new_axes(ax)

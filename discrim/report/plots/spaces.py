@@ -55,7 +55,6 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     ----------
     mean : (2,) float
     covariance : (2, 2) float
-    radius : float
 
     Examples
     --------
@@ -103,11 +102,6 @@ def ellipses(
         Rows to draw below, with their classes.
     centred : bool
         All ellipses about zero, where their shapes can be compared; rows are not drawn then.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     classes = list(means.index)
     axes, own = new_axes(ax)
@@ -188,7 +182,6 @@ def scores(
     labels : Series
         Class of each row; a row without one, or without scores, is left out.
     centroids : DataFrame, classes by axes
-    ax : Axes, optional
     shares : Series by axis, optional
         Share of the variance between classes, named on the axes.
     counts : Series by class, optional
@@ -199,10 +192,6 @@ def scores(
         Covariance of the scores within classes, where it is not the identity.
     of : str
         What the shares are of.
-
-    Returns
-    -------
-    Axes
     """
     classes = list(centroids.index)
     codes = label_codes(labels, classes)
@@ -367,11 +356,6 @@ def biplot(
         Structure correlations; drawn to one common scale that fills the picture.
     counts : Series by class
         n_k.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     shown = points.iloc[:, :2]
     axes = scores(
@@ -497,12 +481,6 @@ def scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: 
         eigenvalue, signal.
     noise : Series by class
         The variance beyond the signal.
-    ax : Axes, optional
-    signs : Signs
-
-    Returns
-    -------
-    Axes
     """
     axes, own = new_axes(ax)
     classes = list(noise.index)
@@ -565,11 +543,6 @@ def he(
         Structure correlations.
     equal : bool
         Equal units on both axes.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     from matplotlib.patheffects import withStroke
 
@@ -633,11 +606,6 @@ def he_terms(
         Distance at which all outlines lie.
     names : (str, str)
         Of the axes.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     from matplotlib.patheffects import withStroke
 

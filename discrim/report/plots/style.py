@@ -115,7 +115,6 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
 
     Parameters
     ----------
-    classes : sequence
     colors : mapping of label to colour, sequence of colours in the order of the classes, or str, optional
         A text is the name of a colormap of matplotlib, which is taken at even steps.
 
@@ -226,7 +225,6 @@ def panels(
     ----------
     ax : Axes, optional
         Its place is taken by the panels.
-    rows, columns : int
     size : (float, float), optional
         Inches of a figure of our own.
     gaps : (float, float)
