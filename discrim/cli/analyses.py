@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from discrim.cli.options import one_of
 from discrim.cli.output import Output, deliver, output_of, refuse_part
-from discrim.cli.reading import Given, given_of, labels_in, labels_of_fit, labels_to_fit
+from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
 from discrim.cli.values import by_label, parse_prior
 from discrim.cli.verbs import model_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -47,7 +47,7 @@ def assess(arguments: argparse.Namespace) -> None:
     deliver(summary, output, draw=found.plot)
 
 
-def with_test(summary: Any, fit: Any, test: Given | None) -> Any:
+def with_test(summary: Any, fit: Any, test: TableArgument | None) -> Any:
     """A summary, and behind it what the rows of a table say of the fit."""
     if test is None:
         return summary
@@ -55,7 +55,7 @@ def with_test(summary: Any, fit: Any, test: Given | None) -> Any:
     return summary.followed(found, "test_", f"Test rows: {test.data}")
 
 
-def _assessed(fit: Any, given: Given, options: dict[str, Any]) -> Any:
+def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
     labels = labels_of_fit(fit, whole=False)
     source = given.source(labels)
     return fit.assess(given.table(labels) if source is None else source, **options)
@@ -119,7 +119,7 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
     return summary.extended("errors", section)
 
 
-def of_table(given: Given, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
+def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
     """What a function makes of a table or a source, with the labels that formulas name.
 
     Parameters
@@ -175,7 +175,7 @@ def summarize(arguments: argparse.Namespace) -> None:
     given = given_of(options)
     output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
     sections, errors = options.pop("sections", None), errors_of(options)
-    test = Given(options.pop("test"), given.dialect) if "test" in options else None
+    test = TableArgument(options.pop("test"), given.dialect) if "test" in options else None
     if "prior" in options:
         parse_prior(options["prior"])
     if "engine" in options:
@@ -245,7 +245,7 @@ def canonical(arguments: argparse.Namespace) -> None:
 
 def _canonical_term(
     formula: str,
-    given: Given,
+    given: TableArgument,
     output: Output,
     asked: dict[str, Any],
     sections: Any,

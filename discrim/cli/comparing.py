@@ -16,8 +16,8 @@ from typing import Any
 
 from discrim import datasets
 from discrim.cli.analyses import of_table, with_prior
-from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write
-from discrim.cli.reading import Given, Labels, given_of, labels_of_fit
+from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write_output
+from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
 from discrim.cli.values import by_label, parse_prior
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
@@ -57,7 +57,7 @@ def _show(parts: dict[str, Any], data: str, sections: list[str] | None, output: 
 
 
 def _of_formulas(
-    formulas: list[str], given: Given, output: Output, options: dict[str, Any]
+    formulas: list[str], given: TableArgument, output: Output, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Fits of each verb to each formula, side by side."""
     import discrim
@@ -112,7 +112,7 @@ def _told_apart(names: list[str]) -> list[str]:
 # ---- saved fits
 
 
-def _of_files(files: list[str], given: Given, options: dict[str, Any]) -> dict[str, Any]:
+def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
     """Saved fits judged by the rows of a table."""
     import discrim
     from discrim.models.comparing.comparison import compared_on
@@ -254,7 +254,7 @@ def _saved(path: str, options: dict[str, Any]) -> Any:
     return fit
 
 
-def _code_of(given: Given) -> str | None:
+def _code_of(given: TableArgument) -> str | None:
     """How Python reads a table into memory; None of what is no single file."""
     if given.data in datasets.names():
         return f"discrim.datasets.load_{given.data}()"
@@ -271,7 +271,7 @@ def _code_of(given: Given) -> str | None:
 def predict(arguments: argparse.Namespace) -> None:
     """Label the rows of a table by a saved fit, as CSV."""
     for text in _labels(arguments):
-        write(text)
+        write_output(text)
 
 
 def _labels(arguments: argparse.Namespace) -> Iterator[str]:

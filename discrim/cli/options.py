@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from discrim.cli.output import say, write
+from discrim.cli.output import say, write_output
 from discrim.cli.values import (
     PRIOR_HELP,
     bandwidth,
@@ -335,7 +335,7 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help as all other text is printed."""
-        write(self.format_help())
+        write_output(self.format_help())
 
     def options(self) -> list[str]:
         """The options that it knows, as they are typed."""

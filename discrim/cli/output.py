@@ -109,7 +109,7 @@ def standard_input() -> str:
         raise DataError(f"standard input cannot be read: {said}. Name a file instead") from error
 
 
-def write(text: str) -> None:
+def write_output(text: str) -> None:
     """Write text to standard output, all of it; control characters are shown where it is a terminal.
 
     Raises
@@ -121,7 +121,7 @@ def write(text: str) -> None:
     """
     stream = standard_output()
     try:
-        stream.write(shown(text) if stream.isatty() else text)
+        stream.write(shown_output(text) if stream.isatty() else text)
         stream.flush()
     except OSError as error:
         # The flush of the interpreter at its end would fail once more.
@@ -136,12 +136,12 @@ def standard_output() -> TextIO:
     return sys.stdout
 
 
-def shown(text: str) -> str:
+def shown_output(text: str) -> str:
     r"""Show the characters that steer a terminal as escapes, but not the ends of lines.
 
     Examples
     --------
-    >>> shown("a\x1b[31m\n")
+    >>> shown_output("a\x1b[31m\n")
     'a\\x1b[31m\n'
     """
     odd = {c for c in set(text) if c != "\n" and unicodedata.category(c) in _STEERING}
@@ -152,7 +152,7 @@ def say(message: object) -> None:
     """Write a message to standard error as one line; where nobody can read it, it is lost."""
     if sys.stderr is not None:
         try:
-            print(f"discrim: {one_line(message)}", file=sys.stderr, flush=True)
+            print(f"discrim: {error_line(message)}", file=sys.stderr, flush=True)
         except OSError:
             give_up(sys.stderr)
 
@@ -163,7 +163,7 @@ def give_up(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def one_line(message: object) -> str:
+def error_line(message: object) -> str:
     """Put a message on one line, without the carets under a formula or signs that steer a terminal.
 
     Of a long one the middle is left out, which is a name or value, as one part of what is said.
@@ -363,16 +363,16 @@ def deliver(
 
     def finish() -> None:
         if picture is not None and output.picture is not None:
-            write_file(output.picture, picture)
+            write_to_file(output.picture, picture)
         # A command that fails must leave the fit that was there, so the fit is saved last.
         if save is not None and output.save is not None:
             save(output.save)
 
     if output.path is not None:
-        write_file(output.path, text.encode("utf-8", errors="backslashreplace"))
+        write_to_file(output.path, text.encode("utf-8", errors="backslashreplace"))
     else:
         try:
-            write(text)
+            write_output(text)
         except BrokenPipeError:
             # Who reads the first lines alone wants the fit all the same.
             finish()
@@ -397,7 +397,7 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
     return picture_bytes(lambda: draw(**view), _suffix(target))
 
 
-def write_file(target: str, contents: bytes) -> None:
+def write_to_file(target: str, contents: bytes) -> None:
     """Write a file, whole or not at all."""
     from discrim.core.numerics.whole_file import possible_path, replaced
 

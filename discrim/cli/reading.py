@@ -448,7 +448,7 @@ def labels_in(source: Source, name: str) -> list[Any]:
     return list(found)
 
 
-class Given(NamedTuple):
+class TableArgument(NamedTuple):
     """A table as it is named on the command line.
 
     Attributes
@@ -471,7 +471,7 @@ class Given(NamedTuple):
         return read_table(self.data, labels, self.dialect)
 
 
-def given_of(options: dict[str, Any]) -> Given:
+def given_of(options: dict[str, Any]) -> TableArgument:
     """Take the options of the table from the others.
 
     Raises
@@ -488,4 +488,4 @@ def given_of(options: dict[str, Any]) -> Given:
             f"numbers of {data!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
             "fields: give --sep ';' or what there is between them"
         )
-    return Given(data, dialect)
+    return TableArgument(data, dialect)

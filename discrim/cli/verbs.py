@@ -34,7 +34,7 @@ from discrim.cli.options import (
     help_width,
     one_of,
 )
-from discrim.cli.output import check_place, write, write_file
+from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.errors import DataError, DiscrimError
 from discrim.models.registry import BY_VERB, MODELS, Row, resolve
 
@@ -220,7 +220,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
         import discrim
 
-        write(f"discrim {discrim.__version__}\n")
+        write_output(f"discrim {discrim.__version__}\n")
         parser.exit()
 
 
@@ -318,16 +318,16 @@ def show_datasets(arguments: argparse.Namespace) -> None:
             raise DataError(
                 "--output takes one table: name it, as in discrim datasets iris --output iris.csv"
             )
-        write(_listed())
+        write_output(_listed())
         return
     if name not in datasets.names():
         way_out = one_of(name, datasets.names())
         raise DataError(f"no table {name!r} comes with the package{way_out}")
     if target is None:
-        write(datasets.text(name))
+        write_output(datasets.text(name))
         return
     check_place(target)
-    write_file(target, datasets.text(name).encode("utf-8"))
+    write_to_file(target, datasets.text(name).encode("utf-8"))
 
 
 def _listed() -> str:

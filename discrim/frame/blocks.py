@@ -31,14 +31,14 @@ from discrim.core.numerics.progress import tick
 from discrim.errors import DataError, kept_warnings, warn_user
 from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Design, Product, Spec
-from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.factors import Categories, Memory, RowRange, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression, quote
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.matrix import fill, response_codes
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.sources.parts import ApartSource, no_rows
-from discrim.frame.sources.rows import SourceRows, has_fractions, kinds_of, named, part_table
+from discrim.frame.sources.rows import SourceRows, column_kinds, has_fractions, named, part_table
 from discrim.frame.table import Table, weight_vector
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ UNKNOWN = -1
 """Rows left out, where no pass has counted them."""
 
 
-class Given(NamedTuple):
+class GivenRows(NamedTuple):
     """What is known of each row of a part beforehand: class, weight, and whether it is lost."""
 
     codes: NDArray[Any] | None
@@ -94,12 +94,12 @@ class PartWork(Generic[T]):
     weights: str | None
     task: Callable[[Any], T]
 
-    def __call__(self, data: Any, given: Given | None) -> Made[T] | None:
+    def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
         """What is made of a part; None of one without rows."""
-        table = part_table(data, kinds_of(self.blocks.design))
+        table = part_table(data, column_kinds(self.blocks.design))
         if table is None:
             return None
-        codes, weights, lost = given or Given(None, None, None)
+        codes, weights, lost = given or GivenRows(None, None, None)
         with kept_warnings() as said:
             codes = self._codes(table) if codes is None else codes.astype(np.intp)
             weights = weight_vector(self.weights, table) if weights is None else weights
@@ -157,7 +157,7 @@ def reduced_blocks(
     columns = list(dict.fromkeys((*blocks.design.columns, *beside)))
     given = None
     if held is not None or weights is not None or blocks.lost is not None:
-        given = _dealt(Given(None if held is None else small_codes(held), weights, blocks.lost), source)
+        given = _dealt(GivenRows(None if held is None else small_codes(held), weights, blocks.lost), source)
     made = source.reduced(columns, work, _Merge(merge), given)
     if made is None:
         raise no_rows(source)
@@ -176,12 +176,12 @@ def small_codes(codes: NDArray[np.intp]) -> NDArray[Any]:
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))
 
 
-def _dealt(given: Given, source: ApartSource) -> list[Given]:
+def _dealt(given: GivenRows, source: ApartSource) -> list[GivenRows]:
     """What is known of the rows of each part."""
     found, start = [], 0
     for rows in source.lengths:
         place = slice(start, start + rows)
-        found.append(Given(*(None if each is None else each[place] for each in given)))
+        found.append(GivenRows(*(None if each is None else each[place] for each in given)))
         start += rows
     return found
 
@@ -261,7 +261,7 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
         if factor.levels is None:
             continue
         each = expression(factor.code, frozenset(functions))
-        rows, keep = Rows(table, 0, table.nrows, kinds=known).complete(each.columns)
+        rows, keep = RowRange(table, 0, table.nrows, kinds=known).complete(each.columns)
         value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
         if isinstance(value, Categories):
             yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))

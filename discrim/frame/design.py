@@ -166,7 +166,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DesignTerm:
     """One term of the right side.
 
     Attributes
@@ -240,18 +240,18 @@ class Design:
         """The left side as `grammar.expression` reads it."""
         return quote(self.response) if (self.response,) == self.response_columns else self.response
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[DesignTerm, ...]:
         """The terms of the right side, each with its columns."""
         names = {quote(name): name for name in self.columns}
         if self.spec is None:
-            return tuple(Part(name, quote(name), (j,)) for j, name in enumerate(self.terms))
+            return tuple(DesignTerm(name, quote(name), (j,)) for j, name in enumerate(self.terms))
         columns: dict[str, tuple[int, ...]] = {}
         stop = 0
         for product in self.spec.products:
             start, stop = stop, stop + math.prod(self.spec.widths(product))
             text = ":".join(self.spec.factors[factor].code for factor, _ in product)
             columns[text] = columns.get(text, ()) + tuple(range(start, stop))
-        return tuple(Part(names.get(text, text), text, own) for text, own in columns.items())
+        return tuple(DesignTerm(names.get(text, text), text, own) for text, own in columns.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Dicts, lists, text and numbers only, for JSON."""

@@ -1,6 +1,6 @@
 """The value of a factor on rows of a table.
 
-An `Expression` is walked, never evaluated as text: columns come from `Rows`, arithmetic is on doubles,
+An `Expression` is walked, never evaluated as text: columns come from `RowRange`, arithmetic is on doubles,
 and the only functions are those of the formula language and the user's own. The rows are complete, so
 whatever is not finite afterwards was made by the factor, and is an error that names the row.
 
@@ -104,7 +104,7 @@ class Categories:
     contrast: Contrast | None = None
 
 
-class Rows:
+class RowRange:
     """Rows start to stop of a table, or those of them that are complete.
 
     Parameters
@@ -136,7 +136,7 @@ class Rows:
             self._kinds[name] = self.table.kind(name)
         return self._kinds[name]
 
-    def complete(self, columns: Sequence[str]) -> tuple[Rows, NDArray[np.bool_]]:
+    def complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
         """The rows without a missing value in any of the columns, and where they are."""
         keep = np.ones(len(self.index), dtype=bool)
         for name in columns:
@@ -146,7 +146,7 @@ class Rows:
                 keep &= self._column(name).notna().to_numpy()
         return self.only(keep), keep
 
-    def only(self, keep: NDArray[np.bool_]) -> Rows:
+    def only(self, keep: NDArray[np.bool_]) -> RowRange:
         """Those of the rows to keep (m,)."""
         if keep.all():
             return self
@@ -154,7 +154,7 @@ class Rows:
         if self.keep is not None:
             whole = self.keep.copy()
             whole[self.keep] = keep
-        rows = Rows(self.table, self.start, self.stop, whole, self._kinds)
+        rows = RowRange(self.table, self.start, self.stop, whole, self._kinds)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         return rows
@@ -265,13 +265,13 @@ class Memory:
 
 
 def evaluate(
-    expression: Expression, rows: Rows, memory: Memory, functions: Functions, bases: Bases
+    expression: Expression, rows: RowRange, memory: Memory, functions: Functions, bases: Bases
 ) -> Floats | Categories:
     """Compute a factor.
 
     Parameters
     ----------
-    rows : Rows
+    rows : RowRange
         Complete in the expression's columns.
     functions : dict
         The user's own functions.
@@ -308,7 +308,7 @@ def evaluate(
     return value
 
 
-def _not_finite(expression: Expression, rows: Rows, value: Floats, row: int) -> DataError:
+def _not_finite(expression: Expression, rows: RowRange, value: Floats, row: int) -> DataError:
     parts = np.atleast_1d(value[row])
     result = parts[~np.isfinite(parts)][0]
     found = ((name, rows.series(name).iloc[row]) for name in expression.columns)
@@ -321,7 +321,7 @@ def _not_finite(expression: Expression, rows: Rows, value: Floats, row: int) -> 
 class _Evaluation:
     """One walk over one expression."""
 
-    def __init__(self, code: str, rows: Rows, memory: Memory, functions: Functions, bases: Bases) -> None:
+    def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions, bases: Bases) -> None:
         self.code, self.rows, self.memory = code, rows, memory
         self.functions, self.bases = functions, bases
 
@@ -410,7 +410,7 @@ class _Evaluation:
             made = self.of_whole(node, self.memory.take(learns))
         return Categories(made) if isinstance(made, pd.Series) else made
 
-    def called_on(self, rows: Rows, node: Call) -> Made:
+    def called_on(self, rows: RowRange, node: Call) -> Made:
         arguments = [
             self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
             for each in node.arguments
@@ -425,7 +425,7 @@ class _Evaluation:
         key = (repr(node), states, tuple(map(id, own.values())))
         if key not in table.made:
             columns = tuple(dict.fromkeys(_columns(node)))
-            rows, there = Rows(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
+            rows, there = RowRange(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions, self.bases)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
             # The functions are held so that their ids stay theirs.
@@ -482,8 +482,8 @@ def _held(table: Table, name: str) -> str:
 
 
 def complete_rows(
-    rows: Rows, columns: Sequence[str], spec: Spec, functions: Functions, bases: Bases
-) -> tuple[Rows, Mask]:
+    rows: RowRange, columns: Sequence[str], spec: Spec, functions: Functions, bases: Bases
+) -> tuple[RowRange, Mask]:
     """The rows that miss nothing, and where they are, (m,).
 
     A row is missing in which a column has no value, or to which a function of the user's gives no category.
@@ -508,13 +508,13 @@ def complete_rows(
 
 
 def learning_rows(
-    rows: Rows,
+    rows: RowRange,
     columns: Sequence[str],
     beside: Sequence[str],
     expressions: Iterable[Expression],
     functions: Functions,
     bases: Bases,
-) -> Rows:
+) -> RowRange:
     """The complete rows, from which the factors of a new design learn.
 
     Raises
@@ -541,8 +541,12 @@ def learning_rows(
 
 
 def _without_lost(
-    complete: Rows, keep: Mask, made: Iterable[tuple[Expression, Memory]], functions: Functions, bases: Bases
-) -> tuple[Rows, Mask]:
+    complete: RowRange,
+    keep: Mask,
+    made: Iterable[tuple[Expression, Memory]],
+    functions: Functions,
+    bases: Bases,
+) -> tuple[RowRange, Mask]:
     """Complete rows without those to which a function of the user's gives no category."""
     lost = np.zeros(len(complete.index), dtype=bool)
     for each, memory in made:

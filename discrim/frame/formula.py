@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, Rows, evaluate, learning_rows
+from discrim.frame.factors import Categories, Memory, RowRange, evaluate, learning_rows
 from discrim.frame.grammar import (
     MAX_BASIS,
     MAX_COLUMNS,
@@ -50,10 +50,10 @@ from discrim.frame.grammar import (
     Column,
     Contrast,
     Expression,
-    Source,
+    ScannedFormula,
     expression,
     quote,
-    read,
+    read_one_factor,
     scan,
 )
 from discrim.frame.own_functions import Functions, check_functions
@@ -92,7 +92,7 @@ class Expansion:
         Parts of the formula that change nothing, to be told to the user.
     """
 
-    source: Source
+    source: ScannedFormula
     leaf: Callable[[Node], Terms]
     idle: list[str] = field(default_factory=list)
 
@@ -244,10 +244,10 @@ def _by_degree(main: Terms, interactions: Terms) -> Sum:
     return Sum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
 
 
-def read_leaf(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
     """One factor of the tree, whose columns the table has."""
     start, end = node.origin.start, node.origin.end
-    found = read(source, start, end, str(node.token.extra), frozenset(functions))
+    found = read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
     for name in found.columns:
         try:
             table.position(name)
@@ -256,7 +256,7 @@ def read_leaf(source: Source, node: Node, table: Table, functions: Functions) ->
     return found
 
 
-def read_response(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
     """The left side as one response."""
     start, end = node.origin.start, node.origin.end
     if node.type != "PYTHON_EXPR":
@@ -269,7 +269,7 @@ def read_response(source: Source, node: Node, table: Table, functions: Functions
 
 
 def right_side(
-    source: Source,
+    source: ScannedFormula,
     node: Node,
     table: Table,
     functions: Functions,
@@ -320,7 +320,7 @@ def _short(text: str) -> str:
 _Codes = NDArray[np.intp]
 
 
-class Whole(NamedTuple):
+class WholeTable(NamedTuple):
     """What the rows hold of which a table has some.
 
     Attributes
@@ -335,7 +335,7 @@ class Whole(NamedTuple):
     learning: Table | None
 
 
-def resolve(
+def resolve_formula(
     formula: str,
     table: Table,
     *,
@@ -358,7 +358,7 @@ def resolve(
     exclude : sequence of str
         Columns that ``.`` leaves out, such as the weights; a row that misses one is not complete.
     reader : callable, optional
-        What reads the formula in the place of `asked`.
+        What reads the formula in the place of `parsed_formula`.
 
     Returns
     -------
@@ -376,17 +376,19 @@ def resolve(
     Examples
     --------
     >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
-    >>> design, codes = resolve("y ~ . - z", table)
+    >>> design, codes = resolve_formula("y ~ . - z", table)
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
     functions = check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    return settle((reader or asked)(formula, table, functions, exclude), table, functions, levels)
+    return settle_formula(
+        (reader or parsed_formula)(formula, table, functions, exclude), table, functions, levels
+    )
 
 
-class Asked(NamedTuple):
+class ParsedFormula(NamedTuple):
     """A formula that was read, for columns of some names.
 
     Attributes
@@ -420,30 +422,32 @@ class Asked(NamedTuple):
         return _is_plain(self.expressions, self.terms, table)
 
 
-Reader = Callable[[str, Table, Functions, Sequence[str]], Asked]
+Reader = Callable[[str, Table, Functions, Sequence[str]], ParsedFormula]
 
 
-def asked(formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()) -> Asked:
-    """Read a formula for a table of such column names; as of `resolve`."""
+def parsed_formula(
+    formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
+) -> ParsedFormula:
+    """Read a formula for a table of such column names; as of `resolve_formula`."""
     source = scan(formula)
     left, right = parse(source)
     response = read_response(source, left, table, functions)
     expressions, terms = right_side(source, right, table, functions, response, exclude)
-    return Asked(formula, response, expressions, terms, tuple(exclude))
+    return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
 
 
-def settle(
-    found: Asked,
+def settle_formula(
+    found: ParsedFormula,
     table: Table,
     functions: Functions,
     levels: Sequence[Any] | None = None,
-    whole: Whole | None = None,
+    whole: WholeTable | None = None,
 ) -> tuple[Design, _Codes]:
-    """Design and codes of a formula that was read; as of `resolve`.
+    """Design and codes of a formula that was read; as of `resolve_formula`.
 
     Parameters
     ----------
-    whole : Whole, optional
+    whole : WholeTable, optional
         What the rows hold of which those of the table are some.
     """
     response, expressions, columns = found.response, found.expressions, found.columns
@@ -458,7 +462,7 @@ def settle(
     return Design(found.formula, *own, labels=kind, truths=truths), codes
 
 
-def parse(source: Source) -> tuple[Node, Node]:
+def parse(source: ScannedFormula) -> tuple[Node, Node]:
     """Left and right side of the tree patsy reads."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula
@@ -502,10 +506,10 @@ def specify(
     beside: tuple[str, ...],
     table: Table,
     functions: Functions,
-    of: Whole | None = None,
+    of: WholeTable | None = None,
 ) -> tuple[tuple[str, ...], Spec]:
     """Learn every factor from the complete rows, code the categories, name the columns."""
-    whole = Rows(table, 0, table.nrows)
+    whole = RowRange(table, 0, table.nrows)
     for name in columns:
         if whole.kind(name) == "other":
             whole.series(name)
@@ -514,7 +518,7 @@ def specify(
     learnt = {}
     for code, each in expressions.items():
         table_of = None if of is None or not each.stateful else of.learning
-        own = rows if table_of is None else Rows(table_of, 0, table_of.nrows)
+        own = rows if table_of is None else RowRange(table_of, 0, table_of.nrows)
         learnt[code] = _learn(each, own, functions, None if of is None else of.rows)
     factors = {code: factor for code, (factor, _) in learnt.items()}
     position = {code: number for number, code in enumerate(factors)}
@@ -554,7 +558,7 @@ def specify(
 
 
 def _learn(
-    each: Expression, rows: Rows, functions: Functions, stand_for: int | None
+    each: Expression, rows: RowRange, functions: Functions, stand_for: int | None
 ) -> tuple[Factor, Contrast | None]:
     root = each.root
     if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
@@ -688,10 +692,10 @@ def _label(each: Expression, *, everything: bool) -> str | None:
     return root.name if everything and isinstance(root, Column) else None
 
 
-def _leaves(source: Source, node: Any) -> Iterator[Expression]:
+def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
     if node.type == "PYTHON_EXPR":
         text = str(node.token.extra)
         if text != ".":
-            yield read(source, node.origin.start, node.origin.end, text, frozenset())
+            yield read_one_factor(source, node.origin.start, node.origin.end, text, frozenset())
     for each in node.args:
         yield from _leaves(source, each)

@@ -57,7 +57,7 @@ _PLACEHOLDER = re.compile(r"_q+[0-9]+_")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScannedFormula:
     """A scanned formula.
 
     Attributes
@@ -119,7 +119,7 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def scan(text: str) -> Source:
+def scan(text: str) -> ScannedFormula:
     """Check the text of a formula and put every name Python could not hold behind a placeholder.
 
     Raises
@@ -179,7 +179,7 @@ def scan(text: str) -> Source:
         raise _pointing(
             "This bracket is never closed: close it, or leave it out.", text, opened[-1], opened[-1] + 1
         )
-    return Source(text, "".join(pieces), names, (*starts, (length, end)))
+    return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)))
 
 
 def _put_aside(text: str, token: re.Match[str]) -> str | None:
@@ -451,7 +451,9 @@ class Expression:
         return self.root.name if isinstance(self.root, Column) else self.code
 
 
-def read(source: Source, start: int, end: int, code: str, functions: frozenset[str]) -> Expression:
+def read_one_factor(
+    source: ScannedFormula, start: int, end: int, code: str, functions: frozenset[str]
+) -> Expression:
     """Read one factor, source.code[start:end], and check all of it.
 
     Parameters
@@ -503,7 +505,7 @@ def expression(code: str, functions: frozenset[str]) -> Expression:
     if name is not None:
         return Expression(code, Column(name), (name,))
     source = scan(code)
-    return read(source, 0, len(source.code), source.code, functions)
+    return read_one_factor(source, 0, len(source.code), source.code, functions)
 
 
 def plain_name(code: str) -> str | None:
@@ -523,7 +525,7 @@ def plain_name(code: str) -> str | None:
 class _Reader:
     """Turns one factor's syntax tree into nodes; a type it does not know is an error."""
 
-    def __init__(self, source: Source, offset: int, code: str, functions: frozenset[str]) -> None:
+    def __init__(self, source: ScannedFormula, offset: int, code: str, functions: frozenset[str]) -> None:
         self.source, self.offset, self.code, self.functions = source, offset, code, functions
         self.columns: dict[str, None] = {}
         self.called: dict[str, None] = {}

@@ -22,8 +22,8 @@ from discrim.errors import FormulaError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Spec
-from discrim.frame.formula import Asked, Expansion, Node, Terms, parse, read_leaf, right_side
-from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, Source, expression, quote, scan
+from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
+from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, ScannedFormula, expression, quote, scan
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import ApartSource, no_rows
@@ -156,13 +156,13 @@ def model_rows(
         )
     beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
 
-    def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> Asked:
+    def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         source = scan(text)
         _, right = parse(source)
         apart = Expression(quote(given), Column(given), tuple(beside))
         found, responses = right_side(source, right, table, functions, apart, exclude)
         response = Expression(quote(given), Column(given), (given,))
-        return Asked(text, response, expressions | found, [*terms, *responses], tuple(exclude))
+        return ParsedFormula(text, response, expressions | found, [*terms, *responses], tuple(exclude))
 
     blocks = read(text, data, weights=weights, functions=functions, reader=reader)
     return _summed(blocks, terms, labels, first)
@@ -182,7 +182,7 @@ def _some_rows(data: Any) -> Table:
 
 
 def _left_side(
-    source: Source, node: Node, table: Table, functions: Functions
+    source: ScannedFormula, node: Node, table: Table, functions: Functions
 ) -> tuple[list[tuple[str, ...]], dict[str, Expression], dict[str, str]]:
     """Terms of the left side, their factors by code, and what each factor is called."""
     known: dict[str, Expression] = {}

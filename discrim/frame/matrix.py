@@ -18,7 +18,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
 from discrim.frame.categories import encode, shown
 from discrim.frame.design import Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, Rows, complete_rows, evaluate
+from discrim.frame.factors import Categories, Memory, RowRange, complete_rows, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression
 from discrim.frame.own_functions import Functions, recall_functions
@@ -32,7 +32,7 @@ _Values = list[Floats | Codes]
 def write(
     design: Design,
     spec: Spec,
-    rows: Rows,
+    rows: RowRange,
     functions: Functions,
     bases: Bases,
     out: Floats,
@@ -45,7 +45,7 @@ def write(
     ----------
     spec : Spec
         The design's own.
-    rows : Rows
+    rows : RowRange
         Complete in the design's columns.
     functions : dict
         The user's own functions.
@@ -82,7 +82,7 @@ def write(
 def write_complete(
     design: Design,
     spec: Spec,
-    rows: Rows,
+    rows: RowRange,
     functions: Functions,
     bases: Bases,
     out: Floats,
@@ -104,7 +104,7 @@ def write_complete(
 def write_known(
     design: Design,
     spec: Spec,
-    rows: Rows,
+    rows: RowRange,
     functions: Functions,
     bases: Bases,
     out: Floats,
@@ -143,7 +143,7 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 
 
 def factor_values(
-    factor: Factor, rows: Rows, functions: Functions, bases: Bases, *, unseen: bool = False
+    factor: Factor, rows: RowRange, functions: Functions, bases: Bases, *, unseen: bool = False
 ) -> Floats | Codes:
     """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
     each = expression(factor.code, frozenset(functions))
@@ -260,12 +260,12 @@ def fill(
     write_rows = write_known if partial else write_complete
     bases = spline_bases()
     if lost is None or not lost.any():
-        rows = Rows(table, start, stop, kinds=known)
+        rows = RowRange(table, start, stop, kinds=known)
         write_rows(design, spec, rows, functions, bases, out, unseen=unseen)
         return
     out[lost] = np.nan
     part = np.empty((int((~lost).sum()), out.shape[1]))
     if len(part):
-        rows = Rows(table, start, stop, ~lost, known)
+        rows = RowRange(table, start, stop, ~lost, known)
         write_rows(design, spec, rows, functions, bases, part, unseen=unseen)
     out[~lost] = part

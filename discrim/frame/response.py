@@ -18,7 +18,7 @@ from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, encode, find_levels
 from discrim.frame.design import Design, LabelType, label_type
-from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.factors import Categories, Memory, RowRange, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.own_functions import Functions
 from discrim.frame.table import Table
@@ -293,7 +293,7 @@ def response_labels(
     response: Expression, table: Table, functions: Functions
 ) -> tuple[Categories, NDArray[np.bool_]]:
     """Labels of the rows where the response is there, and which rows these are."""
-    rows, keep = Rows(table, 0, table.nrows).complete(response.columns)
+    rows, keep = RowRange(table, 0, table.nrows).complete(response.columns)
     if isinstance(response.root, Column):
         return Categories(rows.series(response.root.name)), keep
     if response.stateful:

@@ -22,8 +22,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks, absent_levels, unseen_rows
 from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.factors import Memory, Rows, evaluate
-from discrim.frame.formula import Reader, asked, resolve, specify, spline_bases
+from discrim.frame.factors import Memory, RowRange, evaluate
+from discrim.frame.formula import Reader, parsed_formula, resolve_formula, specify, spline_bases
 from discrim.frame.grammar import expression
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.own_functions import Functions, recall_functions
@@ -44,7 +44,7 @@ def read(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     part: bool = False,
     in_memory: str | None = None,
-    reader: Reader = asked,
+    reader: Reader = parsed_formula,
 ) -> Blocks:
     """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
 
@@ -69,7 +69,7 @@ def read(
         return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
-    design, codes = resolve(
+    design, codes = resolve_formula(
         formula, table, functions=functions, levels=levels, exclude=exclude, reader=reader
     )
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
@@ -449,7 +449,7 @@ def _relearnt(
     """The design with what its transforms learn from some rows."""
     functions = recall_functions(design.functions, functions)
     kinds = dict(zip(design.columns, spec.kinds, strict=True))
-    rows = Rows(table, 0, table.nrows, keep, kinds)
+    rows = RowRange(table, 0, table.nrows, keep, kinds)
     factors = []
     for factor in spec.factors:
         if _learns(factor):

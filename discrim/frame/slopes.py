@@ -24,7 +24,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.factors import Categories, Memory, Rows, combined, complete_rows, evaluate
+from discrim.frame.factors import Categories, Memory, RowRange, combined, complete_rows, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import (
     NUMPY_FUNCTIONS,
@@ -64,7 +64,7 @@ class Changing:
     ----------
     design : Design
         With a spec.
-    rows : Rows
+    rows : RowRange
         Complete in the design's columns.
     functions : dict
         The user's own functions that the formula calls.
@@ -78,7 +78,7 @@ class Changing:
     def __init__(
         self,
         design: Design,
-        rows: Rows,
+        rows: RowRange,
         functions: Functions,
         means: Mapping[str, float] | None = None,
         shares: Mapping[int, Floats] | None = None,
@@ -186,7 +186,7 @@ class _Walk:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowRange,
         functions: Functions,
         factor: Factor,
         held: Mapping[str, Any],
@@ -346,7 +346,7 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CategoryRows:
     """Rows of each category and class.
 
     Attributes
@@ -363,20 +363,20 @@ class Cells:
     rows: NDArray[np.intp]
 
 
-def class_cells(blocks: Blocks) -> list[Cells]:
+def class_cells(blocks: Blocks) -> list[CategoryRows]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
     return blocks.reduced(_cells_of, _added)
 
 
-def _added(a: list[Cells], b: list[Cells]) -> list[Cells]:
+def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
     return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
 
 
-def _cells_of(blocks: Blocks) -> list[Cells]:
+def _cells_of(blocks: Blocks) -> list[CategoryRows]:
     return list(_cells(blocks))
 
 
-def _cells(blocks: Blocks) -> Iterator[Cells]:
+def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
     design, table = blocks.design, blocks.table
     if design.spec is None:
         return
@@ -385,7 +385,7 @@ def _cells(blocks: Blocks) -> Iterator[Cells]:
         return
     functions = recall_functions(design.functions, blocks.functions)
     kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    whole = Rows(table, 0, table.nrows, kinds=kinds)
+    whole = RowRange(table, 0, table.nrows, kinds=kinds)
     rows, complete = complete_rows(whole, design.columns, design.spec, functions, spline_bases())
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
@@ -398,4 +398,4 @@ def _cells(blocks: Blocks) -> Iterator[Cells]:
         if isinstance(value, Categories) and factor.levels is not None:
             own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
             counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)
-            yield Cells(each.label, factor.levels, counted.reshape(-1, k))
+            yield CategoryRows(each.label, factor.levels, counted.reshape(-1, k))

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.sources.parts import listed
+from discrim.frame.sources.parts import quoted_names
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     LONG,
@@ -329,7 +329,7 @@ class Table:
         if len(self._columns) < len(labels):
             twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise DataError(
-                f"Duplicate column name{'s' if len(twice) > 1 else ''} {listed(twice)}: "
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}: "
                 "rename the columns so that each name stands for one."
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
@@ -416,7 +416,7 @@ class Table:
             return self._columns[name]
         except KeyError:
             near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {listed(self.names)}."
+            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {quoted_names(self.names)}."
             raise DataError(f"No column {name!r} in the table.{hint}") from None
 
     def kind(self, name: str) -> Kind:

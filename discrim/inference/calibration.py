@@ -198,7 +198,7 @@ class BrierParts(NamedTuple):
     bins: int
 
 
-def residuals(log_odds: Floats, codes: Codes) -> Floats:
+def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
     """Differences (m, K) of probability and outcome, from log odds (m, K) of each class against the rest.
 
     That of the row's own class keeps its digits where the probability is one up to rounding.
@@ -206,7 +206,7 @@ def residuals(log_odds: Floats, codes: Codes) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> [f"{found:.4g}" for found in residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
+    >>> [f"{found:.4g}" for found in judged_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
     ['-1.929e-22', '1.929e-22']
     """
     own = (np.arange(len(codes)), codes)
@@ -261,7 +261,7 @@ HUGE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRows:
     """Rows that were judged.
 
     Attributes
@@ -297,7 +297,7 @@ class Judged:
 
 
 def loss_rate(
-    losses: Floats, judged: Judged, level: float, *, counts: bool
+    losses: Floats, judged: JudgedRows, level: float, *, counts: bool
 ) -> tuple[float, float, float, float]:
     """Mean of losses (m,), its standard error, and an interval; these are missing for rows of one group.
 
@@ -340,7 +340,7 @@ def loss_rate(
     return mean, error, *exact_interval(mean * total, total, level)
 
 
-def _of_rows(losses: Floats, judged: Judged, mean: float) -> float:
+def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:
     """Variance of the mean of independent rows."""
     k, codes, weights, rows = judged.n_classes, judged.codes, judged.weights, judged.rows
     pi = rows if judged.prior is None else np.where(rows > 0, judged.prior, 0.0)

@@ -379,7 +379,7 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     return found
 
 
-def rank_of(x: Floats, group: Sequence[int]) -> int:
+def column_rank(x: Floats, group: Sequence[int]) -> int:
     """Rank of some columns."""
     return int(spans(x, [group])[0].shape[1])
 

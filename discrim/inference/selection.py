@@ -48,7 +48,7 @@ class Partial:
     pvalue: float
 
 
-class Choice:
+class SelectedColumns:
     """Roots of the scatters within classes and in total, triangular in the chosen columns."""
 
     def __init__(self, moments: ClassMoments) -> None:

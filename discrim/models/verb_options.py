@@ -19,7 +19,7 @@ from discrim.models.moments.moments import NAME, contents_of, of_contents
 from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.robust import RobustChoice
 from discrim.models.registry import BY_MODEL, resolve
-from discrim.models.saving.fit_file import fit_of, path_of
+from discrim.models.saving.fit_file import file_path, fit_of
 from discrim.models.saving.tensor_file import read_file
 
 
@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    place = path_of(path)
+    place = file_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
         return of_contents(contents_of(place, about, tensors, functions))

@@ -159,7 +159,7 @@ def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
 
 
-def escaped(
+def escaped_cells(
     grid: Grid, escape: Callable[[str], str], indent: str
 ) -> tuple[list[list[str]], list[str] | None, list[str]]:
     """Cells, headers and stubs of a markup; stubs keep their indentation."""

@@ -236,25 +236,25 @@ def number_width(text: str) -> float:
     """Width of a cell in points at 10 points."""
     found = NUMBER.fullmatch(text)
     if found is None:
-        return text_width(text) + 5 * len(MINUS.findall(text))
+        return latex_width(text) + 5 * len(MINUS.findall(text))
     less, sign, digits, power, blanks = found.groups()
-    width = OTHER * bool(less) + OTHER * bool(sign) + text_width(digits) + 5 * len(blanks)
+    width = OTHER * bool(less) + OTHER * bool(sign) + latex_width(digits) + 5 * len(blanks)
     return width + (18 + 6 + 4 * len(power) if power else 0)
 
 
-def text_width(text: str) -> float:
+def latex_width(text: str) -> float:
     """Width of a text in points at 10 points."""
     return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER, WIDE)[display_width(c)] for c in text)
 
 
-def pieces(text: str, width: float) -> list[str]:
+def tabular_parts(text: str, width: float) -> list[str]:
     """A text in lines of a width in points, broken at blanks, else behind signs, else anywhere."""
     lines = [""]
     for part in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
-        if lines[-1] and text_width(lines[-1] + part.rstrip()) > width:
+        if lines[-1] and latex_width(lines[-1] + part.rstrip()) > width:
             lines.append("")
-        for c in part if text_width(part) > width else [part]:
-            if lines[-1] and text_width(lines[-1] + c) > width:
+        for c in part if latex_width(part) > width else [part]:
+            if lines[-1] and latex_width(lines[-1] + c) > width:
                 lines.append("")
             lines[-1] += c
     return [line.rstrip() for line in lines]
@@ -302,7 +302,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LatexTable:
     """A grid as boxes, column by column.
 
     Attributes
@@ -322,7 +322,7 @@ class Table:
     aligns: str
 
 
-class Piece(NamedTuple):
+class TabularPart(NamedTuple):
     """Rows and columns of a table that stand in one tabular."""
 
     top: int
@@ -406,8 +406,8 @@ def _floats(grid: Grid, caption: str, label: str, position: str, textwidth: floa
         grid = grid if grid.headers else _narrow(grid)
         table = _table(grid, textwidth, NARROW_HEADER)
     size, panels = _panels(table, textwidth)
-    room = HEIGHT - 12 * (2 + text_width(caption) / textwidth)
-    room -= sum(9.5 * (2 + text_width(note) / textwidth) for note in grid.notes)
+    room = HEIGHT - 12 * (2 + latex_width(caption) / textwidth)
+    room -= sum(9.5 * (2 + latex_width(note) / textwidth) for note in grid.notes)
     pages = list(_pages(list(_pieces(table, grid, size, panels, room)), table, size, room))
     for i, pieces_of in enumerate(pages):
         if i:
@@ -433,7 +433,7 @@ def _narrow(grid: Grid) -> Grid:
     return Grid([], stubs, cells, grid.notes, aligns="r")
 
 
-def _table(grid: Grid, textwidth: float, header_share: float) -> Table:
+def _table(grid: Grid, textwidth: float, header_share: float) -> LatexTable:
     headers, columns, widths = [], [], []
     for j, texts in enumerate(zip(*grid.cells, strict=True)):
         align = grid.aligns[j % len(grid.aligns)]
@@ -449,7 +449,7 @@ def _table(grid: Grid, textwidth: float, header_share: float) -> Table:
             headers.append(_label(grid.headers[j], max(widths[-1], header_share * textwidth), "[b]{@{}r@{}}"))
             widths[-1] = max(widths[-1], headers[-1].width)
     stubs = [_stub(stub, WIDEST_STUB * textwidth) for stub in grid.stubs]
-    return Table(stubs, headers, columns, widths, grid.aligns)
+    return LatexTable(stubs, headers, columns, widths, grid.aligns)
 
 
 def _stub(text: str, room: float) -> Box:
@@ -458,19 +458,19 @@ def _stub(text: str, room: float) -> Box:
 
 
 def _label(text: str, room: float, layout: str) -> Box:
-    return _box(text, stub_or_header(text), text_width(text), room, layout)
+    return _box(text, stub_or_header(text), latex_width(text), room, layout)
 
 
 def _box(text: str, tex: str, width: float, room: float, layout: str) -> Box:
     """A text as it is, or in lines where it is wider than its room."""
-    if text_width(text) <= room:
+    if latex_width(text) <= room:
         return Box(tex, width, 1)
-    lines = pieces(text, room)
+    lines = tabular_parts(text, room)
     body = r" \\ ".join(escaped(line) for line in lines)
-    return Box(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(text_width, lines)), len(lines))
+    return Box(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(latex_width, lines)), len(lines))
 
 
-def _panels(table: Table, textwidth: float) -> tuple[Size, list[tuple[int, int]]]:
+def _panels(table: LatexTable, textwidth: float) -> tuple[Size, list[tuple[int, int]]]:
     """The largest type at which the columns fit beside each other; or the smallest, in panels."""
     count = len(table.columns)
     for size in SIZES:
@@ -485,7 +485,7 @@ def _panels(table: Table, textwidth: float) -> tuple[Size, list[tuple[int, int]]
     return size, panels
 
 
-def _cut(table: Table, size: Size, textwidth: float, most: int) -> list[tuple[int, int]]:
+def _cut(table: LatexTable, size: Size, textwidth: float, most: int) -> list[tuple[int, int]]:
     """Panels of at most so many columns, each as wide as the text allows."""
     panels, left = [], 0
     for right in range(1, len(table.columns) + 1):
@@ -495,14 +495,14 @@ def _cut(table: Table, size: Size, textwidth: float, most: int) -> list[tuple[in
     return [*panels, (left, len(table.columns))]
 
 
-def _width(table: Table, size: Size, left: int, right: int) -> float:
+def _width(table: LatexTable, size: Size, left: int, right: int) -> float:
     stub = max(box.width for box in table.stubs)
     return (stub + sum(table.widths[left:right])) * size.width + GAP * (right - left)
 
 
 def _pieces(
-    table: Table, grid: Grid, size: Size, panels: list[tuple[int, int]], room: float
-) -> Iterator[Piece]:
+    table: LatexTable, grid: Grid, size: Size, panels: list[tuple[int, int]], room: float
+) -> Iterator[TabularPart]:
     """Panels, cut between rows where they are taller than a page."""
     for left, right in panels:
         # Below the diagonal a panel is blank; its last rows would say nothing.
@@ -512,17 +512,20 @@ def _pieces(
         # Runs of like lengths: a page of one row says little.
         runs = _runs(table, grid, size, (left, right), rows, -(-rows // fewest), room)
         for top, bottom in runs:
-            yield Piece(top, bottom, left, right)
+            yield TabularPart(top, bottom, left, right)
 
 
 def _runs(
-    table: Table, grid: Grid, size: Size, panel: tuple[int, int], rows: int, most: int, room: float
+    table: LatexTable, grid: Grid, size: Size, panel: tuple[int, int], rows: int, most: int, room: float
 ) -> list[tuple[int, int]]:
     """Runs of at most so many rows, each as high as a page allows; they begin with groups where they can."""
     runs, top = [], 0
     while top < rows:
         bottom = top + 1
-        while bottom < min(rows, top + most) and _height(table, size, Piece(top, bottom + 1, *panel)) <= room:
+        while (
+            bottom < min(rows, top + most)
+            and _height(table, size, TabularPart(top, bottom + 1, *panel)) <= room
+        ):
             bottom += 1
         starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
         if bottom < rows and starts:
@@ -532,9 +535,11 @@ def _runs(
     return runs
 
 
-def _pages(pieces_of: list[Piece], table: Table, size: Size, room: float) -> Iterator[list[Piece]]:
+def _pages(
+    pieces_of: list[TabularPart], table: LatexTable, size: Size, room: float
+) -> Iterator[list[TabularPart]]:
     """Pieces that go onto one page."""
-    page: list[Piece] = []
+    page: list[TabularPart] = []
     used = 0.0
     for piece in pieces_of:
         height = _height(table, size, piece)
@@ -546,14 +551,14 @@ def _pages(pieces_of: list[Piece], table: Table, size: Size, room: float) -> Ite
     yield page
 
 
-def _height(table: Table, size: Size, piece: Piece) -> float:
+def _height(table: LatexTable, size: Size, piece: TabularPart) -> float:
     boxes = [table.stubs, *table.columns[piece.left : piece.right]]
     tall: list[int] = [max(box.lines for box in row) for row in zip(*boxes, strict=True)]
     header = max((box.lines for box in table.headers[piece.left : piece.right]), default=0)
     return (sum(tall[piece.top : piece.bottom]) + header) * size.line + RULED
 
 
-def _tabular(table: Table, piece: Piece) -> str:
+def _tabular(table: LatexTable, piece: TabularPart) -> str:
     boxes = [table.stubs, *table.columns[piece.left : piece.right]]
     rows = [[box.tex for box in row] for row in zip(*boxes, strict=True)][piece.top : piece.bottom]
     if table.headers:

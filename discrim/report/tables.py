@@ -35,7 +35,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
-from discrim.report.grid import Grid, Pairs, Part, Section, among, escaped, grid_of, heading, pair_texts
+from discrim.report.grid import Grid, Pairs, Part, Section, among, escaped_cells, grid_of, heading, pair_texts
 from discrim.report.latex import TEXTWIDTH, latex_of
 from discrim.report.numbers import LABELS, clean, display_width, fold
 
@@ -80,7 +80,7 @@ def _is_terminal() -> bool:
         return False
 
 
-def text_of(title: str, parts: Iterable[Part], width: int = WIDTH) -> str:
+def run_of_sections(title: str, parts: Iterable[Part], width: int = WIDTH) -> str:
     """A titled run of sections as text of at most so many columns."""
     body: list[str] = []
     for part in parts:
@@ -291,7 +291,7 @@ def _markdown(part: Part) -> str:
     grid = grid_of(part)
     table = ""
     if grid.cells:
-        cells, headers, stubs = escaped(grid, _markdown_cell, INDENT)
+        cells, headers, stubs = escaped_cells(grid, _markdown_cell, INDENT)
         width = len(grid.cells[0])
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
         lines = [["", *(headers or [""] * width)]]
@@ -444,7 +444,7 @@ class Summary:
         virginica         2.026
         ===================================================
         """
-        return text_of(self.title, self._parts.values(), text_width(width))
+        return run_of_sections(self.title, self._parts.values(), text_width(width))
 
     def as_html(self) -> str:
         """HTML, labels escaped."""

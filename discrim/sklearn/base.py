@@ -371,7 +371,7 @@ class VerbClassifier(FittedClassifier):
         constant = options.pop("constant", "drop")
         check_word("constant", constant, ("drop", "raise"))
         if constant == "raise":
-            refuse_constant(table, names)
+            refuse_constant_columns(table, names)
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
@@ -456,7 +456,7 @@ class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """An estimator over a verb with posteriors and weights."""
 
 
-def refuse_constant(data: Any, names: Sequence[str]) -> None:
+def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
     """Raise a CollinearError that names numeric columns of one value, which a verb would leave out."""
     numbers = {name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMBERS}
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
@@ -510,7 +510,7 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
     return counts[counts > 0]
 
 
-def again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
+def refit_quietly(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
     """What a verb gives that was asked before, without a second warning of constant columns."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
@@ -524,7 +524,7 @@ def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
     return isinstance(asked, str) and asked in structures
 
 
-def shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
+def shrunk_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with a shrunk covariance, shrunk as was asked for if it was."""
     own = options["covariance"] == "shrunk"
     # A robust covariance that does not exist is shrunk by no rule.
@@ -539,7 +539,7 @@ def shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def words(options: Mapping[str, Any]) -> str:
-    """What `shrunk` of these options fits, in words."""
+    """What `shrunk_options` of these options fits, in words."""
     return f'method="moment", {SHRUNK}' if options.get("method") in ROBUST else SHRUNK
 
 

@@ -24,9 +24,9 @@ from discrim.sklearn.base import (
     SHRUNK,
     LinearCoefficients,
     WeightedClassifier,
-    again,
     class_sizes,
-    shrunk,
+    refit_quietly,
+    shrunk_options,
     warn_instead,
 )
 
@@ -115,13 +115,13 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
             held: dict[str, Any] = {
                 name: options.get(name) for name in ("prior", "weights", "method", "na_action")
             }
-            other = shrunk(held | {"covariance": None})
+            other = shrunk_options(held | {"covariance": None})
             if self.alpha == 1 and not few:
                 with suppress(CollinearError):
-                    results = again(qda, formula, data, **other)
+                    results = refit_quietly(qda, formula, data, **other)
                     warn_instead(error, f"qda() with {SHRUNK}")
                     return results
-            results = again(lda, formula, data, collinear="drop", **other)
+            results = refit_quietly(lda, formula, data, collinear="drop", **other)
             warn_instead(error, f"lda() with {SHRUNK}")
             return results
 
@@ -198,7 +198,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
             threshold = 0.0
             if (counts > MOST_FEW).sum() > 1:
                 threshold = self._threshold(formula, data, some, options)
-            results = again(shrunken_centroids, formula, data, **options | {"threshold": threshold})
+            results = refit_quietly(shrunken_centroids, formula, data, **options | {"threshold": threshold})
             warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
             return results
 

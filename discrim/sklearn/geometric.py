@@ -25,7 +25,7 @@ from discrim.sklearn.base import (
     PosteriorMethods,
     VerbClassifier,
     WeightedClassifier,
-    again,
+    refit_quietly,
     warn_instead,
 )
 
@@ -89,7 +89,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         except CollinearError as error:
             if singular == "raise" or options["metric"] == "euclidean":
                 raise
-            results = again(knn, formula, data, **options | {"metric": "euclidean", "scale": True})
+            results = refit_quietly(knn, formula, data, **options | {"metric": "euclidean", "scale": True})
             warn_instead(error, 'with metric="euclidean", scale=True')
             return results
 
@@ -274,7 +274,7 @@ class KernelDensityClassifier(WeightedClassifier):
                 ways = [{"metric": "euclidean"}, {"metric": "euclidean", "select": "error"}]
             for instead in ways if by_likelihood else ways[:1]:
                 with suppress(CollinearError, DataError):
-                    results = again(kernel_density, formula, data, **options | instead)
+                    results = refit_quietly(kernel_density, formula, data, **options | instead)
                     given = ", ".join(f'{name}="{value}"' for name, value in instead.items())
                     warn_instead(error, f"with {given}")
                     return results

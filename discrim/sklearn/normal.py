@@ -47,12 +47,12 @@ from discrim.sklearn.base import (
     NUMBERS,
     LinearCoefficients,
     WeightedClassifier,
-    again,
     class_sizes,
     only_if,
+    refit_quietly,
     response_name,
     shrinkable,
-    shrunk,
+    shrunk_options,
     warn_instead,
     words,
 )
@@ -352,7 +352,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         except CollinearError as error:
             if options["collinear"] == "raise" or not shrinkable(options, "pooled"):
                 raise
-            results = again(lda, formula, data, **shrunk(options))
+            results = refit_quietly(lda, formula, data, **shrunk_options(options))
             warn_instead(error, f"with {words(options)}")
             return results
 
@@ -516,9 +516,12 @@ class QDAClassifier(PartialClassifier):
             options.pop(name)
         results: ClassifierResults
         try:
-            results, instead = again(qda, formula, data, **shrunk(options)), f"with {words(options)}"
+            results, instead = (
+                refit_quietly(qda, formula, data, **shrunk_options(options)),
+                f"with {words(options)}",
+            )
         except CollinearError as error:
-            results = again(lda, formula, data, collinear="drop", **shrunk(options))
+            results = refit_quietly(lda, formula, data, collinear="drop", **shrunk_options(options))
             instead = f"lda() with {words(options)}"
             why = error
         warn_instead(why, instead)
@@ -622,7 +625,7 @@ class NaiveBayesClassifier(PartialClassifier):
                 warn_instead(error, "with kernel=False, smoothing=1e-9")
                 return results
             if class_sizes(data, options).min() > 1:
-                results = again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
+                results = refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
                 warn_instead(error, "with smoothing=1e-9")
                 return results
             if (
@@ -634,7 +637,7 @@ class NaiveBayesClassifier(PartialClassifier):
                 held: dict[str, Any] = {
                     name: options.get(name) for name in ("prior", "weights", "method", "na_action", "moments")
                 }
-                pooled: ClassifierResults = again(
+                pooled: ClassifierResults = refit_quietly(
                     lda, formula, data, covariance="diagonal", collinear="drop", **held
                 )
                 warn_instead(error, 'lda() with covariance="diagonal"')
@@ -646,7 +649,7 @@ class NaiveBayesClassifier(PartialClassifier):
     def _smoothed(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Normal densities whose variances are above zero, whatever the classes have."""
         few = {"method": "mle"} if class_sizes(data, options).min() <= 1 else {}
-        return again(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
+        return refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""
@@ -751,7 +754,7 @@ class MixtureClassifier(WeightedClassifier):
                 raise
             for instead in SIMPLER:
                 with suppress(CollinearError):
-                    results = again(mixture, formula, data, **options | {"over": None} | instead)
+                    results = refit_quietly(mixture, formula, data, **options | {"over": None} | instead)
                     given = ", ".join(f"{name}={value!r}" for name, value in instead.items())
                     warn_instead(error, given)
                     return results

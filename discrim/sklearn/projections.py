@@ -21,10 +21,10 @@ from discrim.sklearn.base import (
     FrequencyClassifier,
     LinearCoefficients,
     WeightedClassifier,
-    again,
     class_sizes,
     only_if,
-    shrunk,
+    refit_quietly,
+    shrunk_options,
     warn_instead,
 )
 
@@ -129,7 +129,7 @@ class PLSClassifier(FrequencyClassifier):
             most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
             for count in range(most, 0, -1):
                 with suppress(CollinearError, DataError):
-                    results = again(pls, formula, data, **options | {"components": count})
+                    results = refit_quietly(pls, formula, data, **options | {"components": count})
                     warn_instead(error, f"{count} component{'s' if count > 1 else ''}")
                     return results
             raise
@@ -213,6 +213,8 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
             if singular == "raise" or not (few or isinstance(error, CollinearError)):
                 raise
             held: dict[str, Any] = {name: options.get(name) for name in ("prior", "weights", "na_action")}
-            results = again(lda, formula, data, collinear="drop", **shrunk(held | {"covariance": None}))
+            results = refit_quietly(
+                lda, formula, data, collinear="drop", **shrunk_options(held | {"covariance": None})
+            )
             warn_instead(error, f"lda() with {SHRUNK}")
             return results

@@ -196,7 +196,7 @@ def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatc
     def full(self, contents):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writing, "write_file", lambda *_: full(*_))
+    monkeypatch.setattr(writing, "write_to_file", lambda *_: full(*_))
     assert "No space left" in refused(capsys, "lda", FORMULA, "iris", *arguments)
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "before"
     assert (tmp_path / "a.fit").read_bytes() == before
@@ -207,7 +207,7 @@ def test_who_reads_the_first_lines_alone_gets_the_files_all_the_same(capsys, mon
     def gone(text):
         raise BrokenPipeError
 
-    monkeypatch.setattr(writing, "write", gone)
+    monkeypatch.setattr(writing, "write_output", gone)
     arguments = ["lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--save", "a.fit"]
     assert cli.main(arguments) == 141
     assert sorted(os.listdir()) == ["a.fit", "a.svg"]

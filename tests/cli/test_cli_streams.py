@@ -16,7 +16,7 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
-from discrim.cli.output import shown
+from discrim.cli.output import shown_output
 from discrim.core.numerics import progress
 from tests.cli.support import read_terminal
 from tests.support import ROOT
@@ -161,7 +161,7 @@ def test_labels_do_not_steer_a_terminal_and_stay_as_they_are_in_a_pipe(hostile, 
     assert r"\x1b[8mhidden" in on_terminal
     assert cli.main(["predict", fit, data, "--augment"]) == 0
     piped = capsys.readouterr().out
-    assert shown(piped) == on_terminal
+    assert shown_output(piped) == on_terminal
     returned = pd.read_csv(io.StringIO(piped))
     assert set(returned["species"]) == set(HOSTILE.values())
 
@@ -181,5 +181,5 @@ def test_no_summary_steers_a_terminal(hostile, monkeypatch, style):
 
 def test_only_what_steers_is_shown_as_an_escape():
     plain = "Größe, 数, \u00a0, e\u0301, =cmd, \\x1b\n"
-    assert shown(plain) == plain
-    assert shown("\ta\r\x00\x7f\x85\u2028\ud800\u200b") == r"\ta\r\x00\x7f\x85\u2028\ud800\u200b"
+    assert shown_output(plain) == plain
+    assert shown_output("\ta\r\x00\x7f\x85\u2028\ud800\u200b") == r"\ta\r\x00\x7f\x85\u2028\ud800\u200b"

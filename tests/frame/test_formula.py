@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame import factors
 from discrim.frame.design import Design
-from discrim.frame.formula import resolve
+from discrim.frame.formula import resolve_formula
 from discrim.frame.grammar import (
     MAX_COLUMNS,
     MAX_EXPONENT,
@@ -49,12 +49,12 @@ def matrix(design, data, functions=None):
 
 def build(formula, data, **options):
     """Terms and matrix of a formula."""
-    design, _ = resolve(formula, Table(data), **options)
+    design, _ = resolve_formula(formula, Table(data), **options)
     return design.terms, matrix(design, data, options.get("functions"))
 
 
 def terms(formula, data, **options):
-    return resolve(formula, Table(data), **options)[0].terms
+    return resolve_formula(formula, Table(data), **options)[0].terms
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_columns_and_their_order_are_those_of_model_matrix(case):
     frame = pd.DataFrame(GOLDEN["data"]).assign(y=list("abababab"))
     new = pd.DataFrame(GOLDEN["new"])
     formula = case["formula"].replace("c(2, 3)", "[2, 3]")
-    design, _ = resolve(f"y ~ {formula}", Table(frame))
+    design, _ = resolve_formula(f"y ~ {formula}", Table(frame))
     np.testing.assert_allclose(matrix(design, frame).T, case["columns"], rtol=0, atol=1e-13 * 5.5**2)
     np.testing.assert_allclose(matrix(design, new).T, case["new_columns"], rtol=0, atol=1e-13 * 5.5**2)
 
@@ -148,7 +148,7 @@ def test_new_rows_are_transformed_as_patsy_transforms_them(formula, data):
     info = patsy.dmatrix(formula, data).design_info
     new = data.iloc[[3, 17, 8]]
     expected = np.asarray(patsy.build_design_matrices([info], new)[0])[:, 1:]
-    design, _ = resolve(f"y ~ {formula}", Table(data))
+    design, _ = resolve_formula(f"y ~ {formula}", Table(data))
     order = [info.column_names[1:].index(name) for name in design.terms]
     np.testing.assert_allclose(matrix(design, new), expected[:, order], rtol=1e-12, atol=1e-13)
 
@@ -212,10 +212,10 @@ def test_a_power_of_dot_has_as_many_terms_as_there_are_subsets(power, columns):
 def test_two_thousand_terms_can_be_written_out(joined):
     names = [f"x{j}" for j in range(2000)]
     frame = pd.DataFrame(np.arange(4000.0).reshape(2, 2000), columns=names).assign(y=["a", "b"])
-    design, _ = resolve("y ~ " + joined.format(" + ".join(names)), Table(frame))
+    design, _ = resolve_formula("y ~ " + joined.format(" + ".join(names)), Table(frame))
     assert design.terms == tuple(names)
     assert design.plain
-    assert resolve("y ~ .", Table(frame))[0].terms == tuple(names)
+    assert resolve_formula("y ~ .", Table(frame))[0].terms == tuple(names)
     assert terms("y ~ . - " + " - ".join(names[1:]), frame) == ("x0",)
     assert len(terms("y ~ " + " + ".join(f"log({n})" for n in names[1:]), frame)) == 1999
 
@@ -244,7 +244,7 @@ def test_any_column_name_is_a_name_in_backticks_and_through_the_dot(name):
     found, x = build(f"y ~ log({ticked}) + other:{ticked} + I({ticked}^2)", frame)
     assert found == (f"log({quote(name)})", f"other:{name}", f"I({quote(name)} ** 2)")
     np.testing.assert_allclose(x.T, [np.log([1, 2, 4]), [3, 10, 4], [1, 4, 16]])
-    assert resolve(f"{ticked} ~ other", Table(frame))[0].levels == (1.0, 2.0, 4.0)
+    assert resolve_formula(f"{ticked} ~ other", Table(frame))[0].levels == (1.0, 2.0, 4.0)
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_every_name_there_is_stays_a_name(name):
     assert terms("y ~ .", frame) == (name, "other")
     found, x = build(f"y ~ {quote(name)}:other + log({quote(name)})", frame)
     np.testing.assert_allclose(x.T, [[3, 10, 4], np.log([1, 2, 4])])
-    design, _ = resolve(f"y ~ {quote(name)}:other", Table(frame))
+    design, _ = resolve_formula(f"y ~ {quote(name)}:other", Table(frame))
     assert Design.from_dict(json.loads(json.dumps(design.to_dict()))) == design
     assert found[0] == f"{name}:other"
 
@@ -307,7 +307,7 @@ def test_escapes_in_quotes():
 
 def test_two_columns_of_one_name_are_refused(data):
     with pytest.raises(FormulaError, match="x:z"):
-        resolve("y ~ . + x:z", Table(data.assign(**{"x:z": 1.0})))
+        resolve_formula("y ~ . + x:z", Table(data.assign(**{"x:z": 1.0})))
 
 
 # A formula is data ----------------------------------------------------------------------------------------
@@ -341,16 +341,16 @@ def test_what_is_not_in_the_language_is_refused_at_its_place(text, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         with pytest.raises(FormulaError, match=r"\(character [0-9]+\)\n"):
-            resolve(f"y ~ {text}", Table(data))
+            resolve_formula(f"y ~ {text}", Table(data))
 
 
 def test_nothing_of_the_caller_is_seen(data):
     secret = data["x"] * 2
     assert secret.notna().all()
     with pytest.raises(FormulaError, match="secret"):
-        resolve("y ~ secret", Table(data))
+        resolve_formula("y ~ secret", Table(data))
     with pytest.raises(FormulaError, match="secret"):
-        resolve("y ~ I(x + secret)", Table(data))
+        resolve_formula("y ~ I(x + secret)", Table(data))
 
 
 def test_no_text_is_ever_evaluated(data, monkeypatch):
@@ -361,7 +361,7 @@ def test_no_text_is_ever_evaluated(data, monkeypatch):
     monkeypatch.setattr("builtins.exec", refuse)
     monkeypatch.setattr("patsy.eval.EvalFactor.eval", refuse)
     monkeypatch.setattr("patsy.eval.EvalEnvironment.eval", refuse)
-    design, _ = resolve("y ~ log(x) + bs(x, df=4)*g + C(h, Sum) + I(z^2) + cr(z, df=3)", Table(data))
+    design, _ = resolve_formula("y ~ log(x) + bs(x, df=4)*g + C(h, Sum) + I(z^2) + cr(z, df=3)", Table(data))
     assert np.isfinite(matrix(design, data)).all()
 
 
@@ -380,14 +380,16 @@ def test_no_text_is_ever_evaluated(data, monkeypatch):
 def test_an_error_points_at_the_place(formula, place, data):
     frame = data.assign(**{"a b": 1.0})
     with pytest.raises(FormulaError) as caught:
-        resolve(formula, Table(frame))
+        resolve_formula(formula, Table(frame))
     *_, shown, carets = str(caught.value).split("\n")
     assert shown[carets.index("^") : len(carets)] == place
 
 
 def test_a_long_formula_is_shown_around_the_place(data):
     with pytest.raises(FormulaError) as caught:
-        resolve("y ~ " + " + ".join(["x"] * 300) + " + nope + " + " + ".join(["z"] * 300), Table(data))
+        resolve_formula(
+            "y ~ " + " + ".join(["x"] * 300) + " + nope + " + " + ".join(["z"] * 300), Table(data)
+        )
     *_, shown, carets = str(caught.value).split("\n")
     assert shown[carets.index("^") : len(carets)] == "nope"
     assert len(shown) < 110
@@ -396,9 +398,9 @@ def test_a_long_formula_is_shown_around_the_place(data):
 def test_the_nearest_name_is_offered(data):
     frame = data.rename(columns={"x": "petal_width"})
     with pytest.raises(FormulaError, match="'petal_width'"):
-        resolve("y ~ petal_widht", Table(frame))
+        resolve_formula("y ~ petal_widht", Table(frame))
     with pytest.raises(FormulaError, match=r"standardize\(\)"):
-        resolve("y ~ standardise(z)", Table(frame))
+        resolve_formula("y ~ standardise(z)", Table(frame))
 
 
 # Limits ---------------------------------------------------------------------------------------------------
@@ -424,14 +426,14 @@ def test_the_nearest_name_is_offered(data):
 )
 def test_limits_are_errors(text, data):
     with pytest.raises(FormulaError):
-        resolve(f"y ~ {text}", Table(data))
+        resolve_formula(f"y ~ {text}", Table(data))
 
 
 def test_products_are_counted_before_they_are_formed():
     frame = pd.DataFrame(np.ones((2, 400))).rename(columns=lambda j: f"x{j}").assign(y=["a", "b"])
     for formula in ("y ~ (.)**2", "y ~ (.):(.)", "y ~ (.)*(.)", "y ~ (.)**5"):
         with pytest.raises(FormulaError, match=f"{MAX_TERMS:,}"):
-            resolve(formula, Table(frame))
+            resolve_formula(formula, Table(frame))
 
 
 def test_columns_are_counted_before_they_are_built():
@@ -440,15 +442,15 @@ def test_columns_are_counted_before_they_are_built():
     frame["x"] = np.arange(n)
     for formula in ("y ~ text", "y ~ C(x)", "y ~ x:text"):
         with pytest.raises(FormulaError, match=f"more than {MAX_COLUMNS:,} columns, at the term"):
-            resolve(formula, Table(frame))
+            resolve_formula(formula, Table(frame))
     crossed = frame.iloc[:900].assign(text2=[f"s{j}" for j in range(900)])
     with pytest.raises(FormulaError, match="'text:text2'"):
-        resolve("y ~ text:text2", Table(crossed))
+        resolve_formula("y ~ text:text2", Table(crossed))
 
 
 def test_constants_do_not_grow(data):
     with pytest.raises(DataError, match="inf"):
-        resolve("y ~ I(x + 10**10**10)", Table(data))
+        resolve_formula("y ~ I(x + 10**10**10)", Table(data))
 
 
 def test_long_sums_inside_a_factor_are_not_deep():
@@ -487,7 +489,7 @@ def test_what_changes_nothing_says_so(data):
 
 @pytest.mark.parametrize("formula", ["y ~ x + z", "y ~ . - g - h", "y ~ flag + id", "y ~ `x`"])
 def test_plain_columns_are_plain(formula, data):
-    design, _ = resolve(formula, Table(data))
+    design, _ = resolve_formula(formula, Table(data))
     assert design.plain
     assert design.spec is None
     assert design.terms == design.columns
@@ -496,7 +498,7 @@ def test_plain_columns_are_plain(formula, data):
 
 @pytest.mark.parametrize("formula", ["y ~ x:z", "y ~ g", "y ~ C(id)", "y ~ x + log(x)", "y ~ I(x)"])
 def test_anything_else_is_not(formula, data):
-    assert not resolve(formula, Table(data))[0].plain
+    assert not resolve_formula(formula, Table(data))[0].plain
 
 
 def test_booleans_are_numbers_named_as_the_column(data):
@@ -539,7 +541,7 @@ def test_an_import_is_paid_when_a_formula_is_read():
 )
 def test_levels_and_codes(values, levels):
     frame = pd.DataFrame({"y": values, "x": [1.0, 2.0, 4.0]})
-    design, codes = resolve("y ~ x", Table(frame))
+    design, codes = resolve_formula("y ~ x", Table(frame))
     assert design.levels == levels
     assert [type(level) for level in design.levels] == [type(level) for level in levels]
     expected = [levels.index(value) for value in frame["y"].tolist()]
@@ -553,42 +555,42 @@ def test_levels_and_codes(values, levels):
 
 def test_a_missing_response_has_no_code_and_no_part_in_the_type():
     for values in (pd.array([2, None, 0], dtype="Int64"), pd.Series([2, None, 0], dtype=object)):
-        design, codes = resolve("y ~ x", Table(pd.DataFrame({"y": values, "x": [1.0, 2.0, 4.0]})))
+        design, codes = resolve_formula("y ~ x", Table(pd.DataFrame({"y": values, "x": [1.0, 2.0, 4.0]})))
         assert (design.levels, codes.tolist()) == ((0, 2), [1, -1, 0])
         assert [type(level) for level in design.levels] == [int, int]
 
 
 def test_levels_can_be_given(data):
-    design, codes = resolve("y ~ x", Table(data), levels=["c", "b", "a"])
+    design, codes = resolve_formula("y ~ x", Table(data), levels=["c", "b", "a"])
     assert design.levels == ("c", "b", "a")
     assert codes[:3].tolist() == [1, 2, 0]
     with pytest.raises(DataError, match="'c' at row 2"):
-        resolve("y ~ x", Table(data), levels=["a", "b"])
+        resolve_formula("y ~ x", Table(data), levels=["a", "b"])
     with pytest.raises(DataError, match="twice"):
-        resolve("y ~ x", Table(data), levels=["a", "b", "c", "a"])
+        resolve_formula("y ~ x", Table(data), levels=["a", "b", "c", "a"])
     with pytest.warns(DiscrimWarning, match="'d'"):
-        assert resolve("y ~ x", Table(data), levels=["d", "c", "b", "a"])[0].levels == ("c", "b", "a")
+        assert resolve_formula("y ~ x", Table(data), levels=["d", "c", "b", "a"])[0].levels == ("c", "b", "a")
 
 
 def test_unused_levels_are_left_out_and_named(data):
     y = pd.Categorical(data["y"], categories=["a", "never", "b", "c", "neither"])
     with pytest.warns(DiscrimWarning, match="'never', 'neither'"):
-        design, codes = resolve("y ~ x", Table(data.assign(y=y)))
+        design, codes = resolve_formula("y ~ x", Table(data.assign(y=y)))
     assert design.levels == ("a", "b", "c")
     assert codes[:3].tolist() == [1, 0, 2]
 
 
 def test_the_response_may_be_an_expression(data):
-    design, codes = resolve("C(id) ~ x", Table(data))
+    design, codes = resolve_formula("C(id) ~ x", Table(data))
     assert design.levels == tuple(range(24))
     np.testing.assert_array_equal(codes, np.arange(24))
     half = {"half": lambda values: values.gt(11)}
-    design, codes = resolve("half(id) ~ x", Table(data), functions=half)
+    design, codes = resolve_formula("half(id) ~ x", Table(data), functions=half)
     assert (design.response, design.response_columns, design.functions) == ("half(id)", ("id",), ("half",))
     np.testing.assert_array_equal(codes, data["id"] > 11)
     np.testing.assert_array_equal(response_codes(design, Table(data), half), codes)
     first = {"first": lambda values: values.str.upper()}
-    assert resolve("first(y) ~ x", Table(data), functions=first)[0].levels == ("A", "B", "C")
+    assert resolve_formula("first(y) ~ x", Table(data), functions=first)[0].levels == ("A", "B", "C")
 
 
 @pytest.mark.parametrize(
@@ -597,7 +599,7 @@ def test_the_response_may_be_an_expression(data):
 )
 def test_the_response_is_no_predictor(formula, data):
     with pytest.raises(FormulaError, match="is also a predictor"):
-        resolve(formula, Table(data))
+        resolve_formula(formula, Table(data))
 
 
 @pytest.mark.parametrize(
@@ -607,11 +609,11 @@ def test_the_response_is_no_predictor(formula, data):
 )  # fmt: skip
 def test_what_is_no_response(formula, data):
     with pytest.raises(FormulaError):
-        resolve(formula, Table(data))
+        resolve_formula(formula, Table(data))
 
 
 def test_an_unknown_label_names_its_row(data):
-    design, _ = resolve("y ~ x", Table(data))
+    design, _ = resolve_formula("y ~ x", Table(data))
     new = data.set_index(np.array([f"r{j}" for j in range(24)])).assign(y=["a"] * 23 + ["zzz"])
     with pytest.raises(DataError, match=r"'zzz' at row 'r23'"):
         response_codes(design, Table(new))
@@ -625,12 +627,12 @@ def test_an_unknown_label_names_its_row(data):
 def test_labels_that_are_no_labels(values):
     frame = pd.DataFrame({"y": values, "x": [1.0, 2.0, 4.0]})
     with pytest.raises(DataError, match="'y'"):
-        resolve("y ~ x", Table(frame))
+        resolve_formula("y ~ x", Table(frame))
 
 
 def test_a_table_without_rows_is_refused(data):
     with pytest.raises(DataError, match="no rows"):
-        resolve("y ~ x", Table(data.iloc[:0]))
+        resolve_formula("y ~ x", Table(data.iloc[:0]))
 
 
 # Predictors -----------------------------------------------------------------------------------------------
@@ -645,7 +647,7 @@ def test_levels_of_a_predictor_follow_its_order(data):
 
 
 def test_an_unseen_category_names_column_level_and_row(data):
-    design, _ = resolve("y ~ g + x", Table(data))
+    design, _ = resolve_formula("y ~ g + x", Table(data))
     new = data.assign(g=["u"] * 20 + ["new"] * 4)
     with pytest.raises(DataError, match=r"'g' is 'new' at row 20.*'u', 'v', 'w'"):
         matrix(design, new)
@@ -655,7 +657,7 @@ def test_an_unseen_category_names_column_level_and_row(data):
 
 
 def test_new_categories_may_come_in_any_dtype(data):
-    design, _ = resolve("y ~ g*x", Table(data))
+    design, _ = resolve_formula("y ~ g*x", Table(data))
     expected = matrix(design, data)
     for convert in (
         lambda g: pd.Categorical(g, categories=["w", "v", "u", "unused"]),
@@ -677,7 +679,7 @@ def test_numbers_written_as_text_are_refused(values, row):
     frame = pd.DataFrame({"y": list("abab"), "x": values, "z": [1.0, 2, 3, 4]})
     for formula in ("y ~ .", "y ~ z + x", "y ~ x:z"):
         with pytest.raises(DataError, match=r"'x'.*pd\.to_numeric") as caught:
-            resolve(formula, Table(frame))
+            resolve_formula(formula, Table(frame))
         assert f"row {row}" in str(caught.value)
     assert terms("y ~ C(x)", frame)
 
@@ -691,20 +693,20 @@ def test_columns_that_are_neither_numbers_nor_categories(values):
     frame = pd.DataFrame({"y": list("aba"), "when": values, "x": [1.0, 2.0, 4.0]})
     for formula in ("y ~ .", "y ~ log(when)", "y ~ when + x", "y ~ C(when)"):
         with pytest.raises(DataError, match="'when'"):
-            resolve(formula, Table(frame))
+            resolve_formula(formula, Table(frame))
     assert terms("y ~ . - when", frame) == ("x",)
 
 
 def test_a_predictor_with_one_level_is_a_column_of_ones(data):
-    design, _ = resolve("y ~ g + x", Table(data.assign(g="u")))
+    design, _ = resolve_formula("y ~ g + x", Table(data.assign(g="u")))
     assert design.terms == ("g", "x")
-    assert resolve("y ~ g * x", Table(data.assign(g="u")))[0].terms == ("g", "x")
+    assert resolve_formula("y ~ g * x", Table(data.assign(g="u")))[0].terms == ("g", "x")
 
 
 def test_text_in_arithmetic_is_refused(data):
     for formula in ("y ~ log(g)", "y ~ I(g + 1)", "y ~ poly(g, 2)", "y ~ center(g)"):
         with pytest.raises(DataError, match=r"'g' is text.*C\(g\)"):
-            resolve(formula, Table(data))
+            resolve_formula(formula, Table(data))
 
 
 def test_whole_numbers_do_not_overflow(data):
@@ -755,14 +757,14 @@ def test_infinity_names_column_and_row(data):
 
 def test_a_column_that_is_gone_is_named(data):
     for formula in ("y ~ x + z", "y ~ g + log(x)"):
-        design, _ = resolve(formula, Table(data))
+        design, _ = resolve_formula(formula, Table(data))
         with pytest.raises(DataError, match="'x'"):
             matrix(design, data.drop(columns="x"))
         matrix(design, data.drop(columns="y"))
 
 
 def test_a_column_of_another_kind_is_refused(data):
-    design, _ = resolve("y ~ x:z + g", Table(data))
+    design, _ = resolve_formula("y ~ x:z + g", Table(data))
     for column in (data["g"], pd.to_datetime(data["id"])):
         with pytest.raises(DataError, match="'x'"):
             matrix(design, data.assign(x=column))
@@ -781,7 +783,7 @@ def test_a_missing_value_makes_a_row_of_nan(formula, data):
     holed.loc[3, "x"] = np.nan
     holed.loc[8, "z"] = np.nan
     holed.loc[11, "g"] = None
-    design, _ = resolve(formula, Table(holed))
+    design, _ = resolve_formula(formula, Table(holed))
     rows = [row for row, name in ((3, "x"), (8, "z"), (11, "g")) if name in design.columns]
     x = matrix(design, holed)
     if design.plain:
@@ -805,16 +807,16 @@ def test_only_complete_rows_are_learnt_from(call, data):
         holed.loc[row, "k"] = 77
         holed[name] = holed[name].astype(object if name == "y" else float)
         holed.loc[row, name] = None
-    design, _ = resolve(f"y ~ {call} + z + x", Table(holed), exclude=("weights",))
+    design, _ = resolve_formula(f"y ~ {call} + z + x", Table(holed), exclude=("weights",))
     clean = holed.drop(index=list(odd.values())).astype({"k": int})
-    expected, _ = resolve(f"y ~ {call} + z + x", Table(clean))
+    expected, _ = resolve_formula(f"y ~ {call} + z + x", Table(clean))
     assert design.spec.factors == expected.spec.factors
     assert matrix(design, clean).tolist() == matrix(expected, clean).tolist()
 
 
 def test_no_complete_row_names_the_worst_column(data):
     with pytest.raises(DataError, match="'z'"):
-        resolve("y ~ log(x) + z", Table(data.assign(z=np.nan)))
+        resolve_formula("y ~ log(x) + z", Table(data.assign(z=np.nan)))
 
 
 # Transformations ------------------------------------------------------------------------------------------
@@ -861,11 +863,11 @@ def test_standardize_keeps_its_digits_far_from_zero(data):
 )  # fmt: skip
 def test_options_without_meaning_are_refused(call, data):
     with pytest.raises(FormulaError):
-        resolve(f"y ~ {call}", Table(data))
+        resolve_formula(f"y ~ {call}", Table(data))
 
 
 def test_a_spline_ends_at_its_boundary_knots(data):
-    design, _ = resolve("y ~ bs(x, df=4) + z", Table(data))
+    design, _ = resolve_formula("y ~ bs(x, df=4) + z", Table(data))
     new = data.assign(x=np.where(data["id"] == 5, 99.0, data["x"]))
     with pytest.raises(DataError, match=r"bs\(x, df=4\).*row 5, where x = 99\.0.*upper_bound"):
         matrix(design, new)
@@ -910,7 +912,7 @@ def test_functions_that_cannot_be_used(own, match, data):
 
 
 def test_functions_are_given_again(data):
-    design, _ = resolve("y ~ f(x)", Table(data), functions={"f": np.sqrt})
+    design, _ = resolve_formula("y ~ f(x)", Table(data), functions={"f": np.sqrt})
     assert design.functions == ("f",)
     with pytest.raises(FormulaError, match=r"calls f\(\)"):
         matrix(design, data)
@@ -932,7 +934,7 @@ ROUND = [
 
 @pytest.mark.parametrize("formula", ROUND)
 def test_a_design_pickles_and_is_json(formula, data):
-    design, codes = resolve(formula, Table(data))
+    design, codes = resolve_formula(formula, Table(data))
     again = Design.from_dict(json.loads(json.dumps(design.to_dict(), allow_nan=False)))
     thawed = pickle.loads(pickle.dumps(design))
     assert again == design == thawed
@@ -946,7 +948,7 @@ def test_a_design_pickles_and_is_json(formula, data):
 
 
 def test_nothing_of_patsy_is_kept(data):
-    design, _ = resolve("y ~ bs(x, df=5) + C(g, Sum)*z", Table(data))
+    design, _ = resolve_formula("y ~ bs(x, df=5) + C(g, Sum)*z", Table(data))
     assert b"patsy" not in pickle.dumps(design)
 
 
@@ -1010,13 +1012,13 @@ def changed(values, path, to):
     ],
 )
 def test_a_saved_design_is_not_trusted(path, to, data):
-    design, _ = resolve("y ~ bs(x, df=5) + C(g, Sum) + h", Table(data))
+    design, _ = resolve_formula("y ~ bs(x, df=5) + C(g, Sum) + h", Table(data))
     with pytest.raises(FormulaError):
         Design.from_dict(changed(design.to_dict(), path, to))
 
 
 def test_parts_that_are_missing_are_refused(data):
-    values = resolve("y ~ log(x)", Table(data))[0].to_dict()
+    values = resolve_formula("y ~ log(x)", Table(data))[0].to_dict()
     for key in values.keys() - {"labels", "truths"}:
         with pytest.raises(FormulaError, match="damaged"):
             Design.from_dict({name: each for name, each in values.items() if name != key})
@@ -1040,7 +1042,7 @@ def test_blocks_are_the_whole_in_pieces(formula, size, data):
     holed = data.copy()
     holed.loc[[4, 5], "z"] = np.nan
     holed.loc[[10], "x"] = np.nan
-    design, _ = resolve(formula, Table(holed))
+    design, _ = resolve_formula(formula, Table(holed))
     whole = matrix(design, holed)
     table = Table(holed)
     for order in "CF":
@@ -1058,12 +1060,12 @@ def test_blocks_are_the_whole_in_pieces(formula, size, data):
     "formula", ["y ~ .", "y ~ . - g - h - flag", "y ~ log(x)*g + flag + C(id)", "flag ~ x:h"]
 )
 def test_every_kind_of_table_gives_the_same_design(formula, data):
-    expected, codes = resolve(formula, Table(data))
+    expected, codes = resolve_formula(formula, Table(data))
     x = matrix(expected, data)
     nullable = data.convert_dtypes()
     arrow = data.convert_dtypes(dtype_backend="pyarrow")
     for other in (nullable, arrow, pl.from_pandas(data), pa.Table.from_pandas(data), data.to_dict("list")):
-        design, found = resolve(formula, Table(other))
+        design, found = resolve_formula(formula, Table(other))
         assert (design.terms, design.levels) == (expected.terms, expected.levels)
         np.testing.assert_array_equal(found, codes)
         np.testing.assert_array_equal(matrix(design, other), x)
@@ -1072,7 +1074,7 @@ def test_every_kind_of_table_gives_the_same_design(formula, data):
 
 def test_an_enums_order_is_the_order_of_levels(data):
     enum = pl.from_pandas(data).with_columns(pl.col("y").cast(pl.Enum(["c", "a", "b"])))
-    assert resolve("y ~ x", Table(enum))[0].levels == ("c", "a", "b")
+    assert resolve_formula("y ~ x", Table(enum))[0].levels == ("c", "a", "b")
 
 
 def test_inputs_are_not_written_to(data):
@@ -1082,10 +1084,10 @@ def test_inputs_are_not_written_to(data):
 
 
 def test_the_size_of_the_table_does_not_matter(monkeypatch, data):
-    design, _ = resolve("y ~ log(x)*g + z", Table(data))
+    design, _ = resolve_formula("y ~ log(x)*g + z", Table(data))
     expected = matrix(design, data)
     monkeypatch.setattr(factors, "CACHED_ROWS", 3)
-    again, _ = resolve("y ~ log(x)*g + z", Table(data))
+    again, _ = resolve_formula("y ~ log(x)*g + z", Table(data))
     assert again == design
     np.testing.assert_array_equal(matrix(again, data), expected)
 
@@ -1095,11 +1097,11 @@ def test_text_that_names_the_rows_warns():
     data = pd.DataFrame({**numbers, "row name": [f"r{row}" for row in range(20)]})
     seldom = pd.DataFrame({**numbers, "row name": [f"r{row // 2}" for row in range(20)]})
     with pytest.warns(DiscrimWarning, match="'row name' has 20 different texts in 20 rows.*- `row name`"):
-        resolve("y ~ .", Table(data))
+        resolve_formula("y ~ .", Table(data))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resolve("y ~ . - `row name`", Table(data))
-        resolve("y ~ .", Table(seldom))
+        resolve_formula("y ~ . - `row name`", Table(data))
+        resolve_formula("y ~ .", Table(seldom))
 
 
 # ------------------------------------------------------------------ columns and matrices in arithmetic

@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import BSpline
 
 from discrim.errors import FormulaError
-from discrim.frame.formula import resolve
+from discrim.frame.formula import resolve_formula
 from discrim.frame.matrix import fill
 from discrim.frame.table import Table
 from discrim.frame.transforms import apply, check_state
@@ -33,7 +33,9 @@ def spread(n=60):
 def test_splines_of_every_degree_are_those_of_scipy(degree):
     data = spread()
     width = degree + 4
-    design, _ = resolve(f"y ~ bs(x, degree={degree}, df={width}, include_intercept=True)", Table(data))
+    design, _ = resolve_formula(
+        f"y ~ bs(x, degree={degree}, df={width}, include_intercept=True)", Table(data)
+    )
     learnt = dict(design.spec.factors[0].states[0].values)
     ends = np.repeat([learnt["lower_bound"], learnt["upper_bound"]], degree + 1)
     knots = np.insert(ends, degree + 1, learnt["knots"])
@@ -45,7 +47,7 @@ def test_splines_of_every_degree_are_those_of_scipy(degree):
 @pytest.mark.parametrize("degree", [20, 21, 25, 1000, -1])
 def test_a_degree_beyond_what_splev_has_room_for_is_refused(degree):
     with pytest.raises(FormulaError, match=rf"bs\(degree=\) is a whole number from 0 to 19, not {degree}"):
-        resolve(f"y ~ bs(x, degree={degree}, df={abs(degree) + 1})", Table(spread()))
+        resolve_formula(f"y ~ bs(x, degree={degree}, df={abs(degree) + 1})", Table(spread()))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_a_degree_beyond_what_splev_has_room_for_is_refused(degree):
     ],
 )
 def test_what_a_fit_learnt_is_read_back(call):
-    design, _ = resolve(f"y ~ {call}", Table(spread()))
+    design, _ = resolve_formula(f"y ~ {call}", Table(spread()))
     (learnt,) = design.spec.factors[0].states
     assert check_state(learnt.function, learnt.values) == learnt
 

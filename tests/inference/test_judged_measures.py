@@ -13,7 +13,7 @@ from sklearn import metrics
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from discrim.inference.calibration import brier_parts, recalibrated, residuals
+from discrim.inference.calibration import brier_parts, judged_residuals, recalibrated
 from discrim.inference.error_rates import (
     Resampled,
     accuracy,
@@ -252,12 +252,12 @@ def test_losses_keep_their_digits():
             for i, row in enumerate(shares)
         ]
     np.testing.assert_allclose(np.logaddexp(0, -odds[np.arange(3), codes]), logs, rtol=1e-14)
-    np.testing.assert_allclose((residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
+    np.testing.assert_allclose((judged_residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
 
 
 def test_brier_is_that_of_scikit_learn():
     odds = against_rest(LOGS)
-    found = (residuals(odds, CODES) ** 2).sum(axis=1).mean()
+    found = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
     expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
     assert found == pytest.approx(expected, rel=1e-13)
     total = sum(brier_parts(PROBA[:, k], k == CODES).brier for k in range(4))

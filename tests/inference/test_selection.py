@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.inference.selection import Choice
+from discrim.inference.selection import SelectedColumns
 
 CODES = np.arange(300) % 3
 LAST = np.random.default_rng(0).integers(-1, 2, len(CODES))
@@ -18,5 +18,5 @@ def test_a_column_that_varies_in_its_last_digit_alone_is_constant(size: float) -
     # The numbers next to 1.5 are eps away.
     x[:, 1] = size * (1.5 + LAST * np.finfo(float).eps)
     x[:, 2] = size * (1.5 + 1e-7 * x[:, 2])
-    choice = Choice(ClassMoments.from_block(x, CODES, n_classes=3))
+    choice = SelectedColumns(ClassMoments.from_block(x, CODES, n_classes=3))
     assert [choice.dependent(np.array([j])) for j in range(3)] == [False, True, False]

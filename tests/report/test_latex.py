@@ -16,7 +16,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.report.grid import Pairs, Section
-from discrim.report.latex import column_cells, escaped, pieces, text_width
+from discrim.report.latex import column_cells, escaped, latex_width, tabular_parts
 from discrim.report.tables import Summary
 from tests.contract.test_names import fitted
 from tests.report.support import (
@@ -101,10 +101,10 @@ def test_letters_that_pdflatex_lacks_are_built(text, wanted):
 
 
 def test_a_text_is_broken_where_it_may_be():
-    assert pieces("bill_length_mm", 60) == ["bill_length_", "mm"]
-    assert pieces("a rather long label", 60) == ["a rather", "long label"]
-    assert max(map(text_width, pieces("W" * 40, 60))) <= 60
-    assert "".join(pieces("花弁の長さの平均", 45)) == "花弁の長さの平均"
+    assert tabular_parts("bill_length_mm", 60) == ["bill_length_", "mm"]
+    assert tabular_parts("a rather long label", 60) == ["a rather", "long label"]
+    assert max(map(latex_width, tabular_parts("W" * 40, 60))) <= 60
+    assert "".join(tabular_parts("花弁の長さの平均", 45)) == "花弁の長さの平均"
 
 
 def test_captions_and_labels():

@@ -14,7 +14,7 @@ from discrim.datasets import load_wine
 from discrim.report.numbers import clean, display_width, shorten
 from discrim.report.plots import columns as determinants
 from discrim.report.plots import spaces as space
-from discrim.report.plots.spaces import biplot
+from discrim.report.plots.spaces import draw_biplot
 from tests.report.support import (
     IRIS,
     NAMES,
@@ -61,13 +61,13 @@ def test_scores_draws_the_rows_that_have_a_class_and_scores():
     scores = pd.DataFrame({"LD1": [0.0, 1, 2, np.nan], "LD2": [3.0, 4, 5, 6]}, index=list("wxyz"))
     labels = pd.Series(["a", None, "b", "b"], index=list("wxyz"), dtype="string")
     centroids = pd.DataFrame({"LD1": [0.0, 2], "LD2": [3.0, 5]}, index=["a", "b"])
-    axes = drawn(space.scores(scores, labels, centroids))
+    axes = drawn(space.draw_scores(scores, labels, centroids))
     first, second = (points(c)[np.isfinite(points(c)).all(axis=1)] for c in axes.collections[:2])
     assert first.tolist() == [[0, 3]]
     assert second.tolist() == [[2, 5]]
-    one = drawn(space.scores(scores[["LD1"]], labels, centroids[["LD1"]]))
+    one = drawn(space.draw_scores(scores[["LD1"]], labels, centroids[["LD1"]]))
     assert sum(p.get_path().vertices[:, 1].max() for p in one.patches) == 2
-    none = drawn(space.scores(scores[[]], labels, centroids[[]]))
+    none = drawn(space.draw_scores(scores[[]], labels, centroids[[]]))
     assert "no discriminant" in none.get_title()
 
 
@@ -147,7 +147,7 @@ def overlaps(extents: np.ndarray) -> int:
 
 def test_circles_hold_the_class_means_at_95_percent():
     scores, labels, centroids, counts = few(2, (9, 4))
-    axes = drawn(biplot(scores, labels, centroids, STRUCTURE, counts))
+    axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE, counts))
     assert len(axes.patches) == 2
     for patch, mean, n in zip(axes.patches, centroids.to_numpy(), (9, 4), strict=True):
         assert patch.center == tuple(mean)
@@ -159,7 +159,7 @@ def test_circles_hold_the_class_means_at_95_percent():
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
 def test_arrows_are_the_structure_to_one_scale(unit):
     scores, labels, centroids, counts = few(2)
-    axes = drawn(biplot(scores, labels, centroids, unit * STRUCTURE, counts))
+    axes = drawn(draw_biplot(scores, labels, centroids, unit * STRUCTURE, counts))
     tails, tips = arrows(axes).swapaxes(0, 1)
     assert (tails == 0).all()
     shown = [text.get_text() for text in axes.texts if text.get_text()]
@@ -175,7 +175,7 @@ def test_arrows_are_the_structure_to_one_scale(unit):
 
 def test_arrows_without_length_are_drawn_and_said():
     scores, labels, centroids, counts = few(2)
-    axes = drawn(biplot(scores, labels, centroids, 0 * STRUCTURE, counts))
+    axes = drawn(draw_biplot(scores, labels, centroids, 0 * STRUCTURE, counts))
     assert {text.get_text() for text in axes.texts} >= set(STRUCTURE.index)
     assert (arrows(axes) == 0).all()
 
@@ -213,7 +213,7 @@ def test_of_many_arrows_the_twenty_longest_are_named():
         lengths[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), columns=scores.columns
     )
     many.index = [f"x{j}" for j in range(23)]
-    axes = drawn(biplot(scores, labels, centroids, many, counts))
+    axes = drawn(draw_biplot(scores, labels, centroids, many, counts))
     assert "20 longest of 23" in axes.get_title().replace("\n", " ")
     wanted = {f"x{j}" for j in np.argsort(lengths)[3:]}
     assert {text.get_text() for text in axes.texts if text.get_text()} == wanted
@@ -221,7 +221,7 @@ def test_of_many_arrows_the_twenty_longest_are_named():
 
 def test_with_one_axis_arrows_lie_below_the_histograms():
     scores, labels, centroids, counts = few(1)
-    axes = biplot(scores, labels, centroids, STRUCTURE[["LD1"]], counts)
+    axes = draw_biplot(scores, labels, centroids, STRUCTURE[["LD1"]], counts)
     assert overlaps(boxes(axes, [text for text in axes.texts if text.get_text()])) == 0
     tails, tips = arrows(axes).swapaxes(0, 1)
     names = [text.get_text() for text in axes.texts if text.get_text()]
@@ -239,7 +239,7 @@ def test_with_one_axis_arrows_lie_below_the_histograms():
 
 def test_without_an_axis_there_is_no_biplot():
     scores, labels, centroids, counts = few(0)
-    axes = drawn(biplot(scores, labels, centroids, STRUCTURE[[]], counts))
+    axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE[[]], counts))
     assert "no discriminant" in axes.get_title()
 
 
@@ -250,7 +250,7 @@ def logdets(names) -> pd.DataFrame:
 
 
 def test_log_determinants_are_drawn_with_their_intervals():
-    axes = drawn(determinants.log_determinants(logdets(["a", "$b$", "pooled", "pooled"])))
+    axes = drawn(determinants.draw_log_determinants(logdets(["a", "$b$", "pooled", "pooled"])))
     *lines, dashed = axes.lines
     assert [line.get_xydata().tolist() for line in lines] == [[[i - 2, i], [i + 1, i]] for i in range(4)]
     assert [points(c).tolist() for c in axes.collections] == [[[i, i]] for i in range(4)]
@@ -266,7 +266,9 @@ def test_log_determinants_are_drawn_with_their_intervals():
 @pytest.mark.parametrize("k", [3, 21, 66])
 def test_lines_are_named_as_far_as_there_is_room(k):
     figure, given = plt.subplots(figsize=(4, 3))
-    axes = determinants.log_determinants(logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given)
+    axes = determinants.draw_log_determinants(
+        logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given
+    )
     ticks = axes.get_yticklabels()
     names = [text.get_text() for text in ticks]
     places = [text.get_position()[1] for text in ticks]
@@ -284,9 +286,9 @@ def test_neither_makes_a_figure_where_axes_are_given():
     wanted = [given[0], given[1], given[2]]
     one, two = few(1), few(2)
     got = [
-        biplot(*two[:3], STRUCTURE, two[3], ax=given[0]),
-        biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given[1]),
-        determinants.log_determinants(logdets(["a", "pooled"]), ax=given[2]),
+        draw_biplot(*two[:3], STRUCTURE, two[3], ax=given[0]),
+        draw_biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given[1]),
+        determinants.draw_log_determinants(logdets(["a", "pooled"]), ax=given[2]),
     ]
     assert all(a is b for a, b in zip(got, wanted, strict=True))
     assert plt.get_fignums() == before

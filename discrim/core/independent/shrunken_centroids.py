@@ -161,7 +161,7 @@ class ShrunkenFit:
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, threshold held."""
-        return lambda x, codes, weights: left_out_scores(self, x, codes, weights, log_prior)
+        return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""
@@ -275,7 +275,7 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     return labels
 
 
-def left_out_scores(
+def left_out_centroid_scores(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
     """Leave-one-out scores (m, K), prior and threshold held; K p operations a row.

@@ -269,7 +269,7 @@ class DensityLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class DecisionIntervals:
     """Intervals of a line by decision.
 
     Attributes
@@ -412,7 +412,7 @@ def _on_line(
     return Amount(float(value[k]), float(error), "quadrature")
 
 
-def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> Regions:
+def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIntervals:
     """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
 
     Parameters
@@ -448,7 +448,7 @@ def _marks(held: ScipyDensity | FunctionDensity) -> Floats:
     return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
 
 
-def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> Regions:
+def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> DecisionIntervals:
     change = np.flatnonzero(codes[1:] != codes[:-1])
     left, right, before = grid[change], grid[change + 1], codes[change]
     for _ in range(200):
@@ -458,7 +458,7 @@ def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Deci
         same = decide(middle) == before
         left, right = np.where(same, middle, left), np.where(same, right, middle)
     edges = np.concatenate([ends[:1], right, ends[1:]])
-    return Regions(edges, codes[np.concatenate([change, [len(grid) - 1]])])
+    return DecisionIntervals(edges, codes[np.concatenate([change, [len(grid) - 1]])])
 
 
 def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
@@ -470,7 +470,7 @@ def _ends(law: DensityLaw) -> tuple[float, float]:
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
-def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> Regions:
+def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
     def best(x: Floats) -> Codes:
         return least_cost_codes(joint_scores(law.log_densities(x[:, None]), prior), costs)
 
@@ -653,7 +653,12 @@ def log_affinity(
             logs = np.log(law.mass[[i, j]])
         return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
     first, second = law.densities[i].normal, law.densities[j].normal
-    if first is not None and second is not None and is_regular(first.cov) and is_regular(second.cov):
+    if (
+        first is not None
+        and second is not None
+        and is_of_full_rank(first.cov)
+        and is_of_full_rank(second.cov)
+    ):
         return normal_affinity(first, second), None
     listed = law.enumerated()
     if listed is not None:
@@ -664,7 +669,7 @@ def log_affinity(
     return _sampled_affinity(pair, draws, seed), None
 
 
-def is_regular(cov: Floats) -> bool:
+def is_of_full_rank(cov: Floats) -> bool:
     """Whether a covariance (p, p) has a density on all of the space: it is of full rank."""
     return rank_of(cov) == len(cov)
 

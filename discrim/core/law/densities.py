@@ -37,7 +37,7 @@ def refuse_negative(found: Floats, x: Floats) -> None:
         raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
 
 
-def asked(
+def values_of(
     whose: Any, function: Callable[..., Any], *arguments: Any, points: int, dim: int = 0, **options: Any
 ) -> Floats:
     """Numbers (points,), or (points, dim), that a function of the user's gives; a single one is that of all.
@@ -86,7 +86,7 @@ rows are off by the root of a rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class NormalPlace:
     """Where a normal distribution lies, in columns of unit variance.
 
     Attributes
@@ -125,7 +125,7 @@ class Plane:
         return np.where(self.holds(gaps, np.abs(mean)), logs, -np.inf)
 
 
-def plane_of(cov: Floats) -> Plane:
+def plane_of(cov: Floats) -> NormalPlace:
     """The plane of a covariance (p, p), which is all of the space where it has full rank."""
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
@@ -134,7 +134,7 @@ def plane_of(cov: Floats) -> Plane:
     axes, lengths = vectors[:, there], np.sqrt(values[there])
     root = np.linalg.qr(unit[:, None] * axes * lengths, mode="r")
     volume = float(np.log(np.abs(np.diagonal(root))).sum())
-    return Plane(unit, axes, lengths, vectors[:, ~there], volume)
+    return NormalPlace(unit, axes, lengths, vectors[:, ~there], volume)
 
 
 def rank_of(cov: Floats) -> int:
@@ -392,7 +392,7 @@ class ScipyDensity:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
                 return self._bell.log_density(x[:, 0])
-            found = asked(self.frozen, log, x[:, 0], points=len(x))
+            found = values_of(self.frozen, log, x[:, 0], points=len(x))
         return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
 
     @cached_property
@@ -505,12 +505,12 @@ class RowDensity:
         out = np.full(len(x), -np.inf)
         if held.any():
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                out[held] = asked(self.frozen, log, rows, points=int(held.sum()))
+                out[held] = values_of(self.frozen, log, rows, points=int(held.sum()))
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, p)."""
-        return asked(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
+        return values_of(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
 
     @property
     def normal(self) -> Normal | None:
@@ -520,7 +520,7 @@ class RowDensity:
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
 
     @cached_property
-    def _plane(self) -> Plane | None:
+    def _plane(self) -> NormalPlace | None:
         """Where it lies, if it is normal and scipy takes its covariance for singular."""
         known = self.normal is not None and seems_singular(self.normal.cov)
         return plane_of(self.normal.cov) if known and self.normal is not None else None
@@ -558,7 +558,7 @@ class FunctionDensity:
 
     def values(self, x: Floats) -> Floats:
         """Densities (m,) of points (m,)."""
-        found = asked(self.function, self.function, x, points=len(x))
+        found = values_of(self.function, self.function, x, points=len(x))
         refuse_negative(found, x)
         return found
 
@@ -702,4 +702,4 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
 
 
 def _pdf(density: ScipyDensity, x: Floats) -> Floats:
-    return asked(density.frozen, density.frozen.pdf, x, points=len(x))
+    return values_of(density.frozen, density.frozen.pdf, x, points=len(x))

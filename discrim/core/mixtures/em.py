@@ -79,7 +79,7 @@ def keeps_units(form: str) -> bool:
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 
-def free_parameters(form: str, components: int, p: int) -> int:
+def form_parameters(form: str, components: int, p: int) -> int:
     """Number of free parameters of the covariances of so many components of p columns."""
     volume, shape, orientation = form[0], form[1], form[2]
     count = components if volume == "V" else 1
@@ -311,7 +311,7 @@ FEW_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EMPlan:
     """How EM is run.
 
     Attributes
@@ -330,7 +330,7 @@ class Plan:
     maxiter: int
 
 
-class Rows(NamedTuple):
+class ClassRows(NamedTuple):
     """Rows of one class: deviations z (p, n) from its mean in a common unit, and weights (n,)."""
 
     z: Floats
@@ -420,7 +420,7 @@ def _whitening(own: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], F
     return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(own, gaps, strict=True)]), logdets
 
 
-def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], float]:
+def _expected(held: Components, rows: Sequence[ClassRows]) -> tuple[list[Floats], float]:
     """Posteriors (G, n) of the components for each class, times weights, and the log-likelihood."""
     found, llf = [], 0.0
     for at, (z, weights) in zip(held.places(), rows, strict=True):
@@ -436,7 +436,7 @@ def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], flo
 
 
 def of_weights(
-    rows: Sequence[Rows],
+    rows: Sequence[ClassRows],
     parts: Sequence[Floats],
     form: str,
     axes: Axes = None,
@@ -490,7 +490,7 @@ def _lost(g: int, what: str, owner: NDArray[np.intp], counts: Floats) -> Degener
     return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), what, float(counts[g]))
 
 
-def least_variances(rows: Sequence[Rows]) -> Floats:
+def least_variances(rows: Sequence[ClassRows]) -> Floats:
     """Variances (K, p) at which a component of a class is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(LEAST**2 * np.array(squares))
@@ -531,7 +531,7 @@ def _is_definite(matrix: Floats) -> bool:
 
 def maximized(
     held: Components,
-    rows: Sequence[Rows],
+    rows: Sequence[ClassRows],
     form: str,
     *,
     tol: float,
@@ -544,7 +544,7 @@ def maximized(
     ----------
     held : Components
         From where they begin.
-    rows : sequence of Rows
+    rows : sequence of ClassRows
         Of the classes that are fitted together.
     tell : callable
         Called after each step.

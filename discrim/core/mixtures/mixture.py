@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from discrim.core.mixtures.em import (
+    ClassRows,
     Components,
     Degenerate,
-    Plan,
-    Rows,
+    EMPlan,
     form_of,
-    free_parameters,
+    form_parameters,
     is_axial,
     keeps_units,
     maximized,
@@ -112,7 +112,7 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    how: Plan
+    how: EMPlan
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
@@ -200,9 +200,9 @@ class MixtureFit:
         p, sizes = len(self.scale), self.sizes
         count = sum(size * p + size - 1 for size in sizes)
         if self.together:
-            return count + free_parameters(self.forms[0], sum(sizes), p)
+            return count + form_parameters(self.forms[0], sum(sizes), p)
         return count + sum(
-            free_parameters(form, size, p) for form, size in zip(self.forms, sizes, strict=True)
+            form_parameters(form, size, p) for form, size in zip(self.forms, sizes, strict=True)
         )
 
     def df_model(self) -> int:
@@ -222,7 +222,7 @@ class MixtureFit:
         found = _continued(rows, self)
         return None if isinstance(found, Degenerate) else self._with(found, rows)
 
-    def _with(self, found: Components, rows: Sequence[Rows]) -> MixtureFit:
+    def _with(self, found: Components, rows: Sequence[ClassRows]) -> MixtureFit:
         weight = sum(float(row.weights.sum()) for row in rows)
         llf = found.llf + weight * float(np.log(self.scale).sum())
         return replace(self, components=found, llf_given=llf)
@@ -244,13 +244,13 @@ class MixtureFit:
 
 def rows_by_class(
     x: Floats, codes: Codes, weights: Floats | None, centres: Floats, scale: Floats
-) -> list[Rows]:
+) -> list[ClassRows]:
     """The rows x (n, p) of each class, about centres (K, p) in units of a scale (p,), with their weights."""
     w = np.ones(len(x)) if weights is None else weights
     found = []
     for k, centre in enumerate(centres):
         own = codes == k
-        found.append(Rows(standard_columns(x[own], centre, scale), w[own]))
+        found.append(ClassRows(standard_columns(x[own], centre, scale), w[own]))
     return found
 
 
@@ -310,7 +310,7 @@ def fit_mixture(
     forms: Sequence[str],
     sizes: Sequence[int],
     together: bool,
-    plan: Plan,
+    plan: EMPlan,
     hierarchies: Sequence[Hierarchies] | None = None,
     estimated_prior: bool = True,
     rows_too: bool = True,
@@ -375,10 +375,10 @@ def _groups(n_classes: int, together: bool) -> list[list[int]]:
 
 
 def _begun_anew(
-    plain: Sequence[Rows],
+    plain: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
-    plan: Plan,
+    plan: EMPlan,
     moments: ClassMoments,
     hierarchies: Sequence[Hierarchies],
     tell: Tell,
@@ -407,11 +407,13 @@ def _begun_anew(
     return _outside(found, rows, frames), (1, 1)
 
 
-def _outside(found: Components | Degenerate, rows: Sequence[Rows], frames: Frames) -> Components | Degenerate:
+def _outside(
+    found: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
+) -> Components | Degenerate:
     return found if isinstance(found, Degenerate) else out_of_frames(found, rows, frames)
 
 
-def _continued(plain: Sequence[Rows], fit: MixtureFit) -> Components | Degenerate:
+def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
     """What EM comes to from the components of a fit."""
     parts = []
     for group in _groups(len(plain), fit.together):
@@ -462,7 +464,7 @@ def mixture_from_file(
     together: bool,
     estimated_prior: bool,
     converged: bool,
-    plan: Plan,
+    plan: EMPlan,
     sizes: Floats,
     unit: Floats,
     shares: Floats,
@@ -522,7 +524,7 @@ def tried_forms(
     codes: Codes,
     weights: Floats | None,
     asked: Sequence[tuple[int, str]],
-    plan: Plan,
+    plan: EMPlan,
     tell: Callable[[float], None] = lambda more: None,
 ) -> list[Tried]:
     """Fits of each number and form that is asked for to some classes, whose components share the form.
@@ -564,7 +566,7 @@ def _tried(fit: MixtureFit, size: int, form: str) -> Tried:
 class _Group(NamedTuple):
     """Classes that are fitted together: their rows and components in the frames of all rows."""
 
-    rows: list[Rows]
+    rows: list[ClassRows]
     held: Components
     frames: Frames
 
@@ -595,7 +597,7 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
     return scores
 
 
-def _group(plain: list[Rows], held: Components, form: str) -> _Group:
+def _group(plain: list[ClassRows], held: Components, form: str) -> _Group:
     frames = frames_of(plain, form)
     return _Group(rows_in_frames(plain, frames), in_frames(held, frames), frames)
 
@@ -608,7 +610,7 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     less[at] -= min(1.0, less[at])
     if not less.any():
         return np.full(len(log_prior), np.nan)
-    rows = [*rows[:own], Rows(rows[own].z, less), *rows[own + 1 :]]
+    rows = [*rows[:own], ClassRows(rows[own].z, less), *rows[own + 1 :]]
     found = maximized(held, rows, fit.forms[k], tol=fit.how.tol, maxiter=fit.how.maxiter)
     if isinstance(found, Degenerate):
         return np.full(len(log_prior), np.nan)

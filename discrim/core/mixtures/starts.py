@@ -57,16 +57,16 @@ from numpy.typing import NDArray
 
 from discrim.core.mixtures.em import (
     FEW_TURNS,
+    ClassRows,
     Components,
     Degenerate,
-    Plan,
-    Rows,
+    EMPlan,
     is_axial,
     maximized,
     of_weights,
 )
 from discrim.core.moments.moments import ClassMoments, column_squares
-from discrim.core.moments.row_sums import ill_conditioned, triangle
+from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.scatter.covariance import Covariance, dependencies
 
@@ -247,11 +247,11 @@ class Trials(NamedTuple):
 
 
 def tried(
-    plain: Sequence[Rows],
-    rows: Sequence[Rows],
+    plain: Sequence[ClassRows],
+    rows: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
-    plan: Plan,
+    plan: EMPlan,
     hierarchies: Sequence[Hierarchies],
     tell: Callable[[float], None] = lambda more: None,
 ) -> Trials:
@@ -259,9 +259,9 @@ def tried(
 
     Parameters
     ----------
-    plain : sequence of Rows
+    plain : sequence of ClassRows
         Of the classes that are fitted together, in an order that depends on their values alone.
-    rows : sequence of Rows
+    rows : sequence of ClassRows
         The same in the coordinates in which EM runs.
     sizes : sequence of int
         Components of each.
@@ -296,7 +296,7 @@ def tried(
 
 
 def _run(
-    begun: Components | Degenerate, rows: Sequence[Rows], form: str, tol: float, maxiter: int,
+    begun: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
     tell: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:  # fmt: skip
     if isinstance(begun, Degenerate):
@@ -314,11 +314,11 @@ def _best_first(trials: Sequence[Components | Degenerate]) -> list[Components | 
 
 
 def _clustered(
-    rows: Sequence[Rows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
+    rows: Sequence[ClassRows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
 ) -> Iterator[Components | Degenerate]:
     """The components of the clusters of hierarchies, the first of each class with each other, and so on."""
     own = [
-        Rows(row.z[:, held.rows], np.ones(len(held.rows)))
+        ClassRows(row.z[:, held.rows], np.ones(len(held.rows)))
         for row, held in zip(rows, hierarchies, strict=True)
     ]
     cut = [labels_of(held, size) for held, size in zip(hierarchies, sizes, strict=True)]
@@ -328,7 +328,7 @@ def _clustered(
 
 
 def _drawn(
-    plain: Sequence[Rows], rows: Sequence[Rows], sizes: Sequence[int], form: str, plan: Plan,
+    plain: Sequence[ClassRows], rows: Sequence[ClassRows], sizes: Sequence[int], form: str, plan: EMPlan,
     rng: np.random.Generator,
 ) -> Iterator[Components | Degenerate]:  # fmt: skip
     """The components of clusters that k-means comes to from centres drawn at random."""
@@ -339,7 +339,7 @@ def _drawn(
         yield of_weights(rows, parts, form, turns=FEW_TURNS)
 
 
-def _some(row: Rows, size: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
+def _some(row: ClassRows, size: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
     """Places of some of the rows of a class, drawn by their weights; None, for all, where they are few."""
     if float(row.weights.sum()) <= FEW:
         return None
@@ -347,12 +347,12 @@ def _some(row: Rows, size: int, rng: np.random.Generator) -> NDArray[np.intp] | 
     return at_weights(row.weights, np.sort(rng.random(some)))
 
 
-def _at(row: Rows, place: NDArray[np.intp] | None) -> Rows:
+def _at(row: ClassRows, place: NDArray[np.intp] | None) -> ClassRows:
     """The rows at some places, drawn by their weights."""
-    return row if place is None else Rows(np.ascontiguousarray(row.z[:, place]), np.ones(len(place)))
+    return row if place is None else ClassRows(np.ascontiguousarray(row.z[:, place]), np.ones(len(place)))
 
 
-def _whitened(row: Rows) -> Floats:
+def _whitened(row: ClassRows) -> Floats:
     """The rows (p, n) in axes in which the class has unit covariance, as far as it has one."""
     z, weights = row
     lengths, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
@@ -391,7 +391,7 @@ OF_ALL = ("EEE", "VEE", "EVE", "VVE")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StartFrame:
     """Coordinates u of rows z = M'u.
 
     Attributes
@@ -421,19 +421,19 @@ class Frame:
     def root_inside(self, covariance: Covariance) -> Covariance:
         """The covariance of u, from that of z."""
         if self.rotated:
-            return Covariance.from_root(triangle(covariance.root @ self.root.T))
+            return Covariance.from_root(packed_triangle(covariance.root @ self.root.T))
         return Covariance.from_root(np.triu(self.enter(covariance.root.T).T))
 
     def root_outside(self, covariance: Covariance) -> Covariance:
         """The covariance of z, from that of u."""
         root = covariance.root @ self.root
-        return Covariance.from_root(triangle(root) if self.rotated else root)
+        return Covariance.from_root(packed_triangle(root) if self.rotated else root)
 
 
-Frames = Sequence[Frame] | None
+Frames = Sequence[StartFrame] | None
 
 
-def frames_of(rows: Sequence[Rows], form: str, moments: ClassMoments | None = None) -> Frames:
+def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
     """The frame of each class of those that are fitted together; None where it is not needed, or not borne.
 
     Parameters
@@ -461,7 +461,7 @@ def frames_of(rows: Sequence[Rows], form: str, moments: ClassMoments | None = No
         if all(flat) if form in ROTATED else any(flat):
             raise np.linalg.LinAlgError
     if form in ROTATED:
-        frames = [Frame(np.linalg.svd(root)[2], rotated=True) for root in roots]
+        frames = [StartFrame(np.linalg.svd(root)[2], rotated=True) for root in roots]
     else:
         lengths = np.abs([np.diagonal(root) for root in roots])
         if not lengths.all():
@@ -469,11 +469,11 @@ def frames_of(rows: Sequence[Rows], form: str, moments: ClassMoments | None = No
         volumes = np.log(lengths).mean(axis=1)
         # Equal volumes stay equal where all frames have one.
         units = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
-        frames = [Frame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
+        frames = [StartFrame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
     return frames * len(rows) if form in OF_ALL else frames
 
 
-def _scatter(rows: Sequence[Rows]) -> Floats:
+def _scatter(rows: Sequence[ClassRows]) -> Floats:
     """The scatter (p, p) of rows."""
     return np.asarray(np.sum([(row.z * row.weights) @ row.z.T for row in rows], axis=0))
 
@@ -485,10 +485,10 @@ def _loses_digits(scatter: Floats, form: str) -> bool:
     return bool(uneven) or ill_conditioned(scatter)
 
 
-def _root(rows: Sequence[Rows]) -> Floats:
+def _root(rows: Sequence[ClassRows]) -> Floats:
     """Upper triangular root (p, p) of the scatter of rows over their weight, by QR of the rows."""
     weight = sum(float(row.weights.sum()) for row in rows)
-    return triangle(np.concatenate([row.z * np.sqrt(row.weights / weight) for row in rows], axis=1).T)
+    return packed_triangle(np.concatenate([row.z * np.sqrt(row.weights / weight) for row in rows], axis=1).T)
 
 
 def _is_flat(root: Floats, moments: ClassMoments) -> bool:
@@ -497,11 +497,11 @@ def _is_flat(root: Floats, moments: ClassMoments) -> bool:
     return bool(dependencies(replace(moments, scatters=(whole.T @ whole)[None], roots=whole[None])))
 
 
-def rows_in_frames(rows: Sequence[Rows], frames: Frames) -> list[Rows]:
+def rows_in_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]:
     """The rows of each class in the coordinates of its frame."""
     if frames is None:
         return list(rows)
-    return [Rows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
+    return [ClassRows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
 def in_frames(held: Components, frames: Frames) -> Components:
@@ -516,7 +516,7 @@ def in_frames(held: Components, frames: Frames) -> Components:
     return replace(held, means=means, covariances=tuple(covariances), axes=axes)
 
 
-def out_of_frames(held: Components, rows: Sequence[Rows], frames: Frames) -> Components:
+def out_of_frames(held: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
     """Components of rows in the coordinates that these have without frames, and the log-likelihoods there."""
     if frames is None:
         return held

@@ -19,7 +19,7 @@ from discrim.core.moments.moments import (
     lacks_digits,
     settled,
 )
-from discrim.core.moments.row_sums import Part, RowBlocks, Spread, Sums, products
+from discrim.core.moments.row_sums import RowBlocks, RowsAgain, Spread, Sums, products
 from discrim.core.numerics.progress import reduced
 
 
@@ -73,7 +73,11 @@ def _rooted_parts(
 ) -> list[ClassMoments]:
     return [
         _gathered(
-            Part(blocks, part, n_classes), n_classes=n_classes, n_columns=n_columns, spread=spread, roots=True
+            RowsAgain(blocks, part, n_classes),
+            n_classes=n_classes,
+            n_columns=n_columns,
+            spread=spread,
+            roots=True,
         )
         for part in range(n_parts)
     ]

@@ -101,7 +101,7 @@ def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
     return np.asarray(np.triu(root) * unit)
 
 
-def reduced(moments: ClassMoments, spread: Spread) -> ClassMoments:
+def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
     """Moments by class with what a model needs of the scatter and no more: "class", "pooled", "diagonal"."""
     if spread == "pooled":
         return moments.pooled()

@@ -39,20 +39,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import (
-    Part,
     RowBlocks,
+    RowsAgain,
     Spread,
     Sums,
     again,
     centred_roots,
     column_scale,
     ill_conditioned,
+    packed_triangle,
     peaks,
     products,
     refuse_wide,
     sorted_by,
     trapezium,
-    triangle,
 )
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError
@@ -170,7 +170,7 @@ class ClassMoments:
 
     def _rooted(self, rows: Floats) -> Floats:
         """The root of rows (m, p), as the others here are."""
-        return trapezium(rows) if self.scatters.ndim == 2 else triangle(rows)
+        return trapezium(rows) if self.scatters.ndim == 2 else packed_triangle(rows)
 
     def as_one(self) -> ClassMoments:
         """The moments of all rows as one class; its scatter is that within plus that between."""
@@ -373,7 +373,7 @@ def gather_parts(
                     held = None if weights is None else weights[start:stop]
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
     few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
-    single = [Part(blocks, part, n_classes) for part in range(n_parts)]
+    single = [RowsAgain(blocks, part, n_classes) for part in range(n_parts)]
     found = [settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
     if any(moments.roots is not None for moments in found):
         return [

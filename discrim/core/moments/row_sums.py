@@ -66,7 +66,7 @@ def products(spread: Spread) -> Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowsAgain:
     """The rows of one part, read again from the blocks of all of them."""
 
     blocks: RowBlocks
@@ -297,7 +297,7 @@ def centred_roots(
     return held, means
 
 
-def triangle(rows: Floats) -> Floats:
+def packed_triangle(rows: Floats) -> Floats:
     """Upper triangular (p, p) root of rows (m, p), with rows of zeros where m < p."""
     root = trapezium(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))

@@ -75,7 +75,7 @@ def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 
-def standardized(moments: ClassMoments) -> ClassMoments:
+def in_deviations(moments: ClassMoments) -> ClassMoments:
     """The moments of columns over their standard deviations within classes."""
     return in_units(moments, within_sd(moments))
 

@@ -156,14 +156,14 @@ class KernelRule:
     def log_density(self, k: int, z: Floats) -> Floats:
         """Log densities (m,) of class k at coordinates z (p, m)."""
         own, out = self.places[k], np.empty(z.shape[1])
-        for part in pieces(own, z.shape[1]):
+        for part in row_pieces(own, z.shape[1]):
             u, edge = in_radii(*own.squared(z[:, part]), float(self.radii[k]))
             out[part] = log_mean(self.kernel, own, u, edge)
         out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
         return out
 
 
-def pieces(own: Places, m: int) -> list[slice]:
+def row_pieces(own: Places, m: int) -> list[slice]:
     """Parts of so many rows whose distances from those of a class are held at once."""
     step = max(HELD // max(own.points.shape[1], 1), 1)
     return [slice(start, min(start + step, m)) for start in range(0, m, step)]
@@ -254,7 +254,7 @@ class _Gone(NamedTuple):
     left: Floats
 
 
-def left_out_scores(
+def left_out_kernel_scores(
     rule: KernelRule,
     x: Floats,
     codes: Codes,
@@ -291,7 +291,7 @@ def left_out_scores(
             if anew and k == g:
                 with np.errstate(divide="ignore"):
                     radius = normal_radius(rule.kernel, len(z), totals[g] - unit)
-            for part in pieces(place, len(at)):
+            for part in row_pieces(place, len(at)):
                 positions = np.arange(part.start, part.stop) if k == g else None
                 equal = None if groups is None else groups[codes == k, None] == groups[at[part]]
                 taken = (
@@ -349,7 +349,7 @@ Metric = Literal["mahalanobis", "diagonal", "euclidean"]
 Radii = Literal["given", "normal", "chosen"]
 
 
-def spread_of(metric: str, common: bool) -> Spread:
+def metric_spread(metric: str, common: bool) -> Spread:
     """What a metric needs of the moments."""
     if metric != "mahalanobis":
         return "diagonal"
@@ -418,7 +418,7 @@ class KernelDensityFit:
         """The same of other rows, bandwidths by the normal rule anew; None where the metric is singular."""
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, spread="diagonal")
-        spread = spread_of(self.metric, self.common)
+        spread = metric_spread(self.metric, self.common)
         within = moments if spread == "diagonal" else gather([(x, codes, weights)], **shape, spread=spread)
         if (moments.rows < 1).any() or singular(within, self.metric, self.common):
             return None
@@ -435,7 +435,7 @@ class KernelDensityFit:
         Rows of the same number among groups (n,) leave their kernels together.
         """
         anew = self.rule_of_radii == "normal"
-        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew, groups)
+        return left_out_kernel_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew, groups)
 
     def resolution(self) -> Floats:
         """Least bandwidths (K,) that can be told from the rounding of distances."""

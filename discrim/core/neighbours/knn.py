@@ -46,7 +46,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
+from discrim.core.neighbours.neighbours import (
+    METRICS,
+    ZERO_ONE,
+    NeighbourIndex,
+    Neighbours,
+    Space,
+    is_free_of_origin,
+)
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.whole_file import are_whole
 from discrim.core.scatter.covariance import (
@@ -64,7 +71,7 @@ EQUAL = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VoteCounts:
     """The neighbours of some rows, counted by class for any k up to as many as were found.
 
     Attributes
@@ -90,7 +97,7 @@ class Tally:
     labels: Codes | None = None
 
     @staticmethod
-    def of(found: Neighbours, search: Search, *, few: bool = False) -> Tally:
+    def of(found: Neighbours, search: NeighbourIndex, *, few: bool = False) -> VoteCounts:
         """Of what a search has found; with few classes a row, only those that it found."""
         with np.errstate(invalid="ignore"):
             steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
@@ -107,7 +114,7 @@ class Tally:
         nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
         for j in range(n - 1, -1, -1):
             nearest[np.arange(m), classes[:, j]] = levels[:, j]
-        return Tally(classes, found.beyond, ends, nearest, labels)
+        return VoteCounts(classes, found.beyond, ends, nearest, labels)
 
     def of_classes(self, values: Floats) -> Floats:
         """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
@@ -207,7 +214,7 @@ def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
     return np.asarray((points - means[codes]) * np.sqrt(lost)[codes, None])
 
 
-def others_downdated(search: Search, start: int, stop: int, k: int, a: Floats) -> Neighbours:
+def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: Floats) -> Neighbours:
     """The k nearest other rows to the rows from start to stop, whose pulls are a (stop - start, p).
 
     Distances are those of the theory, before the factor.
@@ -279,7 +286,7 @@ class NeighbourRule:
         Larger ones win what is tied.
     """
 
-    search: Search
+    search: NeighbourIndex
     k: int
     weights: Floats
     prior: Floats
@@ -290,7 +297,7 @@ class NeighbourRule:
         known = ~np.isnan(x).any(axis=1)
         if known.any():
             found = self.search.nearest(x if known.all() else x[known], self.k)
-            tally = Tally.of(found, self.search)
+            tally = VoteCounts.of(found, self.search)
             out[known] = tally.scores(_votes(found, self.search.codes), self.weights, self.prior)
         return out
 
@@ -326,7 +333,7 @@ class KNNFit:
     k: int
     metric: str
     scale: bool
-    search: Search
+    search: NeighbourIndex
 
     has_distances = False
 
@@ -371,7 +378,7 @@ class KNNFit:
             return None
         return replace(fit, estimated_prior=self.estimated_prior)
 
-    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, Tally]]:
+    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, VoteCounts]]:
         """The neighbours of the rows among the others, up to a number: some rows, and their tally.
 
         With few classes a row, only those that it found.
@@ -388,9 +395,9 @@ class KNNFit:
                 found = self.search.others(rows.start, rows.stop, most)
             else:
                 found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
-            yield rows, Tally.of(found, self.search, few=few)
+            yield rows, VoteCounts.of(found, self.search, few=few)
 
-    def _chances(self, tally: Tally, prior: Floats, rows: slice) -> Floats:
+    def _chances(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
         """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
         if not self.estimated_prior:
             return tally.of_classes(prior)
@@ -516,7 +523,7 @@ def fit_knn(
         size = float(np.abs(x - origin).max())
         unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
     space = Space.of(metric, origin, unit, common, largest)
-    search = Search(space, space.coordinates(x), codes, moments.n_classes)
+    search = NeighbourIndex(space, space.coordinates(x), codes, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
 
@@ -556,7 +563,7 @@ def knn_from_file(
     own = None if within_root is None else Covariance.from_root(within_root)
     space = Space(metric, origin, unit, own, float(slack[0]))
     _check_points(points, whole, space, moments)
-    search = Search(space, points, whole, moments.n_classes)
+    search = NeighbourIndex(space, points, whole, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
 

@@ -54,7 +54,7 @@ PAIRS = 2**21
 """Pairs of a row that is asked for and a row beyond its k-th that are held at once."""
 
 
-def distinct(rows: Floats) -> tuple[Codes, Codes]:
+def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
     """Positions (n,) that sort rows (n, p), and where (u + 1,) rows that differ start among them."""
     order = np.lexsort(rows.T)
     sorted_rows = rows[order]
@@ -70,7 +70,7 @@ def runs(starts: Codes, lengths: Codes) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class PointRows:
     """The rows of each point.
 
     Attributes
@@ -89,15 +89,15 @@ class Cells:
     sizes: Codes
 
     @staticmethod
-    def of(points: Floats) -> Cells | None:
+    def of(points: Floats) -> PointRows | None:
         """Of rows (n, p); None where next to all of them differ."""
         n = len(points)
         if any(ROWS * len(np.unique(column)) > n for column in points.T):
             return None
-        order, starts = distinct(points)
+        order, starts = distinct_points(points)
         if ROWS * (len(starts) - 1) > n:
             return None
-        return Cells(points[order[starts[:-1]]], order, starts[:-1], np.diff(starts))
+        return PointRows(points[order[starts[:-1]]], order, starts[:-1], np.diff(starts))
 
     def nearest_rows(
         self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, n_classes: int
@@ -460,7 +460,7 @@ class Neighbours(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class NeighbourIndex:
     """Rows with their classes, ready to be searched.
 
     Attributes
@@ -468,11 +468,11 @@ class Search:
     points : (n, p) float
         Coordinates of the rows.
     codes : (n,) int
-    cells : Cells or None
+    cells : PointRows or None
         The points, where they are fewer than the rows.
     tree : scipy's cKDTree or None
         Of the points.
-    inner : Search or None
+    inner : NeighbourIndex or None
         Of the points, where there is no tree of them.
     """
 
@@ -480,15 +480,15 @@ class Search:
     points: Floats
     codes: Codes
     n_classes: int
-    cells: Cells | None = field(init=False, repr=False)
+    cells: PointRows | None = field(init=False, repr=False)
     tree: Any = field(init=False, repr=False)
     products: ProductFilter | None = field(init=False, repr=False)
-    inner: Search | None = field(init=False, repr=False)
+    inner: NeighbourIndex | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Make ready what finds the candidates."""
         norm = NORMS.get(self.space.metric)
-        cells = Cells.of(self.points)
+        cells = PointRows.of(self.points)
         points = self.points if cells is None else cells.points
         tree: Any = None
         inner = products = None
@@ -497,7 +497,7 @@ class Search:
 
             tree = cKDTree(points)
         elif cells is not None:
-            inner = Search(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
+            inner = NeighbourIndex(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
         elif norm == 2:
             products = ProductFilter.of(points)
         for name, value in (("cells", cells), ("tree", tree), ("products", products), ("inner", inner)):
@@ -531,7 +531,7 @@ class Search:
     def _nearest(self, z: Floats, k: int) -> Neighbours:
         m, n = len(z), len(self.points)
         if self.cells is not None and m > 1:
-            order, starts = distinct(z)
+            order, starts = distinct_points(z)
             if len(starts) <= m:
                 return self._as_found(z, k, order, starts)
         found = self.blank(m, k)

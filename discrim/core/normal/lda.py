@@ -37,7 +37,7 @@ import numpy as np
 import scipy
 
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom
-from discrim.core.moments.units import standardized, standardized_left_out
+from discrim.core.moments.units import in_deviations, standardized_left_out
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules import gaussian
@@ -446,7 +446,7 @@ def fit_lda(
     if variances is not None and shrinkage is not None:
         covariance = correlation_shrunk(gathered, moments, divisor, shrinkage, variances.value)
     if covariance is None:
-        held = standardized(moments) if standardize else moments
+        held = in_deviations(moments) if standardize else moments
         covariance, shrinkage = common(held, divisor, structure, shrinkage)
     if structure == "shrunk" and chosen is None:
         chosen = "oas"

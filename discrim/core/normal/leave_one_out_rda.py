@@ -42,7 +42,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
-from discrim.core.moments.row_sums import triangle
+from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
@@ -85,7 +85,7 @@ class Span:
         rows = np.concatenate([*held.roots, held.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        roots = np.stack([triangle(root @ axes.T) for root in held.roots])
+        roots = np.stack([packed_triangle(root @ axes.T) for root in held.roots])
         moments = ClassMoments(
             held.counts,
             held.rows,
@@ -110,7 +110,7 @@ class Span:
 Parametrization = Literal["esl", "friedman", "klar"]
 
 
-class Pair(NamedTuple):
+class Regularization(NamedTuple):
     """How much is regularized.
 
     Attributes
@@ -123,8 +123,12 @@ class Pair(NamedTuple):
     gamma: float
 
 
-def mixture(
-    parametrization: Parametrization, pair: Pair, divisors: Floats, variances: Floats, variance: float
+def regularized_mixture(
+    parametrization: Parametrization,
+    pair: Regularization,
+    divisors: Floats,
+    variances: Floats,
+    variance: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Shares (K,) of each class's own covariance, of the pooled one, and of the identity.
 
@@ -141,7 +145,9 @@ def mixture(
     Examples
     --------
     >>> import numpy as np
-    >>> own, pooled, ridge = mixture("esl", Pair(0.5, 0.8), np.array([9.0, 19.0]), np.array([1.0, 2.0]), 1.5)
+    >>> divisors, variances = np.array([9.0, 19.0]), np.array([1.0, 2.0])
+    >>> pair = Regularization(0.5, 0.8)
+    >>> own, pooled, ridge = regularized_mixture("esl", pair, divisors, variances, 1.5)
     >>> own.tolist(), pooled.round(12).tolist(), ridge.round(12).tolist()
     ([0.5, 0.5], [0.4, 0.4], [0.15, 0.15])
     """
@@ -223,7 +229,11 @@ REGULAR = 1e-4
 
 
 def rda_left_out(
-    moments: ClassMoments, pair: Pair, parametrization: Parametrization, method: str, log_prior: Floats
+    moments: ClassMoments,
+    pair: Regularization,
+    parametrization: Parametrization,
+    method: str,
+    log_prior: Floats,
 ) -> LeftOut:
     """Leave-one-out scores of one pair.
 
@@ -231,7 +241,7 @@ def rda_left_out(
     ----------
     moments : ClassMoments
         By class.
-    pair : Pair
+    pair : Regularization
         Whose covariances are not singular.
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
@@ -250,7 +260,7 @@ def rda_left_out(
 
 def left_out_groups(
     moments: ClassMoments,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Regularization],
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
@@ -270,7 +280,9 @@ def left_out_groups(
     sources = [_Source.of(apart), _Source.of(unitless)]
     together: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
-        own, pooled, ridge = mixture(parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0)
+        own, pooled, ridge = regularized_mixture(
+            parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0
+        )
         share = own[0] / (own[0] + pooled[0]) if own[0] + pooled[0] > 0 else 0.0
         together.setdefault((not ridge.any(), round(float(share), 12)), []).append(i)
     groups = []
@@ -331,7 +343,7 @@ class _Source:
     @staticmethod
     def of(held: Scatters) -> _Source:
         roots = None if held.moments.roots is None else held.moments.roots * held.unit
-        root = None if roots is None else triangle(roots.reshape(-1, len(held.unit)))
+        root = None if roots is None else packed_triangle(roots.reshape(-1, len(held.unit)))
         return _Source(held, held.moments.means, roots, root)
 
     def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
@@ -343,7 +355,7 @@ class _Source:
             and not lengths[0] + ridge > REGULAR * lengths[-1]
         ):
             stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
-            _, singular, axes = svd(triangle(stacked))
+            _, singular, axes = svd(packed_triangle(stacked))
             return singular**2, axes.T
         return np.maximum(lengths, 0.0), vectors
 
@@ -353,7 +365,7 @@ class _Mixer:
     """What the pairs of a group mix, and its axes."""
 
     source: _Source
-    pairs: list[Pair]
+    pairs: list[Regularization]
     parametrization: Parametrization
 
     @property
@@ -381,8 +393,8 @@ class _Mixer:
         ones, nothing = np.ones(len(divisors)), np.zeros(len(divisors))
         shares = np.empty((4, len(self.pairs)))
         for j, pair in enumerate(self.pairs):
-            own, pooled, from_own = mixture(self.parametrization, pair, divisors, ones, 0.0)
-            from_pooled = mixture(self.parametrization, pair, divisors, nothing, 1.0)[2]
+            own, pooled, from_own = regularized_mixture(self.parametrization, pair, divisors, ones, 0.0)
+            from_pooled = regularized_mixture(self.parametrization, pair, divisors, nothing, 1.0)[2]
             shares[:, j] = own[k], pooled[k], from_own[k], from_pooled[k]
         shares[[0, 2]] /= divisors[k]
         shares[[1, 3]] /= total

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import triangle
+from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
@@ -56,7 +56,7 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
         return _thin(covariance, keep)
     if covariance.is_diagonal:
         return Covariance.from_root(covariance.root[keep])
-    return Covariance.from_root(triangle(covariance.root[:, keep]))
+    return Covariance.from_root(packed_triangle(covariance.root[:, keep]))
 
 
 def _thin(held: ThinCovariance, keep: Codes) -> ThinCovariance:

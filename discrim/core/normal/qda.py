@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discrim.core.moments.moments import LIGHT, ClassMoments
-from discrim.core.moments.units import standardized, standardized_left_out
+from discrim.core.moments.units import in_deviations, standardized_left_out
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, diagonal_scores, separate_distances
@@ -326,7 +326,7 @@ def fit_qda(
     if factors is not None:
         covariances = factors.covariances(divisors)
     if covariances is None:
-        held = standardized(moments) if standardize else moments
+        held = in_deviations(moments) if standardize else moments
         covariances, shrinkage = by_class(held, divisors, structure, shrinkage)
     if structure == "shrunk" and chosen is None:
         chosen = "oas"
@@ -352,7 +352,7 @@ def factors_for(moments: ClassMoments, wanted: Wanted, *, standardize: bool) -> 
 
     Standardize is whether these are of columns over their standard deviations within classes.
     """
-    held = standardized(moments) if standardize else in_one_unit(moments, "factor", None)
+    held = in_deviations(moments) if standardize else in_one_unit(moments, "factor", None)
     return factors_of(held, wanted)
 
 

@@ -57,9 +57,15 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import triangle
-from discrim.core.moments.units import comparable, standardized, standardized_left_out
-from discrim.core.normal.leave_one_out_rda import Pair, Parametrization, Scatters, mixture, rda_left_out
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.units import comparable, in_deviations, standardized_left_out
+from discrim.core.normal.leave_one_out_rda import (
+    Parametrization,
+    Regularization,
+    Scatters,
+    rda_left_out,
+    regularized_mixture,
+)
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules import gaussian
@@ -168,7 +174,7 @@ class RDAFit:
                 self.moments, lambda held: replace(apart, moments=held).left_out(log_prior)
             )
         return rda_left_out(
-            self.moments, Pair(self.alpha, self.gamma), self.parametrization, self.method, log_prior
+            self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
 
     def llf(self) -> float:
@@ -193,7 +199,7 @@ def too_few(moments: ClassMoments) -> list[int]:
     return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
 
-def needs_roots(pairs: Iterable[Pair], parametrization: Parametrization) -> bool:
+def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
     """Whether some pair has so little ridge that ill-conditioned scatters would lose digits."""
     if parametrization == "esl":
         return any((1 - pair.alpha) * (1 - pair.gamma) < SAFE_RIDGE for pair in pairs)
@@ -228,12 +234,12 @@ def fit_rda(
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
-    held = standardized(moments) if standardize else comparable(moments)
+    held = in_deviations(moments) if standardize else comparable(moments)
     unit = held.common_unit
     squares = (held.squares * unit * unit).sum(axis=1)
-    shares = mixture(
+    shares = regularized_mixture(
         parametrization,
-        Pair(alpha, gamma),
+        Regularization(alpha, gamma),
         divisors,
         squares / divisors / p,
         squares.sum() / divisors.sum() / p,
@@ -256,7 +262,7 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
         if moments.roots is not None and whole.roots is not None:
             parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
-            root = triangle(np.concatenate(parts))
+            root = packed_triangle(np.concatenate(parts))
         else:
             root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
@@ -415,7 +421,7 @@ def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | No
 
 def path_rules(
     moments: ClassMoments,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Regularization],
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
@@ -455,11 +461,13 @@ def path_rules(
         yield from _one_by_one(rooted, pairs, np.flatnonzero(left), parametrization, method, log_prior)
 
 
-def _has_ridge(pair: Pair, parametrization: Parametrization) -> bool:
+def _has_ridge(pair: Regularization, parametrization: Parametrization) -> bool:
     return pair.alpha < 1 and pair.gamma < 1 if parametrization == "esl" else pair.gamma > 0
 
 
-def _full_rank(held: Scatters, pairs: Sequence[Pair], parametrization: Parametrization) -> NDArray[np.bool_]:
+def _full_rank(
+    held: Scatters, pairs: Sequence[Regularization], parametrization: Parametrization
+) -> NDArray[np.bool_]:
     """Which pairs (G,) have covariances of as many degrees of freedom as columns, without a ridge."""
     rows, p = held.moments.rows, held.columns
     pooled, own = bool(rows.sum() - len(rows) >= p), bool((rows > p).all())
@@ -468,7 +476,7 @@ def _full_rank(held: Scatters, pairs: Sequence[Pair], parametrization: Parametri
 
 def _one_by_one(
     moments: ClassMoments,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Regularization],
     at: Codes,
     parametrization: Parametrization,
     method: str,
@@ -516,7 +524,11 @@ def _rule(
 
 
 def _by_gamma(
-    held: Scatters, pairs: Sequence[Pair], at: Codes, parametrization: Parametrization, log_prior: Floats
+    held: Scatters,
+    pairs: Sequence[Regularization],
+    at: Codes,
+    parametrization: Parametrization,
+    log_prior: Floats,
 ) -> Iterator[PathRule]:
     """ESL's rules of the pairs at positions (g,), but for those that are ill-conditioned."""
     alphas, gammas = np.array(pairs).T
@@ -611,7 +623,11 @@ def _own_rule(held: Scatters, at: Codes, log_prior: Floats) -> Iterator[PathRule
 
 
 def _by_alpha(
-    held: Scatters, pairs: Sequence[Pair], at: Codes, parametrization: Parametrization, log_prior: Floats
+    held: Scatters,
+    pairs: Sequence[Regularization],
+    at: Codes,
+    parametrization: Parametrization,
+    log_prior: Floats,
 ) -> Iterator[PathRule]:
     """As `_by_gamma`, for Friedman's and klaR's mixtures."""
     alphas, gammas = np.array(pairs).T
@@ -620,7 +636,10 @@ def _by_alpha(
     step = max(MOST // held.own.size, 1)
     for start in range(0, len(every), step):
         tried = every[start : start + step]
-        shares = [mixture(parametrization, Pair(a, 0.0), held.divisors, held.squares, 0.0) for a in tried]
+        shares = [
+            regularized_mixture(parametrization, Regularization(a, 0.0), held.divisors, held.squares, 0.0)
+            for a in tried
+        ]
         paths, regular = [], np.ones((len(tried), len(along)), dtype=bool)
         for k, divisor in enumerate(held.divisors.tolist()):
             own, common = np.array([(o[k] / divisor, c[k]) for o, c, _ in shares]).T[:, :, None, None]

@@ -661,7 +661,7 @@ def _solve(
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
 
 
-class Standard(NamedTuple):
+class ProgramRows(NamedTuple):
     """Rows in coordinates that suit the program.
 
     Attributes
@@ -684,7 +684,7 @@ class Standard(NamedTuple):
         return matrix
 
 
-def standard(x: Floats) -> Standard:
+def standard(x: Floats) -> ProgramRows:
     """Coordinates of mean zero and unit variance, collinear and constant columns left out, of rows (n, p)."""
     n, p = x.shape
     centred = x - x.mean(axis=0)
@@ -699,4 +699,4 @@ def standard(x: Floats) -> Standard:
     rank = int((size > COLLINEAR * size[:1].sum()).sum())
     to_unit = np.zeros((p, rank))
     to_unit[varies[order[:rank]]] = solve_triangular(r[:rank, :rank], np.eye(rank)) * np.sqrt(n)
-    return Standard(np.vstack([np.ones(n), np.sqrt(n) * q[:, :rank].T]), to_unit)
+    return ProgramRows(np.vstack([np.ones(n), np.sqrt(n) * q[:, :rank].T]), to_unit)

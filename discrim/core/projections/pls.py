@@ -80,7 +80,7 @@ WIDE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class AllRows:
     """What all rows say, and how the others are fitted.
 
     Attributes
@@ -119,13 +119,13 @@ class _Products:
         Class means less the mean of all rows.
     """
 
-    whole: Whole
+    whole: AllRows
     products: Floats | None
     squares: Floats
     means: Floats
 
     @staticmethod
-    def of(whole: Whole) -> _Products:
+    def of(whole: AllRows) -> _Products:
         """Made once for all rows."""
         columns = whole.columns
         wide = columns.shape[1] > WIDE * columns.shape[0]
@@ -196,8 +196,8 @@ class _Component(NamedTuple):
     y_loadings: Floats
 
 
-def left_out_scores(
-    whole: Whole, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
+def left_out_pls_scores(
+    whole: AllRows, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
     """Leave-one-out scores (m, K), prior and number of components held; missing where a refit is needed.
 
@@ -537,11 +537,11 @@ class PLSFit:
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, the number of components held."""
         table = tables_of(self.moments, scale=self.scale, indicators=self.indicators).columns
-        whole = Whole(
+        whole = AllRows(
             self.moments, self.origin, self.centre, self.unit, table, self.components, self.algorithm,
             self.decides, self.scale, self.indicators == "scaled",
         )  # fmt: skip
-        return lambda x, codes, weights: left_out_scores(whole, x, codes, weights, log_prior)
+        return lambda x, codes, weights: left_out_pls_scores(whole, x, codes, weights, log_prior)
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""

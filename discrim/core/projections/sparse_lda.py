@@ -23,7 +23,7 @@ from discrim.core.projections.sparse_scoring import (
     Problem,
     directions_at,
     directions_with,
-    path_of,
+    sparse_path,
 )
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule
@@ -299,7 +299,7 @@ def along(
     Each begins where the one before it ended.
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
-    paths = path_of(problem, penalties, most)
+    paths = sparse_path(problem, penalties, most)
     begun = _begun(problem, moments, prior, "penalty", (), ncomp, estimated_prior=estimated_prior)
     return [
         _with(replace(begun, asked=(penalty,) * most), problem, found)

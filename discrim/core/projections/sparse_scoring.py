@@ -519,7 +519,7 @@ def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
     return out
 
 
-def path_of(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
+def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
     """The directions at each of falling penalties, none where no column is left."""
     ways: list[list[Direction]] = []
     out = []

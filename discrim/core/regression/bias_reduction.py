@@ -30,7 +30,7 @@ from scipy.linalg.lapack import dpotri
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import reduced
-from discrim.core.regression.newton import HALVINGS, Forms, Frame, Newton, class_shares, sweep
+from discrim.core.regression.newton import HALVINGS, Forms, Newton, NewtonFrame, log_probabilities, sweep
 from discrim.core.scatter.covariance import EPS
 
 LONGEST = 8.0
@@ -50,7 +50,7 @@ IN_VAIN = 20
 
 
 def maximize_penalized(
-    blocks: RowBlocks, frame: Frame, start: Floats, reference: int, *, tol: float, maxiter: int
+    blocks: RowBlocks, frame: NewtonFrame, start: Floats, reference: int, *, tol: float, maxiter: int
 ) -> Newton:
     """The maximum of l(b) + ln|I(b)|/2.
 
@@ -141,7 +141,7 @@ class _Point(NamedTuple):
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
-    def of(cls, blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> _Point:
+    def of(cls, blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> _Point:
         llf, score, information, _ = sweep(blocks, frame, coef, reference)
         factor = _factored(information)
         if factor is None or not np.isfinite(llf):
@@ -153,7 +153,7 @@ class _Point(NamedTuple):
 
 def _ahead(
     blocks: RowBlocks,
-    frame: Frame,
+    frame: NewtonFrame,
     at: _Point,
     step: Floats,
     reference: int,
@@ -180,7 +180,7 @@ def _ahead(
     return None
 
 
-def _reach(blocks: RowBlocks, frame: Frame, at: _Point, step: Floats) -> float:
+def _reach(blocks: RowBlocks, frame: NewtonFrame, at: _Point, step: Floats) -> float:
     """The most that a step moves the log odds of a row, or a bound of it that is no matter."""
     # By the inequality of Cauchy and Schwarz in the metric of the information.
     bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
@@ -189,7 +189,7 @@ def _reach(blocks: RowBlocks, frame: Frame, at: _Point, step: Floats) -> float:
     return reduced(blocks, partial(_longest, frame=frame, lines=step.reshape(at.coef.T.shape)), max)
 
 
-def _longest(blocks: RowBlocks, frame: Frame, lines: Floats) -> float:
+def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:
     return max((float(np.abs(lines @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
 
 
@@ -209,7 +209,7 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
 
 
 def penalized_sweep(
-    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int
+    blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int
 ) -> tuple[float, Floats, Floats]:
     """Penalized log-likelihood, its score (p + 1, q) and the information; as `regression.newton.sweep`.
 
@@ -239,7 +239,7 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
 
 
 def _adjustment(
-    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int, factor: tuple[Floats, bool]
+    blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
     """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     lower = np.tril(dpotri(factor[0], lower=1)[0])
@@ -249,7 +249,7 @@ def _adjustment(
 
 
 def _adjusting(
-    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int, inverse: Floats
+    blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, inverse: Floats
 ) -> tuple[Floats, float]:
     p1, q = coef.shape
     forms = Forms(inverse, p1)
@@ -258,7 +258,7 @@ def _adjusting(
         for start in range(0, len(x), piece):
             at = slice(start, start + piece)
             z = frame.columns(x[at])
-            shares = class_shares(coef.T @ z, reference)[1]
+            shares = log_probabilities(coef.T @ z, reference)[1]
             own, across = np.empty(shares.shape), np.zeros(shares.shape)
             for k, form in enumerate(forms.of(z)):
                 own[k] = form[0]

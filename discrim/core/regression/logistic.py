@@ -44,12 +44,12 @@ from discrim.core.numerics.whole_file import are_whole
 from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.newton import (
     NOTHING,
-    Frame,
     Newton,
+    NewtonFrame,
     Swept,
-    class_shares,
     gradient,
     informs,
+    log_probabilities,
     maximize,
     sweep,
 )
@@ -81,7 +81,7 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
 
 
 def start_of(
-    blocks: RowBlocks, moments: ClassMoments, frame: Frame, reference: int, floor: Floats
+    blocks: RowBlocks, moments: ClassMoments, frame: NewtonFrame, reference: int, floor: Floats
 ) -> tuple[Floats, Swept | None]:
     """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
 
@@ -104,7 +104,7 @@ def start_of(
     return even, None
 
 
-def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
+def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
     """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
     try:
         within = pooled(moments, moments.total)
@@ -121,7 +121,7 @@ def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats
 
 
 def _of_part(
-    blocks: RowBlocks, moments: ClassMoments, frame: Frame, guess: Floats, reference: int, least: float
+    blocks: RowBlocks, moments: ClassMoments, frame: NewtonFrame, guess: Floats, reference: int, least: float
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
@@ -212,7 +212,7 @@ Pairs = Iterable[tuple[Floats, Floats, Floats | None]]
 """Rows x of the large model and of the small one, and their weights, block by block."""
 
 
-def within(pairs: Pairs, large: Frame, small: Frame) -> Within:
+def within(pairs: Pairs, large: NewtonFrame, small: NewtonFrame) -> Within:
     """Whether the columns of one model are combinations of those of another, in two passes.
 
     Parameters
@@ -233,7 +233,7 @@ def within(pairs: Pairs, large: Frame, small: Frame) -> Within:
     return Within(combinations, left[1:])
 
 
-def _standardized(frame: Frame, x: Floats) -> Floats:
+def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
     """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
     z = frame.deviations(x)
     z[1:] = (z[1:] * frame.scale[:, None] - frame.rest[:, None]) / frame.covariance.sd[:, None]
@@ -247,7 +247,7 @@ def null_directions(combinations: Floats) -> Floats:
     return np.asarray(left[:, rank:].T)
 
 
-class Columns:
+class ColumnBlocks:
     """Rows of some of the columns, block by block."""
 
     def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
@@ -316,23 +316,23 @@ class Sandwich:
         return cls(KINDS[int(kind)], root, factor, int(groups), "", int(rank))
 
 
-def scores_of(frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
+def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
     """Scores (q (p + 1), m) of rows x (m, p) of weight one, class by class."""
     z = frame.columns(x)
-    misses = -class_shares(coef.T @ z, reference)[1]
+    misses = -log_probabilities(coef.T @ z, reference)[1]
     modelled = np.flatnonzero(codes != reference)
     line = codes[modelled]
     misses[line - (line > reference), modelled] += 1.0
     return np.asarray((misses[:, None, :] * z).reshape(-1, len(x)))
 
 
-def score_squares(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Floats:
+def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     """The sum over rows of weight times score by score, (r, r)."""
     task = partial(_squares, frame=frame, coef=coef, reference=reference)
     return reduced(blocks, task, np.add)
 
 
-def _squares(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Floats:
+def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     total = np.zeros((coef.size, coef.size))
     piece = max(SANDWICH_PIECE // coef.size, 16)
     for x, codes, weights in blocks:
@@ -346,9 +346,15 @@ def _squares(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> F
 
 
 def group_scores(
-    sums: Floats, frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes, weights: Floats | None,
+    sums: Floats,
+    frame: NewtonFrame,
+    coef: Floats,
+    reference: int,
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
     groups: Codes,
-) -> None:  # fmt: skip
+) -> None:
     """Add the scores of a block of rows to the sums (G, r) of their groups (m,)."""
     piece = max(SANDWICH_PIECE // coef.size, 16)
     for start in range(0, len(x), piece):
@@ -435,7 +441,7 @@ class LogisticFit:
     prior: Floats
     estimated_prior: bool
     reference: int
-    frame: Frame
+    frame: NewtonFrame
     newton: Newton
     bias_reduction: bool = False
     robust: Sandwich | None = None
@@ -586,7 +592,9 @@ class LogisticFit:
         """The fit of other columns before its first step, at the class proportions."""
         start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
         newton = replace(self.newton, coef=start, steps=0, converged=False)
-        return replace(self, moments=moments, counts=moments.counts, frame=frame_of(moments), newton=newton)
+        return replace(
+            self, moments=moments, counts=moments.counts, frame=newton_frame(moments), newton=newton
+        )
 
     def resume(
         self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
@@ -642,7 +650,7 @@ class LogisticFit:
         return LinearRule(self.frame.centre, self.frame.scale, coef, intercept + shift)
 
 
-def frame_of(moments: ClassMoments) -> Frame:
+def newton_frame(moments: ClassMoments) -> NewtonFrame:
     """Coordinates in which the columns have unit variance over all rows and are close to orthogonal."""
     whole = moments.as_one()
     covariance = pooled(whole, whole.total)
@@ -655,7 +663,7 @@ def frame_of(moments: ClassMoments) -> Frame:
     piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST), 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
     longest = WEAK * float(whole.counts[0])
-    return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
+    return NewtonFrame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
 
 
 def fit_logistic(
@@ -684,7 +692,7 @@ def fit_logistic(
     tol : float
         Distance to the maximum, in standard errors, after which one step more is the last.
     """
-    frame, counts = frame_of(moments), moments.counts
+    frame, counts = newton_frame(moments), moments.counts
     start, first = class_odds(counts, reference, moments.n_columns + 1), None
     if not bias_reduction:
         start, first = start_of(blocks, moments, frame, reference, _floor(counts, reference, SINGULAR))
@@ -695,7 +703,7 @@ def fit_logistic(
 
 def _search(
     blocks: RowBlocks,
-    frame: Frame,
+    frame: NewtonFrame,
     start: Floats,
     reference: int,
     counts: Floats,
@@ -765,7 +773,7 @@ def fit_from_search(
     if not (alike and np.linalg.eigvalsh(correlation)[0] > 0):
         raise DataError("its information is not positive definite")
     ended = Newton(coef, information, llf, decrement, int(steps), True)
-    frame = frame_of(moments)
+    frame = newton_frame(moments)
     robust = Sandwich.from_buffers(sandwich, sandwich_course)
     return LogisticFit(
         moments, moments.counts, prior, estimated_prior, reference, frame, ended, bias_reduction, robust

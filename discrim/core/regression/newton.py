@@ -241,11 +241,11 @@ SLOW, MOST_SHORT, AFTER = 0.7, 2.0, 3
 made in a row at most, in units of those that cost what one with it does; and those that follow it."""
 
 ROUNDING = 8 * np.finfo(np.float64).eps
-"""Share of `Frame.longest`, the weight of all rows by that of their odds, that any step may."""
+"""Share of `NewtonFrame.longest`, the weight of all rows by that of their odds, that any step may."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class NewtonFrame:
     """Coordinates in which the columns have unit variance over the rows and are orthogonal, or close to it.
 
     Attributes
@@ -358,12 +358,12 @@ class Swept(NamedTuple):
         )
 
 
-def sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swept:
+def sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Swept:
     """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
     return reduced(blocks, partial(_sweep, frame=frame, coef=coef, reference=reference), Swept.merge)
 
 
-def _sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swept:
+def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Swept:
     p1, q = coef.shape
     llf, score, lightest = 0.0, np.zeros((p1, q)), np.inf
     information = Information(p1, q, frame.piece)
@@ -383,7 +383,7 @@ def _sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swe
     return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
 
 
-def gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
+def gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
     """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
     return reduced(blocks, partial(_gradient, frame=frame, coef=coef, reference=reference), _added)
 
@@ -392,7 +392,7 @@ def _added(a: tuple[float, Floats], b: tuple[float, Floats]) -> tuple[float, Flo
     return a[0] + b[0], a[1] + b[1]
 
 
-def _gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
+def _gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
     llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
     # What is held of a row is so much less that more of them stay in the cache.
     piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + HELD_OF_CLASSES * q))
@@ -405,7 +405,7 @@ def _gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> 
     return llf, score if turn is None else turn @ score
 
 
-def _pieces(blocks: RowBlocks, frame: Frame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
+def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
     """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
     buffer, columns = np.empty((len(frame.scale) + 1, piece)), frame.deviations if plain else frame.columns
     for x, codes, weights in blocks:
@@ -444,7 +444,7 @@ def _softmax(odds: Floats) -> tuple[Floats, Floats]:
     return shares, peak + np.log(total)
 
 
-def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
+def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
     """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
     shares, logs = _softmax(odds)
     return np.insert(odds, reference, 0.0, axis=0) - logs, shares
@@ -452,7 +452,7 @@ def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
 
 def maximize(
     blocks: RowBlocks,
-    frame: Frame,
+    frame: NewtonFrame,
     start: Floats,
     reference: int,
     *,
@@ -536,7 +536,9 @@ class _Ahead(NamedTuple):
 class _Search:
     """What is the same in all of a search's steps."""
 
-    def __init__(self, blocks: RowBlocks, frame: Frame, reference: int, tol: float, short: float) -> None:
+    def __init__(
+        self, blocks: RowBlocks, frame: NewtonFrame, reference: int, tol: float, short: float
+    ) -> None:
         self.blocks, self.frame, self.reference, self.tol, self.short = blocks, frame, reference, tol, short
         self.rounding = ROUNDING * frame.longest
 

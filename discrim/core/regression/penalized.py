@@ -40,7 +40,7 @@ EXPLAINED, GAINED, LATELY = 0.999, 1e-5, 5
 """Share of the deviance at which a path of our own ends, or the gain of the last strengths, as glmnet's."""
 
 
-class Standard(NamedTuple):
+class StandardColumns(NamedTuple):
     """Coordinates in which columns have mean zero and variance one: ((x - centre) scale - rest) / sd.
 
     Attributes
@@ -54,7 +54,7 @@ class Standard(NamedTuple):
     sd: Floats
 
     @classmethod
-    def of(cls, moments: ClassMoments) -> Standard:
+    def of(cls, moments: ClassMoments) -> StandardColumns:
         """Those of all rows, divisor N."""
         means, total = moments.means, moments.total
         anchor = means[int(np.argmax(moments.counts))]
@@ -121,7 +121,7 @@ class PenalizedFit:
 
     def class_params(self) -> Floats:
         """Coefficients (p + 1, K) by class in the units of the data, the constants first."""
-        standard, held = Standard.of(self.moments), self.by_class
+        standard, held = StandardColumns.of(self.moments), self.by_class
         slopes = held[1:] / standard.sd[:, None]
         own = slopes * standard.scale[:, None]
         constants = held[0] - standard.rest @ slopes - standard.centre @ own
@@ -149,7 +149,7 @@ class PenalizedFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
-        standard, held = Standard.of(self.moments), self.by_class
+        standard, held = StandardColumns.of(self.moments), self.by_class
         coef = held[1:] / standard.sd[:, None]
         shift = log_prior - np.log(self.moments.counts / self.moments.total)
         intercept = held[0] - standard.rest @ coef + shift
@@ -204,9 +204,9 @@ def fit_from_end(
     )  # fmt: skip
 
 
-def rows_of(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
+def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, standardized and in memory."""
-    standard, n = Standard.of(moments), int(moments.rows.sum())
+    standard, n = StandardColumns.of(moments), int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
     z[0] = 1.0
     codes, held, first = np.empty(n, dtype=np.intp), np.ones(n), 0
@@ -266,7 +266,7 @@ def strengths_of(model: Likelihood, l1_ratio: float, count: int) -> Floats:
     return np.asarray(top * least ** np.linspace(0, 1, count))
 
 
-def path_of(
+def penalized_path(
     model: Likelihood,
     l1_ratio: float,
     strengths: Floats,

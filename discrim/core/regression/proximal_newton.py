@@ -267,7 +267,7 @@ class Curvature:
         return self.held[np.ix_(at, at)]
 
 
-class Quadratic:
+class PenalizedQuadratic:
     """g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2, without the penalty of constants."""
 
     def __init__(
@@ -566,7 +566,7 @@ class ProximalNewton:
             if steps == most:
                 break
             first, second = strength * self.l1_ratio, strength * (1 - self.l1_ratio)
-            moved = Quadratic(curvature, gradient, beta, columns, z, first, second).minimum()
+            moved = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
             if not self._move(beta, moved, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]

@@ -81,7 +81,7 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     return FittedRows(shares, misses, surprise)
 
 
-def residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
+def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
     """Residuals of rows x (m, p).
 
     Parameters
@@ -152,7 +152,7 @@ class Influence(NamedTuple):
 Block = tuple[Floats, Codes, Floats | None]
 
 
-def influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tuple[slice, Influence]]]:
+def row_influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tuple[slice, Influence]]]:
     """From a block of rows to their influence, piece by piece, each with its place in the block.
 
     Parameters

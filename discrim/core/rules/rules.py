@@ -352,7 +352,7 @@ class StudentRule:
         return scores.T
 
 
-class Columns(Protocol):
+class MarginalColumns(Protocol):
     """Columns that are independent of the others within classes."""
 
     def log_densities(self, x: Floats) -> Floats:
@@ -382,7 +382,7 @@ class IndependentRule:
     log_prior: Floats
     normal: GaussianRule | None
     positions: NDArray[np.intp]
-    others: tuple[Columns, ...] = ()
+    others: tuple[MarginalColumns, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import column_scale, triangle
+from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.whole_file import are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
@@ -112,7 +112,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class EMMaximum:
     """Means and a root of the covariance in z, and how they were found.
 
     Attributes
@@ -197,11 +197,11 @@ def _group(found: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
         for c in np.flatnonzero(counts[i]).tolist():
             mine = own == c
             means[i, c] = weight[mine] @ part[mine] / counts[i, c]
-        roots[i] = triangle(np.sqrt(weight)[:, None] * (part - means[i, own]))
+        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (part - means[i, own]))
     return _Group(order, counts, means, roots)
 
 
-def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> Search:
+def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> EMMaximum:
     """Means and a common covariance of largest likelihood.
 
     Parameters
@@ -224,7 +224,7 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
         last, ahead = ahead, _distance(observed, now, first)
         if _is_collapsed(first[1]):
             at_fault = _at_fault(observed, first[1])
-            return Search(*first, llf + _units(observed), steps, False, at_fault)
+            return EMMaximum(*first, llf + _units(observed), steps, False, at_fault)
         second, middle = _sweep(observed, first)
         steps += 1
         tell(1)
@@ -235,10 +235,10 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
         settled = left <= TOLERANCE and gain <= LIKELIHOOD * (1 + abs(middle))
         if settled or (moved <= TOLERANCE and moved >= ahead and ahead >= last):
             final = _sweep(observed, second)[1]
-            return Search(*second, final + _units(observed), steps + 1, True)
+            return EMMaximum(*second, final + _units(observed), steps + 1, True)
         fallback, before = second, middle
         now = _extrapolated(now, first, second)
-    return Search(*second, middle + _units(observed), steps, False)
+    return EMMaximum(*second, middle + _units(observed), steps, False)
 
 
 _State = tuple[Floats, Floats]
@@ -286,7 +286,7 @@ def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
     for group, (whole, products, left) in zip(observed.groups, completed, strict=True):
         between = np.sqrt(group.counts)[:, :, None] * (whole - moved)
         rows += [part.reshape(-1, p) for part in (between, products, left)]
-    return (means + moved, triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum())), float(llf)
+    return (means + moved, packed_triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum())), float(llf)
 
 
 def _in_place(values: Floats, order: Codes) -> Floats:

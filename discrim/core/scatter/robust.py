@@ -44,14 +44,14 @@ import numpy as np
 import scipy
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
-from discrim.core.moments.row_sums import RowBlocks, triangle
+from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.numerics.whole_file import are_flags, are_whole
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import EPS
-from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, log_likelihood
+from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood
 from discrim.errors import DataError, NotSupportedError
 
 MOST_SEARCHED = 1000
@@ -366,7 +366,7 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
         passed.add(known)
         own = z[subset]
         mean = own.mean(axis=0)
-        root = triangle(own - mean) / np.sqrt(h - 1)
+        root = packed_triangle(own - mean) / np.sqrt(h - 1)
         lengths = np.sqrt((root**2).sum(axis=0))
         flat = np.abs(np.diagonal(root)) <= SINGULAR * np.maximum(lengths, 1.0)
         if flat.any():
@@ -642,7 +642,7 @@ def fit_t(
     if inflated:
         factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
         moments = _scaled(moments, factor)
-    llf, _ = log_likelihood(blocks, found)
+    llf, _ = student_log_likelihood(blocks, found)
     return moments, Robust("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf), found
 
 

@@ -62,7 +62,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import RowBlocks, Spread, triangle
+from discrim.core.moments.row_sums import RowBlocks, Spread, packed_triangle
 from discrim.core.moments.units import comparable, comparable_to_median, median_column
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
@@ -629,7 +629,7 @@ def shrunk(
     ratio = held.common_unit
     if held.roots is not None:
         rows = np.sqrt(1.0 - g) * held.roots[0] * ratio
-        root = triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(held.n_columns)]))
+        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(held.n_columns)]))
     else:
         total = (1.0 - g) * (held.scatters[0] * ratio * ratio[:, None])
         total[np.diag_indices(held.n_columns)] += sphere

@@ -277,7 +277,7 @@ def _change(old: Student, new: Student) -> tuple[float, int | None]:
     return float(most.max()), int(np.argmax(most))
 
 
-def log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
+def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
     """Log-likelihood of the rows given their classes, and its slope in nu."""
     nu, p = fit.nu, fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
@@ -311,7 +311,7 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
     def slope(nu: float) -> float:
         nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)
         fits[nu] = fit_student(blocks, start, nu, begin=None if nearest is None else fits[nearest])
-        return 0.0 if fits[nu].collapsed is not None else log_likelihood(blocks, fits[nu])[1]
+        return 0.0 if fits[nu].collapsed is not None else student_log_likelihood(blocks, fits[nu])[1]
 
     least, most = NU_RANGE
     grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
@@ -329,5 +329,5 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
             slope(peaks[-1])
     if not peaks:
         return fits[max((nu for nu, fit in fits.items() if fit.collapsed is not None), default=most)]
-    best = max((fits[nu] for nu in peaks), key=lambda fit: log_likelihood(blocks, fit)[0])
+    best = max((fits[nu] for nu in peaks), key=lambda fit: student_log_likelihood(blocks, fit)[0])
     return replace(best, steps=sum(fit.steps for fit in fits.values()))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from discrim.errors import DataError, MissingFileError
-from discrim.frame.sources.parts import listed
+from discrim.frame.sources.parts import quoted_names
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
 """What a file is by the end of its name."""
@@ -262,7 +262,7 @@ def _refuse_same(files: Iterable[File]) -> None:
 
 def _in_words(given: list[str], files: int, kind: str) -> str:
     if len(given) > 1:
-        return f"the {kind} files {listed(given, 3)}"
+        return f"the {kind} files {quoted_names(given, 3)}"
     path = _text(given[0])
     if os.path.isdir(path):
         return f"the folder of {kind} {given[0]!r}"

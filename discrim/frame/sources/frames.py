@@ -26,15 +26,15 @@ from discrim.frame.sources.parts import (
     batch_rows,
     capital,
     closed_at_end,
-    listed,
     one_line,
+    quoted_names,
     refuse_twice,
 )
 from discrim.frame.table import given_frame
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
 
-def frame_of(data: Any, what: str) -> Any:
+def frame_of_table(data: Any, what: str) -> Any:
     """A frame of pandas, or of narwhals over any other library, of one that a function or an iterator gave.
 
     Raises
@@ -124,7 +124,7 @@ class Kinds:
             lost = [name for name in these if name not in known]
             if lost:
                 raise DataError(
-                    f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {listed(lost)} of "
+                    f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {quoted_names(lost)} of "
                     f"{there}: give the same columns in all of them."
                 )
 
@@ -201,7 +201,7 @@ class IteratorSource(OnceSource):
 
     def _look(self, what: str) -> None:
         for given in self._frames:
-            self._first.append(frame_of(given, f"frame {len(self._first) + 1} of {what}"))
+            self._first.append(frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
             if len(self._first[-1]):
                 return
         if not self._first:
@@ -214,7 +214,7 @@ class IteratorSource(OnceSource):
         with closed_at_end(self._frames):
             for number, given in enumerate(self._given(), start=1):
                 what = f"frame {number:,} of {self.what}"
-                frame = frame_of(given, what)
+                frame = frame_of_table(given, what)
                 for rows in slices(frame):
                     # Another pass may have looked at the first rows, for other columns.
                     yield Part(self.kinds.fitted(rows, what, self.asked))

@@ -98,7 +98,7 @@ class Source(ABC):
         for name in columns:
             if name not in known:
                 near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-                way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
+                way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(self.names)}."
                 raise DataError(f"No column {name!r} in {self.what}. {way_out}")
         # Without any column most readers do not know how many rows there are.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
@@ -271,7 +271,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def quoted_names(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes, of many only the first."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -287,6 +287,6 @@ def refuse_twice(names: Sequence[str], where: str) -> None:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(
-            f"Duplicate column name{'s' if len(twice) > 1 else ''} {listed(twice)} in {where}: rename the "
-            "columns so that each name stands for one."
+            f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)} in {where}: rename "
+            "the columns so that each name stands for one."
         )

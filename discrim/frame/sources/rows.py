@@ -28,8 +28,15 @@ from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, kept_warnings
 from discrim.frame.design import Design, label_type
-from discrim.frame.factors import Categories, Memory, Rows, evaluate
-from discrim.frame.formula import Asked, Reader, Whole, asked, settle, spline_bases
+from discrim.frame.factors import Categories, Memory, RowRange, evaluate
+from discrim.frame.formula import (
+    ParsedFormula,
+    Reader,
+    WholeTable,
+    parsed_formula,
+    settle_formula,
+    spline_bases,
+)
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.matrix import response_codes
 from discrim.frame.own_functions import Functions, check_functions
@@ -90,7 +97,7 @@ def part_table(
     return table if table.nrows else None
 
 
-def kinds_of(design: Design) -> dict[str, Kind]:
+def column_kinds(design: Design) -> dict[str, Kind]:
     """What the columns of a design hold."""
     if design.spec is None:
         return dict.fromkeys(design.columns, "numeric")
@@ -258,7 +265,7 @@ class SourceRows:
         beside = (*self.design.response_columns, *([self.weights] if self.weights else ())) if classed else ()
         columns = list(dict.fromkeys((*design.columns, *beside)))
         start = 0
-        for table, where in tables(self.table.source, columns, kinds_of(design)):
+        for table, where in tables(self.table.source, columns, column_kinds(design)):
             codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
             if classed:
                 with named(where), self._said_once():
@@ -314,7 +321,7 @@ def discovered(
     functions: Mapping[str, Callable[..., Any]] | None,
     levels: Sequence[Any] | None,
     weights: str | None,
-    reader: Reader = asked,
+    reader: Reader = parsed_formula,
 ) -> tuple[Design, SourceTable]:
     """The design of a formula over the rows of a source, and what stands for their table.
 
@@ -354,20 +361,20 @@ def _discovered(
     if first is None:
         raise no_rows(source)
     table = SourceTable(source, data, first)
-    complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
+    complete = RowRange(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
     if not complete or any(_learns(each, first) for each in found.expressions.values()):
         seen = _seen(found, called, columns, table, levels)
-        return settle(found, seen.table(), called, levels, seen.whole())[0], table
+        return settle_formula(found, seen.table(), called, levels, seen.whole())[0], table
     if levels is not None or _is_closed(found.response, first):
-        return settle(found, first, called, levels)[0], table
+        return settle_formula(found, first, called, levels)[0], table
     # Of numbers alone nothing is learnt but the classes.
     seen = _seen(found, called, list(found.response.columns), table)
     classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle(found, first, called, classes)[0], labels=kind), table
+    return replace(settle_formula(found, first, called, classes)[0], labels=kind), table
 
 
 def _seen(
-    found: Asked,
+    found: ParsedFormula,
     functions: Functions,
     columns: list[str],
     table: SourceTable,
@@ -385,7 +392,7 @@ def _seen(
 
 
 def _discovered_apart(
-    found: Asked,
+    found: ParsedFormula,
     data: Any,
     source: ApartSource,
     called: Functions,
@@ -397,18 +404,18 @@ def _discovered_apart(
     if not found.is_plain(types):
         seen = _seen_apart(found, called, columns, source, levels)
         shown = _with_types(seen.table(), source.meta)
-        design, _ = settle(found, shown, called, levels, seen.whole())
+        design, _ = settle_formula(found, shown, called, levels, seen.whole())
         return design, SourceTable(source, data, shown)
     table = SourceTable(source, data, types)
     if levels is not None or _is_closed(found.response, types):
-        return settle(found, types, called, levels)[0], table
+        return settle_formula(found, types, called, levels)[0], table
     seen = _seen_apart(found, called, list(found.response.columns), source)
     classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle(found, types, called, classes)[0], labels=kind), table
+    return replace(settle_formula(found, types, called, classes)[0], labels=kind), table
 
 
 def _seen_apart(
-    found: Asked,
+    found: ParsedFormula,
     called: Functions,
     columns: list[str],
     source: ApartSource,
@@ -422,7 +429,7 @@ def _seen_apart(
 
 
 def _look(
-    found: Asked,
+    found: ParsedFormula,
     called: Functions,
     columns: list[str],
     levels: Sequence[Any] | None,
@@ -471,7 +478,11 @@ class _Seen:
     """What a pass has seen so far; where the classes are listed, a label that is none of them is refused."""
 
     def __init__(
-        self, found: Asked, functions: Functions, columns: list[str], levels: Sequence[Any] | None = None
+        self,
+        found: ParsedFormula,
+        functions: Functions,
+        columns: list[str],
+        levels: Sequence[Any] | None = None,
     ) -> None:
         self._found, self._functions, self._columns, self._levels = found, functions, columns, levels
         stateful = [each for each in found.expressions.values() if each.stateful]
@@ -500,7 +511,7 @@ class _Seen:
             # Here the row has its place: what is kept of the parts has it no more.
             classes_and_codes(self._found.response, part, self._functions, self._levels)
         if set(self._found.columns) <= set(self._columns):
-            rows = Rows(part, 0, part.nrows)
+            rows = RowRange(part, 0, part.nrows)
             complete, keep = rows.complete((*self._found.columns, *self._found.beside))
             new.extend(self._of_complete(part, complete, keep))
         at = np.unique(np.concatenate(new))
@@ -515,7 +526,7 @@ class _Seen:
         labels, labelled = response_labels(self._found.response, part, self._functions)
         return np.flatnonzero(labelled)[self._news("", labels.values)]
 
-    def _of_complete(self, part: Table, complete: Rows, keep: NDArray[np.bool_]) -> list[Codes]:
+    def _of_complete(self, part: Table, complete: RowRange, keep: NDArray[np.bool_]) -> list[Codes]:
         new: list[Codes] = []
         if keep.any():
             new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
@@ -525,7 +536,7 @@ class _Seen:
                 self._hold(part, keep)
         return new
 
-    def _new_levels(self, part: Table, complete: Rows) -> list[Codes]:
+    def _new_levels(self, part: Table, complete: RowRange) -> list[Codes]:
         found = []
         for code, each in self._found.expressions.items():
             if each.stateful or not _learns(each, part):
@@ -568,10 +579,10 @@ class _Seen:
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 
-    def whole(self) -> Whole:
+    def whole(self) -> WholeTable:
         """What all rows hold."""
         learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
-        return Whole(self.rows, learning)
+        return WholeTable(self.rows, learning)
 
 
 def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:

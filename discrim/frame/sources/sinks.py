@@ -22,7 +22,7 @@ import pandas as pd
 from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
 from discrim.errors import DataError, MissingFolderError
 from discrim.frame.sources.files import format_of
-from discrim.frame.sources.parts import Source, closed_at_end, listed
+from discrim.frame.sources.parts import Source, closed_at_end, quoted_names
 
 FILE_ROWS, GROUP_ROWS = 2**20, 2**16
 """Rows of a file in a folder, and fewest rows of a group in a file, where there are as many."""
@@ -78,8 +78,8 @@ def write_frames(
             if list(frame.columns) != names:
                 raise DataError(
                     f"A frame for {str(out)!r} has the columns "
-                    f"{listed([str(name) for name in frame.columns])}, and the first has "
-                    f"{listed([str(name) for name in names])}: give the same in all of them."
+                    f"{quoted_names([str(name) for name in frame.columns])}, and the first has "
+                    f"{quoted_names([str(name) for name in names])}: give the same in all of them."
                 )
             write(frame)
     return path

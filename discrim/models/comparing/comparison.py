@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.inference.calibration import Judged, fold_means
+from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.comparing.comparable import (
@@ -35,10 +35,10 @@ from discrim.models.comparing.cross_validation import CrossValidation, validated
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
 from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
-from discrim.models.judging.assessment import Plan, judged_codes
+from discrim.models.judging.assessment import JudgingPlan, judged_codes
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
@@ -138,7 +138,7 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
 def _by_fold(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
     """Mean differences (R, F) of errors, over rows that both judge."""
     wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
-    shares = Judged(
+    shares = JudgedRows(
         a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None
     ).shares()
     together = zip(*wrong, a._dealt[:, both], strict=True)
@@ -159,7 +159,7 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         raise DataError("There is no row that both fits use: they cannot be compared row by row.")
     weights = a._weights[both]
     wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
-    rows = Judged(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
+    rows = JudgedRows(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
     shares = rows.shares()
     n_folds = len(a._fold_labels)
     by_fold = _by_fold(a, b, both).ravel()
@@ -424,9 +424,9 @@ CRITERIA = {
 SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
 
-def steps(results: Any, asked: Asked) -> Axes:
+def steps(results: Any, asked: PictureOptions) -> Axes:
     """The criterion after each step of a choice of terms."""
-    from discrim.report.plots.judged import steps as draw
+    from discrim.report.plots.judged import draw_steps as draw
 
     table, by_error = results.steps, results.criterion == "cv"
     column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
@@ -449,7 +449,7 @@ def _tail(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"
 
 
-def folds(found: Any, asked: Asked) -> Axes:
+def folds(found: Any, asked: PictureOptions) -> Axes:
     """Error of each fold, and the mean."""
     from discrim.report.plots.judged import by_fold as draw
 
@@ -460,16 +460,16 @@ def folds(found: Any, asked: Asked) -> Axes:
     return draw(found.by_fold["error"], mean, names, ax=asked.ax, signs=signs)
 
 
-def confusion(found: Any, asked: Asked) -> Axes:
+def confusion(found: Any, asked: PictureOptions) -> Axes:
     """Actual by predicted classes, the mean over repeats."""
     from discrim.models.pictures.judged import drawn_confusion
 
     return drawn_confusion(found.confusion, "cross-validated", asked)
 
 
-def permutations(found: Any, asked: Asked) -> Axes:
+def permutations(found: Any, asked: PictureOptions) -> Axes:
     """Hit rates of shuffled labels, and that of the labels seen."""
-    from discrim.report.plots.judged import permuted as draw
+    from discrim.report.plots.judged import draw_permuted as draw
 
     test = found.permutations
     if test is None:
@@ -483,7 +483,7 @@ def permutations(found: Any, asked: Asked) -> Axes:
     return draw(test.rates, test.estimate, said, names, ax=asked.ax, signs=asked.signs([_called(found)]))
 
 
-def differences(found: Any, asked: Asked) -> Axes:
+def differences(found: Any, asked: PictureOptions) -> Axes:
     """Error less that of another model, fold by fold."""
     from discrim.report.plots.judged import by_fold as draw
 
@@ -552,7 +552,9 @@ def compared_on(
                 f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}: "
                 "compare fits of one response."
             )
-    parts = [[judged_codes(fit._fit, table, "apparent", Plan())[:2] for fit in fits] for table in tables]
+    parts = [
+        [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
+    ]
     judged = [
         (np.concatenate([actual for actual, _ in codes]), np.concatenate([called for _, called in codes]))
         for codes in zip(*parts, strict=True)

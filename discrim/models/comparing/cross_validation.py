@@ -22,7 +22,7 @@ from discrim.frame.categories import shown
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
-from discrim.inference.calibration import Judged, fold_means, loss_rate
+from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
 from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.comparing.comparable import HasFit, need_fits, need_rows
@@ -35,7 +35,7 @@ from discrim.models.comparing.permuted import (
     shared_folds,
 )
 from discrim.models.comparing.stepwise_anew import calling
-from discrim.models.comparing.stepwise_ic import verb_of
+from discrim.models.comparing.stepwise_ic import verb_named
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.judging.assessment import row_weights
@@ -196,12 +196,12 @@ class CrossValidation(Shown):
 
     # ---- figures
 
-    def _rows(self) -> Judged:
+    def _rows(self) -> JudgedRows:
         """The rows that are judged, with their weights."""
         at, fit = self._judged, self._fit
         prior = None if fit.numbers.estimated_prior else fit.prior_values()
         clusters = None if self._clusters is None else self._clusters[at]
-        return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
+        return JudgedRows(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
 
     @property
     @displayed(every="share")
@@ -251,7 +251,7 @@ class CrossValidation(Shown):
         for k in range(len(self._fit.classes)):
             at = judged.codes == k
             clusters = None if judged.clusters is None else judged.clusters[at]
-            own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
+            own = JudgedRows(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
             lost = float(own.weights @ wrong[at])
             found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
         columns = ["rows", "wrong", "error", "se", "low", "high"]
@@ -331,9 +331,9 @@ class CrossValidation(Shown):
         >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
         'Error of lda less that of qda'
         """
-        from discrim.models.pictures.options import Asked
+        from discrim.models.pictures.options import PictureOptions
 
-        asked = Asked(ax, colors=colors, title=title, other=other)
+        asked = PictureOptions(ax, colors=colors, title=title, other=other)
         return drawn(self, FOLDS, kind, asked)
 
     def summary(self) -> Summary:
@@ -526,8 +526,8 @@ def _judged(
     elif data is None:
         raise DataError("A verb or function needs a table: pass data=, and the formula= of a verb.")
     elif formula is not None or isinstance(fit, str):
-        whole = verb_of(fit, "fit")(formula, data, **dict(options or {}))
-    elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_of(fit.__name__, "fit"):
+        whole = verb_named(fit, "fit")(formula, data, **dict(options or {}))
+    elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_named(fit.__name__, "fit"):
         raise DataError(f"{fit.__name__}() needs a formula beside the table: pass formula=, as in 'y ~ .'.")
     elif options is not None:
         raise DataError(

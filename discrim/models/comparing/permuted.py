@@ -22,7 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.rows import strata, used_codes
 from discrim.frame.table import Table
-from discrim.inference.calibration import Judged
+from discrim.inference.calibration import JudgedRows
 from discrim.inference.resampling import (
     Shuffle,
     check_folds,
@@ -404,6 +404,6 @@ def _rate(fit: Fit[Any], codes: Codes, predicted: Codes) -> float:
     """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
     judged = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.numbers.estimated_prior else fit.prior_values()
-    shares = Judged(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
+    shares = JudgedRows(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
     right = (predicted[:, judged] == codes[judged]).mean(axis=0)
     return float(shares @ right / shares.sum()) if len(right) else np.nan

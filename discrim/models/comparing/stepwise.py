@@ -19,9 +19,9 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.inference.resampling import drawn_seed
-from discrim.inference.selection import Choice, Partial
+from discrim.inference.selection import Partial, SelectedColumns
 from discrim.models.comparing.stepwise_anew import anew_by_calls, anew_by_moments
-from discrim.models.comparing.stepwise_ic import check_options, included, model_for
+from discrim.models.comparing.stepwise_ic import check_verb_options, included, model_for
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import (
@@ -31,11 +31,11 @@ from discrim.models.fits.reading import (
     is_wide,
     listed,
     refuse_no_freedom,
-    separation,
+    separation_sentence,
     told,
     usable_rows,
 )
-from discrim.models.judging.assessment import Counting, asked, methods_or_data
+from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import drawn
 from discrim.models.regression.logistic_inference import parts_of
@@ -193,7 +193,7 @@ def stepwise(
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
-    check_options(direction, criterion, enter, stay, model, options, arguments)
+    check_verb_options(direction, criterion, enter, stay, model, options, arguments)
     if criterion == "cv":
         seed = drawn_seed(seed)
     again = _Again(
@@ -325,7 +325,7 @@ class _Search:
                 f"{listed(path.excluded)}."
             )
             still = [each for each in dependencies(moments, diagonal=True) if each.separates]
-            note += f" {separation(still, blocks.terms)}" if still else ""
+            note += f" {separation_sentence(still, blocks.terms)}" if still else ""
         return _Found(chosen, steps, note, walk=walk)
 
 
@@ -369,7 +369,7 @@ def _walked(
     moments: ClassMoments,
 ) -> tuple[_Path, list[str], pd.DataFrame]:
     """The steps by partial F of these moments: the path, the terms chosen and the table of steps."""
-    path = _Path(Choice(moments), parts, criterion, enter, stay)
+    path = _Path(SelectedColumns(moments), parts, criterion, enter, stay)
     return path, *path.walk(direction, include)
 
 
@@ -381,7 +381,7 @@ class _Path:
     """The steps of one choice by partial F."""
 
     def __init__(
-        self, held: Choice, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
+        self, held: SelectedColumns, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
     ) -> None:
         self._held, self._parts, self._criterion = held, parts, criterion
         self._enter, self._stay = enter, stay
@@ -688,7 +688,7 @@ class StepwiseResults(Shown):
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        data, method = asked(data, method)
+        data, method = table_and_method(data, method)
         if data is not None:
             return self.fit.confusion(data, costs=costs)
         method = method or "cv"
@@ -739,7 +739,7 @@ class StepwiseResults(Shown):
         -------
         Assessment
         """
-        data, method = asked(data, method)
+        data, method = table_and_method(data, method)
         if data is None and method is None:
             method = "cv"
         return self._judge(method).assess(
@@ -834,9 +834,9 @@ class StepwiseResults(Shown):
         >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
         "Wilks' lambda"
         """
-        from discrim.models.pictures.options import Asked
+        from discrim.models.pictures.options import PictureOptions
 
-        return drawn(self, STEPS, kind, Asked(ax, colors=colors, title=title))
+        return drawn(self, STEPS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""

@@ -199,7 +199,7 @@ def model_for(verb: Any, criterion: Any) -> Any:
 
     A text is the name of a verb.
     """
-    verb = verb_of(verb)
+    verb = verb_named(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         from discrim.models.normal.lda import lda
 
@@ -214,7 +214,7 @@ def model_for(verb: Any, criterion: Any) -> Any:
     return logistic
 
 
-def verb_of(verb: Any, argument: str = "verb") -> Any:
+def verb_named(verb: Any, argument: str = "verb") -> Any:
     """The verb of a name, which is given as an argument; what is no text is returned."""
     if not isinstance(verb, str):
         return verb
@@ -223,7 +223,7 @@ def verb_of(verb: Any, argument: str = "verb") -> Any:
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
-def check_options(
+def check_verb_options(
     direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, own: Mapping[str, Any]
 ) -> None:
     """Raise a DataError for an option that is none; `own` are the arguments that `stepwise` gives a verb."""

@@ -26,8 +26,8 @@ from discrim.inference.manova import (
     Hypothesis,
     LeastSquares,
     TestType,
+    column_rank,
     dimension_table,
-    rank_of,
     roy_critical,
 )
 from discrim.models.fits.displayed import Shown, displayed
@@ -141,7 +141,7 @@ class TermModel:
         before: list[int] = [0]
         for j, group in enumerate(self.numbers.groups):
             together = [*before, *group]
-            if rank_of(self.numbers.x, together) < rank_of(self.numbers.x, before) + len(group):
+            if column_rank(self.numbers.x, together) < column_rank(self.numbers.x, before) + len(group):
                 return j
             before = together
         return None
@@ -517,7 +517,7 @@ def he_of_axes(
     title: str | None,
 ) -> Axes:
     """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
-    from discrim.report.plots.spaces import axis_name, he
+    from discrim.report.plots.spaces import axis_name, draw_he
 
     names = list(found.eigenvalues.index)
     if len(names) < 2:
@@ -528,7 +528,7 @@ def he_of_axes(
     chosen = _two(axes, names, "axes", "canonical axes")
     at = [names.index(name) for name in chosen]
     shape = np.diag(found.eigenvalues.to_numpy()[at] / found._critical(level))
-    drawn = he(
+    drawn = draw_he(
         found.centroids[chosen].dropna(),
         shape,
         np.eye(2),

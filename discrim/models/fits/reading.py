@@ -549,7 +549,7 @@ def collinear_error(
     separating = [dependency for dependency in found if dependency.separates]
     if where == "within classes" and separating:
         return CollinearError(
-            f"The {what}: {'; '.join(said)}{more}. {separation(separating, terms)} "
+            f"The {what}: {'; '.join(said)}{more}. {separation_sentence(separating, terms)} "
             'covariance="shrunk" with shrinkage=1e-6 uses this; dropping such a column, as '
             'collinear="drop" does, gives it up.'
         )
@@ -565,10 +565,10 @@ def said_of_separation(moments: ClassMoments, terms: tuple[str, ...]) -> str:
         return ""
     found = dependencies(moments, diagonal=moments.spread == "diagonal")
     separating = [dependency for dependency in found if dependency.separates]
-    return f" {separation(separating, terms)}" if separating else ""
+    return f" {separation_sentence(separating, terms)}" if separating else ""
 
 
-def separation(found: list[Dependency], terms: tuple[str, ...]) -> str:
+def separation_sentence(found: list[Dependency], terms: tuple[str, ...]) -> str:
     """The sentence that columns of no variance within classes tell classes apart without error."""
     constant = [terms[dependency.column] for dependency in found if not dependency.on]
     if constant:
@@ -625,7 +625,7 @@ def drop_columns(
     lost = ""
     if where == "within classes" and separating:
         lost = (
-            f" {separation(separating, terms)} The fit without "
+            f" {separation_sentence(separating, terms)} The fit without "
             f'{"it" if len(gone) == 1 else "them"} does not know this: covariance="shrunk" with '
             "shrinkage=1e-6 uses it."
         )

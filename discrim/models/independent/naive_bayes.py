@@ -21,7 +21,7 @@ from discrim.core.independent.naive_bayes import (
     naive_bayes_from_file,
 )
 from discrim.core.independent.tally import ColumnPlan, Tally
-from discrim.core.moments.given_moments import reduced
+from discrim.core.moments.given_moments import with_scatter
 from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -107,7 +107,7 @@ def _asked(kernel: Any) -> bool:
 
 def _of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
     """Diagonal moments of columns that are positions of levels, as counted, or numbers, as held."""
-    moments, own = reduced(given._held, "diagonal"), given._design.terms
+    moments, own = with_scatter(given._held, "diagonal"), given._design.terms
     if not names:
         return moments
     means, squares = as_columns(given._level_counts.tables, moments.counts)

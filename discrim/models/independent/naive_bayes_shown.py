@@ -29,7 +29,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.independent.naive_bayes import NaiveBayesResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 
@@ -161,14 +161,14 @@ MOST_COLOURS = 8
 """Levels that are told apart by the colours of bars."""
 
 
-def density(results: Any, asked: Asked) -> Axes:
+def density(results: Any, asked: PictureOptions) -> Axes:
     """Density of a column in each class."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, asked)
     return draw_densities(results.density(name), asked.ax, asked.signs(results.classes))
 
 
-def table(results: Any, asked: Asked) -> Axes:
+def table(results: Any, asked: PictureOptions) -> Axes:
     """Table of a categorical column."""
     name = one_column("table", "levels", list(results._levels), asked)
     return draw_shares(results.tables[name], asked.ax, asked.signs(results.classes))

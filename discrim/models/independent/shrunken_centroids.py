@@ -51,7 +51,7 @@ MOST_TRIED = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ThresholdSearch:
     """How a threshold is chosen.
 
     Attributes
@@ -75,7 +75,7 @@ class Search:
     splits: tuple[Split, ...] = ()
 
 
-def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
+def thresholds_of(search: ThresholdSearch, fit: ShrunkenFit) -> Floats:
     """The thresholds (T,) to try, in increasing order.
 
     Raises
@@ -109,7 +109,7 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
     return np.unique(values)
 
 
-def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list[Floats]]:
+def _parts(blocks: Blocks, search: ThresholdSearch) -> tuple[Iterable[ClassMoments], list[Floats]]:
     """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
     if search.splits:
         held = split_moments(blocks, search.splits, "diagonal")
@@ -119,7 +119,7 @@ def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list
     return moment_folds(blocks, dealt, search.folds, "diagonal"), judged
 
 
-def _refuse_part(search: Search, fold: int) -> NoReturn:
+def _refuse_part(search: ThresholdSearch, fold: int) -> NoReturn:
     what, instead = (
         (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
         if search.splits
@@ -131,7 +131,7 @@ def _refuse_part(search: Search, fold: int) -> NoReturn:
     )
 
 
-def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
+def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: ThresholdSearch) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
     Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
@@ -335,7 +335,7 @@ def shrunken_centroids(
         # Choices in folds are made by the same seed, so that they can be made again.
         splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
         count: Any = len(splits) or folds
-        search = Search(grid, n_thresholds, count, drawn_seed(seed), select, splits)
+        search = ThresholdSearch(grid, n_thresholds, count, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(held, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
@@ -404,7 +404,7 @@ def shrunken_centroids_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    search: Search | None = None,
+    search: ThresholdSearch | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[ShrunkenFit]:
     """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
@@ -416,7 +416,7 @@ def shrunken_centroids_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 
-def _chosen_rule(search: Search, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(search: ThresholdSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
     refit = fit.numbers.refit(class_moments(blocks, fit.numbers.moments.spread))
     if refit is None:
         return None

@@ -27,7 +27,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 BRIEF = 10
@@ -122,7 +122,7 @@ MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Cross-validated error by threshold."""
     path = results.path
     # Only the rule of one standard error takes a threshold whose error is not the least.
@@ -131,7 +131,7 @@ def path(results: Any, asked: Asked) -> Axes:
     return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
 
 
-def centroids(results: Any, asked: Asked) -> Axes:
+def centroids(results: Any, asked: PictureOptions) -> Axes:
     """Shrunken differences of the columns that survive."""
     return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
 

@@ -85,7 +85,7 @@ COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JudgingPlan:
     """How error rates are to be estimated.
 
     Attributes
@@ -116,7 +116,7 @@ class Plan:
     weights: Any = None
 
 
-def asked(data: Any, method: Any) -> tuple[Any, Any]:
+def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Table and method of `confusion` and its like, whose first argument may be the name of a method.
 
     Raises
@@ -134,14 +134,14 @@ def asked(data: Any, method: Any) -> tuple[Any, Any]:
     raise DataError(f"{data!r} is no table, and no method among {listed(COUNTING)}: pass data= or method=.")
 
 
-def confusion(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> pd.DataFrame:
+def confusion(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
     """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
     actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def judged_codes(
-    fit: Fit[Any], data: Any, method: Counting, plan: Plan
+    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
     check_word("method", method, COUNTING)
@@ -168,7 +168,7 @@ def judged_codes(
 
 
 class RowsJudged:
-    """Apparent classes and any leave-one-out scores of a fit's rows, found while something else reads these."""
+    """Apparent classes and any leave-one-out scores of a fit's rows, as something else reads these."""
 
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
@@ -213,7 +213,7 @@ class _SeenOnce(Iterable[Block]):
         return self._blocks.shown_to(self._see.pop() if self._see else None)
 
 
-def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> LabelledRows:
+def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
     """Actual class, scores (n, K) and weight of each row of a table, and its index.
 
     Raises
@@ -267,7 +267,7 @@ def row_weights(blocks: Blocks) -> Floats | None:
 
 
 def error_rates(
-    fit: Fit[Any], methods: Sequence[ErrorMethod], data: Any, plan: Plan, *, by_class: bool
+    fit: Fit[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
 ) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
     known: dict[str, Callable[[], Rates]] = {
@@ -368,7 +368,7 @@ def _are_files(names: Sequence[Any]) -> bool:
     return all(isinstance(name, PathLike) or (isinstance(name, str) and names_files(name)) for name in names)
 
 
-def _of_new_rows(fit: Fit[Any], data: Any, plan: Plan) -> Rates:
+def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
     """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
     decision = Decision(plan.costs)
     rows = labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))
@@ -380,11 +380,13 @@ def _of_new_rows(fit: Fit[Any], data: Any, plan: Plan) -> Rates:
     return _rates(fit, *rows[:3], plan)
 
 
-def _counted(fit: Fit[Any], method: Counting, plan: Plan) -> Rates:
+def _counted(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> Rates:
     return _rates(fit, *judged_codes(fit, None, method, plan), plan)
 
 
-def _rates(fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: Plan) -> Rates:
+def _rates(
+    fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
+) -> Rates:
     """The error rate of labels, weighted by the prior."""
     sampled = plan.prior is None and fit.numbers.estimated_prior
     shares = fit.prior_values() if plan.prior is None else plan.prior
@@ -394,7 +396,7 @@ def _rates(fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | Non
     return rates_of.counted(counts, shares, plan.costs, plan.level, sampled=sampled)
 
 
-def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
+def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
     fit.need_posteriors('method="posterior"')
@@ -405,7 +407,7 @@ def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
     )
 
 
-def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
+def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:
     """The .632+ estimate; samples are drawn within classes, as the prior is held."""
     whole, fit = fit, fit.choosing_anew()
     blocks = fit.rows('method="632+"')
@@ -515,7 +517,7 @@ class AssessedRows:
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
-def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> AssessedRows:
+def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan) -> AssessedRows:
     """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
 
     Without a method the rows of the fit are left out one by one, or by folds where that would take too many
@@ -564,7 +566,7 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> A
     )
 
 
-def _left_out(fit: Fit[Any], plan: Plan) -> Counting:
+def _left_out(fit: Fit[Any], plan: JudgingPlan) -> Counting:
     """How the rows of a fit are left out: one by one, where that can be done."""
     fit.rows("assess()", "pass data=")
     try:
@@ -574,7 +576,7 @@ def _left_out(fit: Fit[Any], plan: Plan) -> Counting:
     return "loo"
 
 
-def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
+def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
     if data is not None:
         return "new rows"
     if method == "apparent":
@@ -591,7 +593,7 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
 WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
 
 
-def classification(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Classification:
+def classification(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
     fit.need_posteriors("classification()")
     actual, scores, weights, index = judged_scores(fit, data, method, plan)

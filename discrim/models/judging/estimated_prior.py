@@ -60,7 +60,7 @@ KINDS = {
 """Of intervals, in words."""
 
 
-class Search(NamedTuple):
+class SharesSearch(NamedTuple):
     """What was asked of a search for class shares, as of `estimate_prior`."""
 
     tol: float = 1e-10
@@ -70,7 +70,7 @@ class Search(NamedTuple):
     replicates: int = 200
     seed: int | None = None
 
-    def checked(self) -> Search:
+    def checked(self) -> SharesSearch:
         """The same, or a DataError that names the option at fault."""
         if not (is_number(self.tol) and 0 < self.tol < 1):
             raise DataError(f"tol={told(self.tol)}: give a small number above 0, such as 1e-10.")
@@ -99,7 +99,9 @@ class _Batch(NamedTuple):
     impossible: int
 
 
-def estimated_prior(fit: Fit[Any], data: Any, search: Search, gaps: Gaps, weights: Any) -> PriorEstimate:
+def estimated_prior(
+    fit: Fit[Any], data: Any, search: SharesSearch, gaps: Gaps, weights: Any
+) -> PriorEstimate:
     """Class shares of the rows of a table; see `ClassifierResults.estimate_prior`."""
     fit.need_posteriors("estimate_prior()")
     search.checked()
@@ -131,7 +133,13 @@ def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
 
 
 def _drawn(
-    fit: Fit[Any], data: Any, gaps: Gaps, weights: Any, search: Search, free: NDArray[np.intp], start: Floats
+    fit: Fit[Any],
+    data: Any,
+    gaps: Gaps,
+    weights: Any,
+    search: SharesSearch,
+    free: NDArray[np.intp],
+    start: Floats,
 ) -> Floats:
     """Shares (B, J) of rows drawn again of the batch, by fits to rows drawn again within classes."""
     k = len(fit.classes)
@@ -188,7 +196,7 @@ def _of_table(
 def shares_of(
     scores: Iterator[tuple[Floats, Floats | None]],
     prior: pd.Series,
-    search: Search,
+    search: SharesSearch,
     title: str,
     *,
     known: bool = False,
@@ -288,7 +296,7 @@ class PriorEstimate(Shown):
         free: NDArray[np.intp],
         batch: _Batch,
         found: ClassShares,
-        search: Search,
+        search: SharesSearch,
         title: str,
         note: str,
         sample: Floats | None,
@@ -328,7 +336,7 @@ class PriorEstimate(Shown):
         free: NDArray[np.intp],
         batch: _Batch,
         found: ClassShares,
-        search: Search,
+        search: SharesSearch,
         tell: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
         """Ends (K,) of the intervals."""

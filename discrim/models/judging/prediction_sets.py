@@ -38,7 +38,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import generator
 from discrim.models.fits.fit import AS_FITTED, Fit, Gaps, distinct, scored
 from discrim.models.fits.reading import check_flag, check_word, listed
-from discrim.models.judging.assessment import Plan, judged_scores
+from discrim.models.judging.assessment import JudgingPlan, judged_scores
 from discrim.models.judging.labelled_rows import labelled_rows
 from discrim.models.judging.validation import left_out_scores, refuse_many_scores
 
@@ -71,7 +71,7 @@ class OwnScores(NamedTuple):
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
 
-def by_class(own: OwnScores, n_classes: int) -> list[Reference]:
+def scores_by_class(own: OwnScores, n_classes: int) -> list[Reference]:
     """The scores of each class, in order."""
     found = []
     for k in range(n_classes):
@@ -339,7 +339,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     own = own.among(possible)
     counts = own.counts(k)
     if plan.by == "class":
-        references = by_class(own, k)
+        references = scores_by_class(own, k)
         warn_of_few(counts, fit.classes, plan.level, possible)
     else:
         references = [Reference.of(own.values, own.weights)]
@@ -361,7 +361,7 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
             + way_out
         )
     method: Any = plan.method
-    asked = Plan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
+    asked = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
     try:
         blocks = fit.rows(f'method="{method}"')
         _, scores, weights, _ = judged_scores(fit, None, method, asked)
@@ -614,7 +614,7 @@ def _ranked(
     measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
     if calibration is not None:
         own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
-        return Ranks(measure, by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
+        return Ranks(measure, scores_by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
     if not fit.has_rows:
         raise NotSupportedError(
             f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
@@ -627,7 +627,7 @@ def _ranked(
     codes, weights = used_codes(fit.blocks), fit.blocks.weights
     at = np.flatnonzero(codes >= 0)
     own = OwnScores(values[at, codes[at]], codes[at], None if weights is None else weights[at])
-    return Ranks(measure, by_class(own, k)), values, own, at
+    return Ranks(measure, scores_by_class(own, k)), values, own, at
 
 
 def rank_typicality(

@@ -279,7 +279,7 @@ class LeftOutScores:
         without = np.flatnonzero(self._used & np.isnan(out[0])).tolist()
         refitted = without
         if isinstance(scores, FullLeftOut):
-            at, values = downdated(scores, blocks, without)
+            at, values = downdated_again(scores, blocks, without)
             out[:, at] = values
             refitted = at[np.isnan(values[0])].tolist()
         settled = np.setdiff1d(without, refitted).astype(np.intp)
@@ -288,7 +288,7 @@ class LeftOutScores:
             out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, fit.counts)
         with late_bar(len(refitted), "refits without a row") as tell:
             for row in refitted:
-                out[:, row] = scores_without(fit, blocks, row, anew=self._anew)
+                out[:, row] = scores_by_refit(fit, blocks, row, anew=self._anew)
                 tell(1)
         _warn_of_missing(blocks, out, without, self._used)
         fit.cache[LEFT_OUT[self._anew]] = out.T
@@ -312,7 +312,7 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
         )
 
 
-def downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int]) -> tuple[Codes, Floats]:
+def downdated_again(scores: FullLeftOut, blocks: Blocks, rows: list[int]) -> tuple[Codes, Floats]:
     """Scores (K, s) of rows that a difference has spoilt, from one more pass; some of them, and which."""
     at = np.array(rows, dtype=np.intp)
     weights = None if blocks.weights is None else blocks.weights[at]
@@ -337,7 +337,7 @@ def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
     )
 
 
-def scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
     """Scores (K,) of a row by a refit without it; missing where there is none."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
@@ -667,7 +667,7 @@ def _settle(
         some = np.array(spoilt[start : start + step], dtype=np.intp)
         refitted = some
         if isinstance(scores, FullLeftOut):
-            at, values = downdated(scores, blocks, some.tolist())
+            at, values = downdated_again(scores, blocks, some.tolist())
             if shifted:
                 w = None if blocks.weights is None else blocks.weights[at]
                 values[blocks.codes[at], np.arange(len(at))] += left_out_shift(
@@ -676,6 +676,6 @@ def _settle(
             codes[at] = decision.codes(values.T)
             refitted = at[np.isnan(values).any(axis=0)]
         for row in refitted.tolist():
-            codes[row] = decision.codes(scores_without(fit, blocks, row, anew=anew)[None])[0]
+            codes[row] = decision.codes(scores_by_refit(fit, blocks, row, anew=anew)[None])[0]
             tell(1)
         tell(len(some) - len(refitted))

@@ -25,11 +25,11 @@ from discrim.core.law import bayes_law as bayes_bounds
 from discrim.core.law.bayes_law import (
     REPLICATES,
     Amount,
+    DecisionIntervals,
     DensityLaw,
     MassLaw,
-    Regions,
     excess,
-    is_regular,
+    is_of_full_rank,
     least_risk,
     line_regions,
 )
@@ -41,7 +41,7 @@ from discrim.inference.resampling import generator
 from discrim.models.fits.displayed import HandedOut, ShownModel, displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
 from discrim.models.fits.reading import check_word, cost_matrix, prior_vector
-from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
+from discrim.models.law.bayes_input import Known, known_law, law_frame, points_of, ruled
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.report import Reported
 
@@ -150,7 +150,9 @@ def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd
     return table
 
 
-def _settled(regions: Regions, scores: Callable[[Floats], Floats], costs: Floats) -> Regions:
+def _settled(
+    regions: DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
+) -> DecisionIntervals:
     """Regions without those far out that only the rounding of the densities tells from their neighbour.
 
     There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
@@ -183,7 +185,7 @@ def _settled(regions: Regions, scores: Callable[[Floats], Floats], costs: Floats
             if (lost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
                 codes[place] = before
     kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    return Regions(np.append(edges[kept], edges[-1]), codes[kept])
+    return DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
 
 
 class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
@@ -336,14 +338,14 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         -----
         The densities are known here, so that the standard errors are complete.
         """
-        from discrim.models.judging.estimated_prior import Search, shares_of
+        from discrim.models.judging.estimated_prior import SharesSearch, shares_of
 
         if data is None:
             raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
         x, _ = points_of(self._known, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         check_word("interval", interval, ("wald", "profile"))
-        search = Search(tol, maxiter, level, interval).checked()
+        search = SharesSearch(tol, maxiter, level, interval).checked()
         return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
 
     # ---- the law
@@ -384,7 +386,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         if isinstance(law, MassLaw) or not least.method.endswith("Monte Carlo") or self.costs is not None:
             return least
         normals = law.normals() if k * (k - 1) // 2 <= self.MOST_PAIRS else None
-        if normals is None or not all(is_regular(normal.cov) for normal in normals):
+        if normals is None or not all(is_of_full_rank(normal.cov) for normal in normals):
             return least
         whole = self.bounds().iloc[-1]
         furthest = max(whole["chernoff"] - least.value, least.value - whole["lower"])
@@ -499,7 +501,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
                 x[rows, 0] = rng.choice(law.mass.shape[1], size=len(rows), p=law.mass[k])
             elif len(rows):
                 x[rows] = law.densities[k].draw(len(rows), rng)
-        frame = frame_of(self._known, x)
+        frame = law_frame(self._known, x)
         labels = pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=self.classes))
         frame.insert(0, str(self.classes.name), labels)
         return frame

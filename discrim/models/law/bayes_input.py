@@ -255,7 +255,7 @@ def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
 
-def frame_of(known: Known, x: Floats) -> pd.DataFrame:
+def law_frame(known: Known, x: Floats) -> pd.DataFrame:
     """Points (m, p), or positions (m, 1) among a table's values, as a table with the law's columns."""
     if known.values is None:
         return pd.DataFrame(x, columns=known.columns)
@@ -282,15 +282,15 @@ def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
     if isinstance(rule, (pd.Series, Mapping)):
         return _by_value(known, pd.Series(rule))
     if hasattr(rule, "predict"):
-        return lambda x: codes_of(known, x, rule.predict(frame_of(known, x)))
+        return lambda x: positions_of(known, x, rule.predict(law_frame(known, x)))
     if not callable(rule):
         raise DataError(
             f"A {type(rule).__name__} is no rule: give a fit, a function, or a Series of classes by value."
         )
 
     def called(x: Floats) -> Codes:
-        frame = frame_of(known, x)
-        return codes_of(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
+        frame = law_frame(known, x)
+        return positions_of(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
     return called
 
@@ -307,10 +307,10 @@ def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
         raise DataError(
             f"The rule has no class for {listed(known.values[place < 0])}: give one for each value."
         )
-    return lambda x: codes_of(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
+    return lambda x: positions_of(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
 
 
-def codes_of(known: Known, x: Floats, labels: Any) -> Codes:
+def positions_of(known: Known, x: Floats, labels: Any) -> Codes:
     """Positions of labels among the classes."""
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
@@ -320,7 +320,7 @@ def codes_of(known: Known, x: Floats, labels: Any) -> Codes:
     codes = known.classes.get_indexer(pd.Index(values, dtype=object))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        at = frame_of(known, x[row : row + 1]).iloc[0].to_dict()
+        at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
             f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
             f"{listed(known.classes)}."

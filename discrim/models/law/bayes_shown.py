@@ -25,7 +25,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.law.bayes import BayesResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 Parts = dict[str, Callable[[], Section | Pairs]]
@@ -171,7 +171,7 @@ SAMPLE = 400
 """Rows of the sample that lies over the regions of two columns."""
 
 
-def densities(fit: Any, asked: Asked) -> Axes:
+def densities(fit: Any, asked: PictureOptions) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
     from discrim.report.plots import law as law_plots
 
@@ -195,7 +195,7 @@ def densities(fit: Any, asked: Asked) -> Axes:
     return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(fit.classes))
 
 
-def regions(fit: Any, asked: Asked) -> Axes:
+def regions(fit: Any, asked: PictureOptions) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
     from discrim.report.plots.regions import draw_plane
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.mixtures.em import FORMS, Degenerate, Plan, form_of
+from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, form_of
 from discrim.core.mixtures.mixture import (
     MixtureFit,
     MixtureRule,
@@ -62,7 +62,7 @@ FEWER = 'give fewer components, or covariances of fewer parameters, as covarianc
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MixtureOptions:
     """What the verb was asked for.
 
     Attributes
@@ -81,7 +81,7 @@ class Asked:
     forms: tuple[str | None, ...]
     together: bool
     most: int
-    plan: Plan
+    plan: EMPlan
 
     @property
     def chooses(self) -> bool:
@@ -90,7 +90,7 @@ class Asked:
 
 
 def fitted_as_asked(
-    asked: Asked, blocks: Blocks, moments: ClassMoments, prior: Floats, *, estimated_prior: bool
+    asked: MixtureOptions, blocks: Blocks, moments: ClassMoments, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """The fit to the rows of blocks, and what BIC was computed of where it chose.
 
@@ -116,8 +116,13 @@ def fitted_as_asked(
 
 
 def _chosen(
-    asked: Asked, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
-) -> tuple[Asked, pd.DataFrame]:
+    asked: MixtureOptions,
+    blocks: Blocks,
+    moments: ClassMoments,
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+) -> tuple[MixtureOptions, pd.DataFrame]:
     """What BIC chooses of what was left to it, and the table of all that was tried."""
     k = moments.n_classes
     groups = [np.arange(k)] if asked.together else [np.array([c]) for c in range(k)]
@@ -217,7 +222,7 @@ def mixture_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    asked: Asked | None = None,
+    asked: MixtureOptions | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[MixtureFit]:
     """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
@@ -236,7 +241,7 @@ def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
     return None if refit is None else refit.rule(fit.log_prior())
 
 
-def _rule_as_asked(asked: Asked, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
+def _rule_as_asked(asked: MixtureOptions, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of what was asked for, from new starts."""
     moments = class_moments(blocks, "diagonal")
     if (moments.rows < 1).any():
@@ -274,7 +279,7 @@ def _from_file(
     roots = np.diagonal(held["roots"], axis1=1, axis2=2)
     if not ((held["shares"] > 0).all() and (held["unit"] > 0).all() and (np.abs(roots) > 0).all()):
         raise DataError("A share, a scale or a covariance of the components is none: save the fit again.")
-    plan = Plan(starts, seed, tol, maxiter)
+    plan = EMPlan(starts, seed, tol, maxiter)
     return mixture_from_file(moments, prior, forms=forms, plan=plan, **held)
 
 
@@ -306,7 +311,7 @@ SAVED = Saved(
 )
 
 
-def refuse_few_rows(asked: Asked, blocks: Blocks, moments: ClassMoments) -> None:
+def refuse_few_rows_a_component(asked: MixtureOptions, blocks: Blocks, moments: ClassMoments) -> None:
     """Refuse classes of fewer rows than components."""
     few = [
         label
@@ -699,8 +704,8 @@ def mixture(
         None if form == "bic" else WORDS.get(form, form)
         for form in _by_class("covariance", covariance, labels, _check_form)
     )
-    asked = Asked(sizes, forms, _is_together(covariance, sizes, forms, over), int(most), plan)
-    refuse_few_rows(asked, blocks, moments)
+    asked = MixtureOptions(sizes, forms, _is_together(covariance, sizes, forms, over), int(most), plan)
+    refuse_few_rows_a_component(asked, blocks, moments)
     if None in sizes:
         _refuse_too_many(int(most), labels, moments)
     shares = prior_vector(prior, labels, moments.counts)
@@ -720,7 +725,7 @@ def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None
         )
 
 
-def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> Plan:
+def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> EMPlan:
     for name, value, largest in (("starts", starts, MOST_STARTS), ("maxiter", maxiter, None)):
         if not (is_whole(value) and value >= 1 and (largest is None or value <= largest)):
             upto = "on" if largest is None else f"to {largest:,}"
@@ -729,7 +734,7 @@ def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> Plan:
         raise DataError(f"seed={told(seed)}: give a whole number from 0 on.")
     if not (is_number(tol) and 0 <= tol < 1):
         raise DataError(f"tol={told(tol)}: give a number from 0 on, below 1.")
-    return Plan(int(starts), int(seed), float(tol), int(maxiter))
+    return EMPlan(int(starts), int(seed), float(tol), int(maxiter))
 
 
 def _check_size(value: Any) -> None:

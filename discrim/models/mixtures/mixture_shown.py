@@ -36,7 +36,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.mixtures.mixture import MixtureResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 BEST = 10
@@ -172,9 +172,9 @@ LEVEL = 0.68
 """Share of a component in its outline."""
 
 
-def components(results: Any, asked: Asked) -> Axes:
+def components(results: Any, asked: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
-    from discrim.report.plots.columns import components as draw
+    from discrim.report.plots.columns import draw_components as draw
 
     fit, names = results._fit, asked_terms(results, asked, 2)
     if len(names) > 2:
@@ -195,7 +195,7 @@ def components(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
     from discrim.report.plots.columns import criterion
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from discrim.core.moments.given_moments import reduced
+from discrim.core.moments.given_moments import with_scatter
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, NotSupportedError
@@ -139,7 +139,7 @@ def given_sample(
     else:
         given._need("A model with a variance or covariance for each class", spread)
     blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return fitting(given, blocks, reduced(given._held, spread))
+    return fitting(given, blocks, with_scatter(given._held, spread))
 
 
 def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> Moments:

@@ -17,7 +17,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
-from discrim.frame.formula import asked
+from discrim.frame.formula import parsed_formula
 from discrim.frame.grammar import quote
 from discrim.frame.own_functions import check_functions
 from discrim.frame.rows import read, refuse_vector
@@ -137,7 +137,7 @@ def _columns(formula: str, source: Source, weights: Any, functions: Functions | 
     """
     refuse_vector(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    found = asked(formula, names, check_functions(functions), () if weights is None else (weights,))
+    found = parsed_formula(formula, names, check_functions(functions), () if weights is None else (weights,))
     learns = [each.code for each in found.expressions.values() if each.stateful]
     if learns:
         raise NotSupportedError(

@@ -24,8 +24,8 @@ from discrim.core.neighbours.kernel_density import (
     Metric,
     fit_kernel_density,
     kernel_from_file,
+    metric_spread,
     singular,
-    spread_of,
 )
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -58,7 +58,7 @@ TRIED = np.geomspace(0.15, 6.0, 30)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class BandwidthSearch:
     """How a bandwidth is chosen.
 
     Attributes
@@ -72,7 +72,7 @@ class Search:
     select: Literal["likelihood", "error"]
 
 
-def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+def refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
     """Raise a CollinearError for columns by whose spread nothing can be measured."""
     found = singular(moments, metric, common)
     if not found:
@@ -94,7 +94,7 @@ def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: 
     )
 
 
-def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: Search) -> None:
+def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSearch) -> None:
     """Refuse classes of one row, or of equal ones, where the likelihood of rows left out is to choose."""
     lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
     if search.select == "likelihood" and len(lone):
@@ -128,7 +128,7 @@ def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
 
 
 def chosen(
-    fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: Search
+    fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
     """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
 
@@ -189,7 +189,7 @@ def kernel_density_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    search: Search | None = None,
+    search: BandwidthSearch | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[KernelDensityFit]:
     """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
@@ -211,7 +211,7 @@ def _held_rule(fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
     return None if found is None else found[0].rule(fit.log_prior())
 
 
-def _chosen_rule(search: Search, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+def _chosen_rule(search: BandwidthSearch, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
     found = _refitted(fit, blocks)
     if found is None:
         return None
@@ -522,9 +522,9 @@ def kernel_density(
     )
     refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
-    spread = spread_of(metric, common)
+    spread = metric_spread(metric, common)
     within = moments if spread == "diagonal" else class_moments(blocks, spread)
-    refuse_singular(within, blocks, metric, common)
+    refuse_flat_class(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, labels, moments.counts)
     x, codes, w = weighted_rows(blocks)
@@ -533,7 +533,7 @@ def kernel_density(
         estimated_prior=prior is None,
     )  # fmt: skip
     if bandwidth is None:
-        search = Search(tried, select)
+        search = BandwidthSearch(tried, select)
         refuse_lone_rows(moments, blocks, search)
         if tried is not None:
             refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))

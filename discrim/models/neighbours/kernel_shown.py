@@ -27,7 +27,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.neighbours.kernel_density import KernelDensityResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
@@ -109,7 +109,7 @@ def _at_an_end(fit: KernelDensityResults) -> str:
     return ""
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Leave-one-out error and likelihood by bandwidth."""
     return bandwidth_path(results.path, float(results.bandwidth.iloc[0]), ax=asked.ax)
 

@@ -68,7 +68,7 @@ def checked_k(k: Any, n: int) -> int:
     return int(k)
 
 
-def checked_grid(grid: Sequence[int] | None, n: int) -> list[int]:
+def neighbour_grid(grid: Sequence[int] | None, n: int) -> list[int]:
     """The k to try, in increasing order."""
     if n < 2:
         raise DataError("A k is chosen by leaving rows out, which takes two rows: give k=.")
@@ -87,7 +87,7 @@ def checked_grid(grid: Sequence[int] | None, n: int) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def refuse_few_rows(moments: ClassMoments, terms: tuple[str, ...]) -> None:
+def refuse_too_many_neighbours(moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
     if moments.total - moments.n_classes < len(terms):
         raise CollinearError(
@@ -281,12 +281,12 @@ def knn(
     refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     n = int(moments.total)
-    tried = [checked_k(k, n)] if k is not None else checked_grid(grid, n)
+    tried = [checked_k(k, n)] if k is not None else neighbour_grid(grid, n)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     refuse_zero(shares, blocks.design.levels)
     within = None
     if metric == "mahalanobis":
-        refuse_few_rows(moments, blocks.terms)
+        refuse_too_many_neighbours(moments, blocks.terms)
         within = class_moments(blocks, "pooled")
     refuse_constant(moments, within, blocks.terms, scale)
     rows = gathered_rows(blocks)

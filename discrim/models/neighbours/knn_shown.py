@@ -26,7 +26,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.neighbours.knn import KNNResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 MOST_STEPS = 20
@@ -126,12 +126,12 @@ def _at_an_end(fit: KNNResults) -> str:
     return ""
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Leave-one-out error by k."""
-    return error_path(results.path, results.k, ax=asked.ax)
+    return leave_one_out_path(results.path, results.k, ax=asked.ax)
 
 
-def error_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
+def leave_one_out_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
     """Leave-one-out error by number of neighbours, with its standard error.
 
     Parameters

@@ -179,7 +179,7 @@ RuleAt = Callable[[ClassMoments, float], Rule]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ShrinkageTrials:
     """What is tried on which rows.
 
     Attributes
@@ -242,7 +242,7 @@ class Task:
         return found
 
 
-def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
+def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
 
     Parameters
@@ -283,7 +283,7 @@ def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
 
 
-def _refuse_few(task: Task) -> None:
+def _refuse_few(task: ShrinkageTrials) -> None:
     least = 2 if task.is_common else 3
     few = np.flatnonzero(task.moments.counts < least)
     if len(few):
@@ -364,7 +364,7 @@ class Shrinking:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RowEstimate:
     """What the rows say.
 
     Attributes
@@ -550,7 +550,7 @@ def estimate(
     rule_at: RuleAt,
     *,
     sampled: bool,
-) -> Estimate:
+) -> RowEstimate:
     """Shrinkages, or covariances, of the rows.
 
     Parameters
@@ -578,11 +578,11 @@ def estimate(
     each = [None] if common else list(range(moments.n_classes))
     comparable = in_one_unit(moments, asked.structure, 1.0)
     if asked.structure == "estimator":
-        return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
+        return RowEstimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
-        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior, rule_at)
+        task = ShrinkageTrials(asked.structure, asked.grid, blocks, comparable, divisors, prior, rule_at)
         path = shrinkage_path(task, sampled=sampled)
-        return Estimate(np.full(len(divisors), largest_as_good(path)), path=path)
+        return RowEstimate(np.full(len(divisors), largest_as_good(path)), path=path)
     found = None
     if asked.value is not None:
         found = np.full(len(divisors), asked.value)
@@ -598,7 +598,7 @@ def estimate(
     if found is not None:
         for k, g in zip(each, found.tolist(), strict=True):
             _refuse_singular(asked, moments, blocks.terms, g, k, None if k is None else levels[k])
-    return Estimate(found, variances=variances)
+    return RowEstimate(found, variances=variances)
 
 
 def _correlations(

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from discrim.models.normal.lda import LDAResults
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 MOST_NAMED = 8
@@ -128,7 +128,7 @@ LABEL_SIZE = (5.0, 10.0)
 """Width of a character and height of a line of the rows' labels, in points."""
 
 
-def distances(results: Any, asked: Asked) -> Axes:
+def distances(results: Any, asked: PictureOptions) -> Axes:
     """Robust distances of the rows against classical ones."""
     table, classical = results.robust_distances(), results._classical_distances()
     signs = asked.signs(results.classes)

@@ -48,7 +48,7 @@ from discrim.report.tables import Parts, Summary
 
 if TYPE_CHECKING:
     from discrim.models.normal.lda import LDAResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 DRAWN = 0.01
@@ -215,7 +215,7 @@ MOST_DOTS = 30
 """Columns that are drawn."""
 
 
-def ranking(results: Any, asked: Asked) -> Axes:
+def ranking(results: Any, asked: PictureOptions) -> Axes:
     """The first columns of the ranking, with their scores by class."""
     table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]

@@ -45,7 +45,7 @@ from discrim.report.tables import Parts
 if TYPE_CHECKING:
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 
@@ -152,9 +152,9 @@ def _divisor_words(fit: QDAResults, divisor: str) -> str:
     return f"divisor {divisor}" if fit._fit.numbers.estimator is None else "as the estimator has it"
 
 
-def scree(results: Any, asked: Asked) -> Axes:
+def scree(results: Any, asked: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    from discrim.report.plots.spaces import scree as draw
+    from discrim.report.plots.spaces import draw_scree as draw
 
     table, noise = results.scree(), results.factors["noise"]
     labels = list(table.index.unique(level=0))
@@ -220,7 +220,7 @@ def _path(fit: RDAResults) -> Section:
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     title = f"Error by {chosen_by(results._fit)}"

@@ -18,7 +18,7 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.normal.leave_one_out_rda import Pair, Parametrization, Span, left_out_groups
+from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Span, left_out_groups
 from discrim.core.normal.marginal import regularized_marginal
 from discrim.core.normal.rda import (
     PathRule,
@@ -69,7 +69,7 @@ CHOICE = "choice of alpha and gamma"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PairChoice:
     """How a pair is chosen.
 
     Attributes
@@ -89,7 +89,7 @@ class Choice:
         the choice is made from.
     """
 
-    pairs: list[Pair]
+    pairs: list[Regularization]
     cv: Any
     seed: int | None
     select: str
@@ -114,14 +114,14 @@ class Choice:
     def rules(
         self,
         moments: ClassMoments,
-        pairs: list[Pair],
+        pairs: list[Regularization],
         with_roots: Callable[[], ClassMoments] | None = None,
     ) -> Iterator[PathRule]:
         """The rules of pairs by moments, as of `path_rules`."""
         how = self.parametrization, self.method, self.log_prior, self.columns
         return path_rules(moments, pairs, *how, with_roots)
 
-    def fit(self, moments: ClassMoments, pair: Pair) -> RDAFit:
+    def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """The fit of a pair to moments."""
         return fit_rda(
             moments,
@@ -154,12 +154,12 @@ class Choice:
             return None
         return None if fit.singular() else fit
 
-    def simplicity(self, pair: Pair) -> tuple[float, float]:
+    def simplicity(self, pair: Regularization) -> tuple[float, float]:
         """Smaller for a simpler pair: of the smaller alpha, then of more ridge."""
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
-def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, pd.DataFrame]:
+def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Regularization, pd.DataFrame]:
     """The pair chosen, and the path: alpha, gamma, error, se (missing where a rule is singular).
 
     By folds, the error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its
@@ -200,7 +200,7 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
     return of_arrays(y, codes, blocks.design.levels, weights)
 
 
-def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
+def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by folds."""
     k = len(plan.prior)
     if not plan.splits:
@@ -231,7 +231,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
         return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
 
 
-def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Choice) -> NoReturn:
+def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: PairChoice) -> NoReturn:
     what, instead = (
         (f"Split {fold + 1} of folds has", "give it two to learn from")
         if plan.splits
@@ -269,7 +269,7 @@ class _Part:
     weights: Floats | None
 
 
-def _parts(blocks: Blocks, plan: Choice) -> Iterator[_Part]:
+def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
     if plan.splits:
         held = split_moments(blocks, plan.splits, "class", rooted=False)
         for moments, split in zip(held, plan.splits, strict=True):
@@ -306,7 +306,7 @@ def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats 
     return np.concatenate(columns, axis=1).T, np.concatenate(codes), held
 
 
-def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floats, Floats]:
+def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by leave-one-out."""
     k = len(plan.prior)
     few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
@@ -339,7 +339,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
-def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Floats) -> None:
+def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong: Floats) -> None:
     """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     with late_bar(len(again), "refits without a row") as tell:
@@ -531,7 +531,7 @@ def rda(
     _refuse_single(held, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
-    plan = Choice(
+    plan = PairChoice(
         pairs,
         (len(splits) or folds) if chooses else None,
         drawn_seed(seed),
@@ -574,7 +574,7 @@ def _within(name: str, value: Any) -> float | None:
     return number
 
 
-def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
+def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:
     """Pairs of what is given and what is tried for it where it is not."""
     fixed = [name for name, value in given.items() if value is not None]
     if grid is not None and len(fixed) == len(given):
@@ -583,16 +583,16 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
         twice = [name for name in fixed if name in grid]
         if twice:
             raise DataError(f"grid holds values of {listed(twice)}, which is given: leave one out.")
-        unknown = [name for name in grid if name not in Pair._fields]
+        unknown = [name for name in grid if name not in Regularization._fields]
         if unknown:
             raise DataError(f"grid names {listed(unknown)}: give values of 'alpha' and of 'gamma'.")
-        by_name = {name: grid.get(name) for name in Pair._fields}
+        by_name = {name: grid.get(name) for name in Regularization._fields}
     else:
-        by_name = dict.fromkeys(Pair._fields, grid)
+        by_name = dict.fromkeys(Regularization._fields, grid)
     alphas, gammas = (
         [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
     )
-    return [Pair(alpha, gamma) for alpha in alphas for gamma in gammas]
+    return [Regularization(alpha, gamma) for alpha in alphas for gamma in gammas]
 
 
 def _tried(grid: Any) -> list[float]:
@@ -662,7 +662,7 @@ def rda_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    plan: Choice | None = None,
+    plan: PairChoice | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[RDAFit]:
     """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
@@ -674,7 +674,7 @@ def rda_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 
-def _chosen_rule(plan: Choice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:
     refit = replace(plan, prior=fit.prior).refit(blocks, fit.numbers.moments.spread)
     return None if refit is None else refit.rule(fit.log_prior())
 

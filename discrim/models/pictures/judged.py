@@ -19,13 +19,13 @@ from discrim.inference.calibration import calibration_bins
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
-from discrim.models.judging.assessment import COUNTING, Plan, assessed, judged_codes
+from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes
 from discrim.models.judging.labelled_rows import refuse_none
 from discrim.models.pictures.options import needed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes, Signs
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
@@ -34,7 +34,7 @@ STEPS = 20
 """Intervals of probability of the histogram below a calibration."""
 
 
-class Judged(NamedTuple):
+class LabelledScores(NamedTuple):
     """Rows with a class.
 
     Attributes
@@ -54,21 +54,21 @@ class Judged(NamedTuple):
     level: float
 
 
-def confusion(results: Any, asked: Asked) -> Axes:
+def confusion(results: Any, asked: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
     from discrim.inference.error_rates import confusion_table
 
     method, way = _way(asked)
     fit = results._fit
     # The folds are the same each time, and so is the picture.
-    actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
+    actual, predicted, weights = judged_codes(fit, asked.data, method, JudgingPlan(seed=0))
     refuse_none((actual >= 0) & (predicted >= 0))
     return drawn_confusion(confusion_table(actual, predicted, fit.classes, weights), way, asked)
 
 
-def drawn_confusion(table: pd.DataFrame, way: str, asked: Asked) -> Axes:
+def drawn_confusion(table: pd.DataFrame, way: str, asked: PictureOptions) -> Axes:
     """A table of actual by predicted classes, found in a way that the title names."""
-    from discrim.report.plots.judged import confusion as draw
+    from discrim.report.plots.judged import draw_confusion as draw
 
     if asked.colors is not None and not isinstance(asked.colors, str):
         raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
@@ -85,23 +85,23 @@ def said_of(table: pd.DataFrame) -> str:
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
 
-def assessed_confusion(found: Any, asked: Asked) -> Axes:
+def assessed_confusion(found: Any, asked: PictureOptions) -> Axes:
     """The confusion of an assessment."""
     return drawn_confusion(found.confusion, _said_way(found), asked)
 
 
-def roc(results: Any, asked: Asked) -> Axes:
+def roc(results: Any, asked: PictureOptions) -> Axes:
     """ROC curves: of the second of two classes, else of each class against the rest."""
     return _roc(results.classes, _judged(results, asked), asked)
 
 
-def assessed_roc(found: Any, asked: Asked) -> Axes:
+def assessed_roc(found: Any, asked: PictureOptions) -> Axes:
     """ROC curves of the rows of an assessment."""
     return _roc(found.classes, _of_assessment(found), asked)
 
 
-def _roc(classes: pd.Index, rows: Judged, asked: Asked) -> Axes:
-    from discrim.report.plots.judged import roc as draw
+def _roc(classes: pd.Index, rows: LabelledScores, asked: PictureOptions) -> Axes:
+    from discrim.report.plots.judged import draw_roc as draw
 
     curves, areas = {}, {}
     for k in [1] if len(classes) == 2 else range(len(classes)):
@@ -136,20 +136,20 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
     )
 
 
-def calibration(results: Any, asked: Asked) -> Axes:
+def calibration(results: Any, asked: PictureOptions) -> Axes:
     """Predicted probabilities against the shares that were seen."""
     results._fit.need_posteriors("kind='calibration'")
     return _calibration(results.classes, _judged(results, asked), 10, asked)
 
 
-def assessed_calibration(found: Any, asked: Asked) -> Axes:
+def assessed_calibration(found: Any, asked: PictureOptions) -> Axes:
     """The calibration of an assessment."""
     found._fit.need_posteriors("kind='calibration'")
     return _calibration(found.classes, _of_assessment(found), found._bins, asked)
 
 
-def _calibration(classes: pd.Index, rows: Judged, most: int, asked: Asked) -> Axes:
-    from discrim.report.plots.judged import calibration as draw
+def _calibration(classes: pd.Index, rows: LabelledScores, most: int, asked: PictureOptions) -> Axes:
+    from discrim.report.plots.judged import draw_calibration as draw
 
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
@@ -175,25 +175,25 @@ def _calibration(classes: pd.Index, rows: Judged, most: int, asked: Asked) -> Ax
     return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(list(classes)), first=first)
 
 
-def _way(asked: Asked) -> tuple[Any, str]:
+def _way(asked: PictureOptions) -> tuple[Any, str]:
     """The method asked for, and what it is called."""
     check_word("method", asked.method, COUNTING, optional=True)
     method: Any = asked.method or "apparent"
     return method, WAYS[method] if asked.data is None else "new rows"
 
 
-def _judged(results: Any, asked: Asked) -> Judged:
+def _judged(results: Any, asked: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
     method, way = _way(asked)
     level = 0.95 if asked.level is None else asked.level
     # The folds are the same each time, and so is the picture.
-    rows = assessed(results._fit, asked.data, method, Plan(level=level, seed=0))
-    return Judged(rows.codes, rows.values, rows.weights, way, level)
+    rows = assessed(results._fit, asked.data, method, JudgingPlan(level=level, seed=0))
+    return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
 
 
-def _of_assessment(found: Any) -> Judged:
+def _of_assessment(found: Any) -> LabelledScores:
     rows = found._rows
-    return Judged(rows.codes, rows.values, rows.weights, _said_way(found), found._level)
+    return LabelledScores(rows.codes, rows.values, rows.weights, _said_way(found), found._level)
 
 
 def _said_way(found: Any) -> str:
@@ -204,7 +204,7 @@ def _said_way(found: Any) -> str:
     ]
 
 
-def posteriors(results: Any, asked: Asked) -> Axes:
+def posteriors(results: Any, asked: PictureOptions) -> Axes:
     """Posterior of each row's own class."""
     from discrim.report.plots import judged as pictures
 
@@ -212,12 +212,12 @@ def posteriors(results: Any, asked: Asked) -> Axes:
     rows = needed_rows(fit, asked, "posteriors")
     labels = rows.labels
     found = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
-    return pictures.posteriors(found, labels, ax=asked.ax, signs=asked.signs(fit.classes))
+    return pictures.draw_posteriors(found, labels, ax=asked.ax, signs=asked.signs(fit.classes))
 
 
-def log_determinants(results: Any, asked: Asked) -> Axes:
+def log_determinants(results: Any, asked: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
-    from discrim.report.plots.columns import log_determinants as draw
+    from discrim.report.plots.columns import draw_log_determinants as draw
 
     return draw(results.log_determinants(), ax=asked.ax, signs=asked.signs(results.classes))
 
@@ -226,18 +226,18 @@ MOST_LINES = 40
 """Terms by classes that are drawn; of more, those of the largest z."""
 
 
-def forest(results: Any, asked: Asked) -> Axes:
+def forest(results: Any, asked: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
     return _drawn(results, asked, ratios=False)
 
 
-def odds_ratios(results: Any, asked: Asked) -> Axes:
+def odds_ratios(results: Any, asked: PictureOptions) -> Axes:
     """Factors of the odds for one unit of a column, with intervals."""
     return _drawn(results, asked, ratios=True)
 
 
-def _drawn(results: Any, asked: Asked, *, ratios: bool) -> Axes:
-    from discrim.report.plots.bars import forest as draw
+def _drawn(results: Any, asked: PictureOptions, *, ratios: bool) -> Axes:
+    from discrim.report.plots.bars import draw_forest as draw
 
     level = 0.95 if asked.level is None else asked.level
     table = results.log_odds(level=level).drop("constant", level="term")
@@ -277,9 +277,9 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
 
 
-def simplex(results: Any, asked: Asked) -> Axes:
+def simplex(results: Any, asked: PictureOptions) -> Axes:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
-    from discrim.report.plots.regions import simplex as draw
+    from discrim.report.plots.regions import draw_simplex as draw
 
     fit = results._fit
     classes = list(fit.classes)
@@ -309,7 +309,7 @@ def simplex(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def _signs(asked: Asked, classes: list[Any], codes: list[int]) -> Signs:
+def _signs(asked: PictureOptions, classes: list[Any], codes: list[int]) -> Signs:
     """Signs of three classes: those that they have among all, where colours were given by class."""
     signs = asked.signs(classes)
     return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))

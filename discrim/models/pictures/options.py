@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PictureOptions:
     """The options of `plot`, as they were given.
 
     Attributes
@@ -138,7 +138,7 @@ class DrawnRows(NamedTuple):
         return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
 
 
-def drawn_rows(fit: Fit[Any], asked: Asked) -> DrawnRows | None:
+def drawn_rows(fit: Fit[Any], asked: PictureOptions) -> DrawnRows | None:
     """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
     if asked.data is not None:
         blocks = fit.new_rows(asked.data)
@@ -160,7 +160,7 @@ def _codes_of(blocks: Blocks) -> Codes:
     return response_codes(design, blocks.table, blocks.functions)
 
 
-def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
+def needed_rows(fit: Fit[Any], asked: PictureOptions, kind: str) -> DrawnRows:
     """The rows to draw, of a kind that draws nothing else.
 
     Raises
@@ -180,7 +180,7 @@ def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
     return rows
 
 
-def refuse_rows(asked: Asked, kind: str) -> None:
+def refuse_rows(asked: PictureOptions, kind: str) -> None:
     """Raise NotSupportedError where rows are given to a kind that draws the numbers of a fit alone."""
     if asked.data is not None:
         raise NotSupportedError(
@@ -193,7 +193,7 @@ def no_labels() -> pd.Series:
     return pd.Series([], dtype=object)
 
 
-def one_column(kind: str, shown: str, names: Sequence[str], asked: Asked) -> str:
+def one_column(kind: str, shown: str, names: Sequence[str], asked: PictureOptions) -> str:
     """The column asked for, the first by default.
 
     Parameters

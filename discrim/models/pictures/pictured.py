@@ -11,7 +11,7 @@ from discrim.models.kinds import Kind
 from discrim.models.registry import BY_MODEL, resolve
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 
@@ -106,12 +106,14 @@ class Pictured:
         >>> fit.plot("scores", title="Irises").get_title()
         'Irises'
         """
-        from discrim.models.pictures.options import Asked, asked_classes, asked_names
+        from discrim.models.pictures.options import PictureOptions, asked_classes, asked_names
 
         check_word("structure", structure, ("within", "total", "between"), optional=True)
         axes, columns = asked_names("axes", axes), asked_names("columns", columns)
         chosen = asked_classes(classes)
-        asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title)
+        asked = PictureOptions(
+            ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title
+        )
         return drawn(self, BY_MODEL[self._model()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
@@ -122,7 +124,7 @@ class Pictured:
         return len(design.columns) == 2 == len(numeric_columns(design))
 
 
-def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked) -> Axes:
+def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: PictureOptions) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits the results."""
     from discrim.report.plots.style import fonts_for, set_title
 

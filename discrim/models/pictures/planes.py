@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from discrim.frame.design import Design
     from discrim.frame.table import Table
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import Asked, DrawnRows
+    from discrim.models.pictures.options import DrawnRows, PictureOptions
     from discrim.report.plots.style import Axes
 
 Limits = tuple[float, float]
@@ -168,7 +168,7 @@ def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
 
 
 def ground_of(
-    results: Any, asked: Asked, kind: str, most: int, columns: Sequence[str] | None = None
+    results: Any, asked: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
 ) -> Ground:
     """The columns asked for, or the first, and where the others are held.
 
@@ -197,7 +197,7 @@ def ground_of(
     return Ground(fit, rows, names, held, given, tuple(every))
 
 
-def chosen(every: Sequence[str], asked: Asked, kind: str, most: int) -> list[str]:
+def chosen(every: Sequence[str], asked: PictureOptions, kind: str, most: int) -> list[str]:
     """The columns asked for, or the first two."""
     if asked.columns is None:
         return list(every[:2])
@@ -213,7 +213,7 @@ def chosen(every: Sequence[str], asked: Asked, kind: str, most: int) -> list[str
 
 
 def given_values(
-    asked: Asked, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
+    asked: PictureOptions, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
     """The values at which a person holds columns.
 
@@ -288,7 +288,7 @@ MOST_COLUMNS = 6
 TITLE = "Regions of the predicted classes"
 
 
-def regions(results: Any, asked: Asked) -> Axes:
+def regions(results: Any, asked: PictureOptions) -> Axes:
     """Regions of the classes in the plane of two columns, or of each pair of more, others held.
 
     Examples
@@ -305,7 +305,7 @@ def regions(results: Any, asked: Asked) -> Axes:
     return draw_ground(ground, asked) if len(ground.columns) == 2 else _matrix(ground, asked)
 
 
-def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
+def draw_ground(ground: Ground, asked: PictureOptions, title: str = TITLE) -> Axes:
     """The plane of two columns."""
     from discrim.report.plots.regions import draw_plane
 
@@ -327,16 +327,16 @@ def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
     )
 
 
-def _matrix(ground: Ground, asked: Asked) -> Axes:
+def _matrix(ground: Ground, asked: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
-    from discrim.report.plots.bars import finish, triangle
+    from discrim.report.plots.bars import draw_triangle, finish
     from discrim.report.plots.regions import draw_plane
 
     fit, columns = ground.fit, ground.columns
     signs = asked.signs(list(fit.classes))
     rest = told_held(ground, columns)
     title = f"{TITLE}, in each panel with the other columns held" + (f"\n{rest}" if rest else "")
-    outer, place = triangle(asked.ax, columns, list(fit.classes), signs)
+    outer, place = draw_triangle(asked.ax, columns, list(fit.classes), signs)
     for i, j in combinations(range(len(columns)), 2):
         names = (columns[i], columns[j])
         points, codes = ground.points(names)
@@ -357,7 +357,7 @@ def _matrix(ground: Ground, asked: Asked) -> Axes:
     return finish(outer, place, title)
 
 
-def _line(ground: Ground, asked: Asked) -> Axes:
+def _line(ground: Ground, asked: PictureOptions) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
     from discrim.report.plots.regions import draw_line
 
@@ -393,7 +393,7 @@ SHOWN, MOST = 4, 6
 """Columns that are drawn where none are named, and the most that can be."""
 
 
-def partition(results: Any, asked: Asked) -> Axes:
+def partition(results: Any, asked: PictureOptions) -> Axes:
     """Regions of fits to two columns alone, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
@@ -407,7 +407,7 @@ def partition(results: Any, asked: Asked) -> Axes:
     >>> [panel.get_title() for panel in outer.child_axes]
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
-    from discrim.report.plots.bars import finish, triangle
+    from discrim.report.plots.bars import draw_triangle, finish
     from discrim.report.plots.regions import draw_plane
 
     fit = results._fit
@@ -422,7 +422,7 @@ def partition(results: Any, asked: Asked) -> Axes:
         f"; {len(names)} of {len(every)} columns" if asked.columns is None and len(every) > len(names) else ""
     )
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
-    outer, place = triangle(asked.ax, names, classes, signs)
+    outer, place = draw_triangle(asked.ax, names, classes, signs)
     terms = list(blocks.terms)
     shown, codes = rows.blocks, rows.codes
     for i, j in combinations(range(len(names)), 2):
@@ -467,7 +467,7 @@ def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
 
-def _columns(fit: Fit[Any], blocks: Blocks, asked: Asked) -> tuple[list[str], list[str]]:
+def _columns(fit: Fit[Any], blocks: Blocks, asked: PictureOptions) -> tuple[list[str], list[str]]:
     """Terms to draw, and all that can be: those of numbers."""
     design = blocks.design
     truths = set(design.boolean_columns)

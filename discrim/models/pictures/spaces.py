@@ -26,7 +26,7 @@ from discrim.models.pictures.options import DrawnRows, drawn_rows, needed_rows, 
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 NO_DISCRIMINANT = (
@@ -37,7 +37,7 @@ MOST_BARS = 30
 """Columns whose structure correlations are drawn."""
 
 
-def asked_axes(names: Sequence[str], asked: Asked, most: int = 2) -> list[str]:
+def asked_axes(names: Sequence[str], asked: PictureOptions, most: int = 2) -> list[str]:
     """The discriminants asked for, or the first that there are.
 
     Raises
@@ -59,7 +59,7 @@ def asked_axes(names: Sequence[str], asked: Asked, most: int = 2) -> list[str]:
     return given
 
 
-def asked_level(asked: Asked, default: float) -> float:
+def asked_level(asked: PictureOptions, default: float) -> float:
     """The level asked for.
 
     Raises
@@ -74,7 +74,7 @@ def asked_level(asked: Asked, default: float) -> float:
     return float(asked.level)
 
 
-def scores(results: Any, asked: Asked) -> Axes:
+def scores(results: Any, asked: PictureOptions) -> Axes:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
@@ -85,7 +85,7 @@ def scores(results: Any, asked: Asked) -> Axes:
     found = (
         pd.DataFrame(columns=names, dtype=float) if rows is None else results.transform(rows.blocks)[names]
     )
-    return pictures.scores(
+    return pictures.draw_scores(
         found,
         no_labels() if rows is None else rows.labels,
         centroids[names],
@@ -106,14 +106,14 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
     return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
-def biplot(results: Any, asked: Asked) -> Axes:
+def biplot(results: Any, asked: PictureOptions) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
     return biplot_of(results.canonical(), asked)
 
 
-def biplot_of(canonical: Any, asked: Asked) -> Axes:
+def biplot_of(canonical: Any, asked: PictureOptions) -> Axes:
     """The same of canonical axes, in any convention."""
-    from discrim.report.plots.spaces import biplot as draw
+    from discrim.report.plots.spaces import draw_biplot as draw
 
     fit = canonical._fit
     names = asked_axes(list(canonical.centroids.columns), asked)
@@ -132,9 +132,9 @@ def biplot_of(canonical: Any, asked: Asked) -> Axes:
     )
 
 
-def structure(results: Any, asked: Asked) -> Axes:
+def structure(results: Any, asked: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
-    from discrim.report.plots.bars import structure as draw
+    from discrim.report.plots.bars import draw_structure as draw
 
     refuse_rows(asked, "structure")
     canonical = results.canonical()
@@ -146,9 +146,9 @@ def structure(results: Any, asked: Asked) -> Axes:
     return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=asked.ax)
 
 
-def scree(results: Any, asked: Asked) -> Axes:
+def scree(results: Any, asked: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
-    from discrim.report.plots.bars import scree as draw
+    from discrim.report.plots.bars import draw_scree_bars as draw
 
     refuse_rows(asked, "scree")
     canonical = results.canonical()
@@ -167,7 +167,7 @@ LEVEL = 0.68
 """Share of a normal class in its outline, as in R's heplots."""
 
 
-def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> list[str]:
+def asked_terms(results: Any, asked: PictureOptions, default: int, least: int = 2) -> list[str]:
     """Terms of the design that were asked for, or the first ones.
 
     Raises
@@ -199,9 +199,9 @@ def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> lis
     return given
 
 
-def ellipses(results: Any, asked: Asked) -> Axes:
+def ellipses(results: Any, asked: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
-    from discrim.report.plots.spaces import ellipses as draw
+    from discrim.report.plots.spaces import draw_ellipses as draw
 
     fit, names = results._fit, asked_terms(results, asked, 2)
     if len(names) > 2:
@@ -227,9 +227,9 @@ def ellipses(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def pairs(results: Any, asked: Asked) -> Axes:
+def pairs(results: Any, asked: PictureOptions) -> Axes:
     """Each pair of columns, with the outlines of the classes."""
-    from discrim.report.plots.columns import pairs as draw
+    from discrim.report.plots.columns import draw_pairs as draw
 
     fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
     rows = drawn_rows(fit, asked)
@@ -252,10 +252,10 @@ def pairs(results: Any, asked: Asked) -> Axes:
     return outer
 
 
-def he(results: Any, asked: Asked) -> Axes:
+def he(results: Any, asked: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     from discrim.report.plots.spaces import axis_name
-    from discrim.report.plots.spaces import he as draw
+    from discrim.report.plots.spaces import draw_he as draw
     from discrim.report.plots.style import shown_name
 
     refuse_rows(asked, "he")
@@ -303,7 +303,7 @@ def he(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def qq(results: Any, asked: Asked) -> Axes:
+def qq(results: Any, asked: PictureOptions) -> Axes:
     """Squared distances of the rows of each class against the quantiles of their law."""
     from discrim.report.plots.columns import quantiles
 
@@ -432,7 +432,7 @@ def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
 TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
-def territory(results: Any, asked: Asked) -> Axes:
+def territory(results: Any, asked: PictureOptions) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
     Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row

@@ -28,7 +28,7 @@ from discrim.models.results.geometry import (
     SeparatingLines,
     plane_model,
     plane_refits,
-    read_rows,
+    plane_rows,
 )
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -99,7 +99,9 @@ class Certificate(NamedTuple):
         return Summary("Separation", parts)
 
 
-def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows) -> Certificate:
+def labelled_certificate(
+    found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
+) -> Certificate:
     """A certificate from one of arrays.
 
     Parameters
@@ -118,7 +120,7 @@ def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredR
     return Certificate(found.kind, direction, found.margin, on_plane, weights)
 
 
-class Pair(NamedTuple):
+class ClassPair(NamedTuple):
     """Two classes between which a hyperplane lies, and the rows of theirs that lie on it."""
 
     first: int
@@ -126,7 +128,7 @@ class Pair(NamedTuple):
     touching: NDArray[np.intp]
 
 
-def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[Pair]:
+def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[ClassPair]:
     """Pairs of classes of which no row lies on the other's side, and some off the plane.
 
     A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
@@ -140,7 +142,7 @@ def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp])
             rows = np.flatnonzero((codes == a) | (codes == b))
             lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
             if lead.max() > slack:
-                pairs.append(Pair(a, b, rows[lead <= slack]))
+                pairs.append(ClassPair(a, b, rows[lead <= slack]))
     return pairs
 
 
@@ -218,7 +220,7 @@ def hyperplane(
     >>> round(fit.margin, 4), fit.support.tolist()
     (0.6519, [44, 98])
     """
-    blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    blocks, moments, rows = plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
@@ -234,7 +236,9 @@ def hyperplane(
 def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     levels, codes = blocks.design.levels, rows.codes[found.rows]
     space = standard(rows.x)
-    certificate = labelled(separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows)
+    certificate = labelled_certificate(
+        separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows
+    )
     if certificate.kind == "complete":
         spread = np.ptp(rows.x, axis=0)
         wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))

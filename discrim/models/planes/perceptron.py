@@ -24,7 +24,7 @@ from discrim.models.results.geometry import (
     left_out_of_planes,
     plane_model,
     plane_refits,
-    read_rows,
+    plane_rows,
 )
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
@@ -146,7 +146,7 @@ def perceptron(
         )
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
-    blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    blocks, moments, rows = plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MOST_CLASSES:
         raise DataError(
             f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a linear "

@@ -33,7 +33,7 @@ from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.planes.hyperplane import HyperplaneResults
     from discrim.models.planes.perceptron import PerceptronResults
     from discrim.report.plots.style import Axes
@@ -195,7 +195,7 @@ MOST_MOVES = 4
 """Of which the last is that of the row ringed in the third panel."""
 
 
-def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
+def distances(results: Any, asked: PictureOptions, margin: float | None = None) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     from discrim.report.plots import planes as plane_plots
 
@@ -208,15 +208,17 @@ def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
     rows = needed_rows(fit, asked, "distances")
     labels, signs = rows.labels, asked.signs(fit.classes)
     values = results.distance(rows.blocks)
-    return plane_plots.distances(values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs)
+    return plane_plots.draw_distances(
+        values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs
+    )
 
 
-def margin_distances(results: Any, asked: Asked) -> Axes:
+def margin_distances(results: Any, asked: PictureOptions) -> Axes:
     """Signed distances of the rows, with the margin."""
     return distances(results, asked, margin=results.margin)
 
 
-def margin(results: Any, asked: Asked) -> Axes:
+def margin(results: Any, asked: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
     from discrim.report.plots.planes import draw_margin
 
@@ -236,7 +238,7 @@ def margin(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def history(results: Any, asked: Asked) -> Axes:
+def history(results: Any, asked: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
     from discrim.report.plots.planes import passes
 
@@ -250,9 +252,9 @@ def history(results: Any, asked: Asked) -> Axes:
     return passes(errors, list(zip(kept, fewest, strict=True)), ax=asked.ax, signs=signs, first=first)
 
 
-def updates(results: Any, asked: Asked) -> Axes:
+def updates(results: Any, asked: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
-    from discrim.report.plots.planes import updates as draw
+    from discrim.report.plots.planes import draw_updates as draw
 
     fit = results._fit
     if len(fit.classes) > 2 or len(fit.terms) != 2:

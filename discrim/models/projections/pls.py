@@ -46,13 +46,13 @@ from discrim.models.judging.validation import Splits, read_splits
 from discrim.models.moments.given import by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
-    Search,
+    ComponentSearch,
     chosen_from,
-    component_path,
+    component_grid,
     components_of,
-    counts_of,
     engine_fit,
     permutation_test,
+    tried_components,
 )
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.headers import group_summary
@@ -63,13 +63,13 @@ BUFFERS = ("weights", "loadings", "rotations")
 """What a file keeps of the components that an engine has found."""
 
 
-def chosen(blocks: Blocks, fit: PLSFit, search: Search) -> tuple[PLSFit, pd.DataFrame]:
+def chosen(blocks: Blocks, fit: PLSFit, search: ComponentSearch) -> tuple[PLSFit, pd.DataFrame]:
     """The fit with the components that folds choose, of one with as many as are tried."""
     refuse_few(fit, 1)
     able = fit.components if fit.decides != "lda" else fit.spread_components()
     fit = fit.with_components(max(able, 1))
     refuse_few(fit, 1)
-    count, path = chosen_from(component_path(blocks, fit, search), search)
+    count, path = chosen_from(tried_components(blocks, fit, search), search)
     return fit.with_components(count), path
 
 
@@ -125,7 +125,7 @@ def pls_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    search: Search | None = None,
+    search: ComponentSearch | None = None,
     path: pd.DataFrame | None = None,
     engine: Any = None,
 ) -> Fit[PLSFit]:
@@ -151,11 +151,11 @@ def pls_fit(
     )
 
 
-def _chosen_rule(search: Search, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(search: ComponentSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     moments = class_moments(blocks, fit.numbers.moments.spread)
     if (moments.rows < 1).any() or moments.total <= moments.n_classes:
         return None
-    refit = fit.numbers.refit_up_to(moments, max(counts_of(search)))
+    refit = fit.numbers.refit_up_to(moments, max(component_grid(search)))
     if refit is None:
         return None
     try:
@@ -334,7 +334,9 @@ class PLSResults(LinearGeometry, ClassifierResults):
         parts: Any = len(splits) or folds
         if not is_whole(parts):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
-        return component_path(blocks, fit.numbers, Search(None, int(parts), drawn_seed(seed), splits=splits))
+        return tried_components(
+            blocks, fit.numbers, ComponentSearch(None, int(parts), drawn_seed(seed), splits=splits)
+        )
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -728,8 +730,8 @@ def pls(
         # Choices in folds are made by the same seed, so that they can be made again.
         splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
         parts: Any = len(splits) or folds
-        search = Search(grid, parts, drawn_seed(seed), select, splits)
-        fit, path = chosen(blocks, fitted(components=max(counts_of(search))), search)
+        search = ComponentSearch(grid, parts, drawn_seed(seed), select, splits)
+        fit, path = chosen(blocks, fitted(components=max(component_grid(search))), search)
     else:
         fit = fitted(components=int(components))
         refuse_few(fit, int(components))

@@ -48,7 +48,7 @@ USUAL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ComponentSearch:
     """How a number of components is chosen.
 
     Attributes
@@ -69,7 +69,7 @@ class Search:
     splits: tuple[Split, ...] = ()
 
 
-def counts_of(search: Search, most: int = USUAL) -> list[int]:
+def component_grid(search: ComponentSearch, most: int = USUAL) -> list[int]:
     """The numbers of components to try, in increasing order.
 
     Raises
@@ -95,7 +95,9 @@ def counts_of(search: Search, most: int = USUAL) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def _parts(blocks: Blocks, search: Search, spread: Any) -> tuple[Iterable[ClassMoments], list[Floats]]:
+def _parts(
+    blocks: Blocks, search: ComponentSearch, spread: Any
+) -> tuple[Iterable[ClassMoments], list[Floats]]:
     """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
     if search.splits:
         held = split_moments(blocks, search.splits, spread)
@@ -105,7 +107,7 @@ def _parts(blocks: Blocks, search: Search, spread: Any) -> tuple[Iterable[ClassM
     return moment_folds(blocks, dealt, search.folds, spread), judged
 
 
-def _refuse_part(search: Search, fold: int) -> NoReturn:
+def _refuse_part(search: ComponentSearch, fold: int) -> NoReturn:
     what, instead = (
         (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
         if search.splits
@@ -137,7 +139,7 @@ class _Judged(NamedTuple):
     total: float
 
 
-def component_path(blocks: Blocks, fit: PLSFit, search: Search) -> pd.DataFrame:
+def tried_components(blocks: Blocks, fit: PLSFit, search: ComponentSearch) -> pd.DataFrame:
     """What is explained, and what is predicted of rows left out, by number of components.
 
     Parameters
@@ -210,7 +212,7 @@ def _judged(blocks: Blocks, fit: PLSFit, parts: list[PLSFit], often: list[Floats
     return _Judged(wrong, rows, press, total)
 
 
-def chosen_from(path: pd.DataFrame, search: Search) -> tuple[int, pd.DataFrame]:
+def chosen_from(path: pd.DataFrame, search: ComponentSearch) -> tuple[int, pd.DataFrame]:
     """The fewest components that are as good as the best, and the path of those that were asked for.
 
     Raises
@@ -218,7 +220,7 @@ def chosen_from(path: pd.DataFrame, search: Search) -> tuple[int, pd.DataFrame]:
     DataError
         None of the numbers asked for can be had of the rows outside each fold.
     """
-    asked = path[path["components"].isin(counts_of(search, len(path)))].reset_index(drop=True)
+    asked = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(asked):
         raise DataError(
             f"grid={listed(search.grid)}: the rows outside each fold have {len(path)} components at most: "

@@ -31,7 +31,7 @@ from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_titl
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.projections.pls import PLSResults
     from discrim.report.plots.style import Axes
 
@@ -169,7 +169,7 @@ MOST_BARS = 40
 """Columns whose bars are drawn."""
 
 
-def scores(results: Any, asked: Asked) -> Axes:
+def scores(results: Any, asked: PictureOptions) -> Axes:
     """Scores of the rows on two components, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
@@ -179,7 +179,7 @@ def scores(results: Any, asked: Asked) -> Axes:
     rows = drawn_rows(fit, asked)
     none = pd.DataFrame(columns=names, dtype=float)
     places = [list(centroids.columns).index(name) for name in names]
-    return pictures.scores(
+    return pictures.draw_scores(
         none if rows is None else results.transform(rows.blocks)[names],
         no_labels() if rows is None else rows.labels,
         centroids[names],
@@ -193,18 +193,18 @@ def scores(results: Any, asked: Asked) -> Axes:
     )
 
 
-def loadings(results: Any, asked: Asked) -> Axes:
+def loadings(results: Any, asked: PictureOptions) -> Axes:
     """Loadings of the columns in their order, a line for each component."""
     names = asked_axes(list(results.loadings.columns), asked, most=3)
     return along_columns(results.loadings[names], ax=asked.ax)
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Cross-validated error, R2 and Q2 by number of components."""
     return component_path(results.path, results.components, ax=asked.ax)
 
 
-def vip(results: Any, asked: Asked) -> Axes:
+def vip(results: Any, asked: PictureOptions) -> Axes:
     """Importance of the columns."""
     return importance(results.vip(), ax=asked.ax)
 

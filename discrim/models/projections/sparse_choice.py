@@ -32,7 +32,7 @@ LEAST, LEAST_WIDE = 1e-3, 1e-2
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class PenaltySearch:
     """How a penalty is chosen.
 
     Attributes
@@ -57,7 +57,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PenaltyChoice:
     """What was tried, and what is best.
 
     Attributes
@@ -73,7 +73,7 @@ class Choice:
     fits: list[SparseFit]
 
 
-def checked_grid(grid: Any, n_penalties: Any) -> Floats | None:
+def penalty_grid(grid: Any, n_penalties: Any) -> Floats | None:
     """Penalties in decreasing order, each once.
 
     Raises
@@ -104,7 +104,7 @@ def penalties_of(moments: ClassMoments, count: int) -> Floats:
     return np.asarray(top_penalty(moments) * least ** np.linspace(0, 1, count))
 
 
-def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: Search) -> Choice:
+def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: PenaltySearch) -> PenaltyChoice:
     """The penalty chosen, and the path.
 
     Errors and their standard errors are those of rows left out, by the fit to the others at the same
@@ -150,11 +150,11 @@ def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: Search) -> Ch
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in whole]
     path["directions"] = [fit.coef.shape[1] for fit in whole]
     slack = float(path["se"].iloc[path["error"].argmin()]) if search.select == "1se" else 0.0
-    return Choice(largest_as_good(path, slack + TIE), path, whole)
+    return PenaltyChoice(largest_as_good(path, slack + TIE), path, whole)
 
 
 def _of_part(
-    part: ClassMoments, begun: SparseFit, penalties: Floats, search: Search, fold: int
+    part: ClassMoments, begun: SparseFit, penalties: Floats, search: PenaltySearch, fold: int
 ) -> list[SparseFit]:
     """The fits to the rows that a fold leaves."""
     if (part.rows < 1).any() or part.total <= part.n_classes:
@@ -183,7 +183,7 @@ def _judged_rows(blocks: Blocks, often: Floats) -> Iterable[tuple[Floats, NDArra
 
 
 def _parts(
-    blocks: Blocks, search: Search, moments: ClassMoments
+    blocks: Blocks, search: PenaltySearch, moments: ClassMoments
 ) -> tuple[Iterable[ClassMoments], Sequence[Floats]]:
     """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
     if search.splits:
@@ -194,7 +194,7 @@ def _parts(
     return moment_folds(blocks, dealt, search.folds, moments.spread), judged
 
 
-def _refuse_part(search: Search, fold: int) -> NoReturn:
+def _refuse_part(search: PenaltySearch, fold: int) -> NoReturn:
     what, instead = (
         (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
         if search.splits

@@ -52,11 +52,11 @@ from discrim.models.judging.validation import Splits, read_splits
 from discrim.models.moments.given import by_moments, given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.sparse_choice import (
-    Choice,
-    Search,
-    checked_grid,
+    PenaltyChoice,
+    PenaltySearch,
     choose_penalty,
     penalties_of,
+    penalty_grid,
 )
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.headers import group_summary
@@ -64,7 +64,7 @@ from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 
-class Asked(NamedTuple):
+class SparseOptions(NamedTuple):
     """What the directions are asked for by; `values` is None where the penalty is to be chosen."""
 
     by: By
@@ -112,21 +112,21 @@ def directions_of(ncomp: Any, held: ClassMoments) -> int:
     return int(ncomp)
 
 
-def asked_of(nonzero: Any, penalty: Any, most: int, held: ClassMoments) -> Asked:
+def asked_of(nonzero: Any, penalty: Any, most: int, held: ClassMoments) -> SparseOptions:
     """What each of so many directions is asked for by; raises a DataError where they are not as many."""
     name: By = "penalty" if nonzero is None else "nonzero"
     values = _listed(penalty if nonzero is None else nonzero)
     if not values:
-        return Asked(name, None)
+        return SparseOptions(name, None)
     if len(values) not in (1, most):
         raise DataError(
             f"{name}={values}: {held.n_classes} classes have {most} direction{'s' if most > 1 else ''}; give "
             "one number for all of them, or one for each."
         )
-    return Asked(name, tuple(float(value) for value in values) * (most if len(values) == 1 else 1))
+    return SparseOptions(name, tuple(float(value) for value in values) * (most if len(values) == 1 else 1))
 
 
-def refuse_no_spread(held: ClassMoments) -> None:
+def refuse_equal_means(held: ClassMoments) -> None:
     """Raise where nothing is left to vary within classes."""
     if held.total <= held.n_classes:
         raise CollinearError(
@@ -160,7 +160,7 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     )
 
 
-def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: Asked, ridge: float) -> None:
+def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: SparseOptions, ridge: float) -> None:
     """Raise where columns that are all to have a part do not leave one minimum."""
     values = asked.values or ()
     p = held.n_columns
@@ -178,7 +178,9 @@ def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: Asked, ridge: f
     warn_of_near(held, blocks.terms)
 
 
-def fitted(held: ClassMoments, blocks: Blocks, shares: Floats, asked: Asked, **options: Any) -> SparseFit:
+def fitted(
+    held: ClassMoments, blocks: Blocks, shares: Floats, asked: SparseOptions, **options: Any
+) -> SparseFit:
     """The numbers of what was asked for.
 
     Raises
@@ -207,8 +209,8 @@ def sparse_lda_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    search: Search | None = None,
-    choice: Choice | None = None,
+    search: PenaltySearch | None = None,
+    choice: PenaltyChoice | None = None,
 ) -> Fit[SparseFit]:
     """A sparse discriminant analysis as one value; `search` and `choice` are of a penalty chosen."""
     refits = replace(moment_refits(numbers.moments.spread), left_out=_left_out)
@@ -227,12 +229,12 @@ def chosen(
     blocks: Blocks,
     held: ClassMoments,
     shares: Floats,
-    search: Search,
+    search: PenaltySearch,
     *,
     ridge: float,
     ncomp: int | None,
     estimated_prior: bool,
-) -> Choice:
+) -> PenaltyChoice:
     """The choice of a penalty by folds or splits; as of `choose_penalty`.
 
     Raises
@@ -253,7 +255,7 @@ def chosen(
     return choose_penalty(blocks, whole, search)
 
 
-def _chosen_rule(search: Search, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(search: PenaltySearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, which choose the penalty anew."""
     numbers = fit.numbers
     held = class_moments(blocks, numbers.moments.spread)
@@ -412,7 +414,7 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
             return np.array([each.asked[0] for each in fits]), fits
-        asked = checked_grid(grid, PENALTIES)
+        asked = penalty_grid(grid, PENALTIES)
         penalties = penalties_of(fit.moments, PENALTIES) if asked is None else asked
         fits = along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
         if asked is None:
@@ -660,7 +662,7 @@ def sparse_lda(
     """
     folds = folds_or_cv("sparse_lda", folds, cv)
     check_word("select", select, ("min", "1se"))
-    tried = checked_grid(grid, n_penalties)
+    tried = penalty_grid(grid, n_penalties)
     if not (is_number(ridge) and 0 <= ridge <= MOST_RIDGE):
         raise DataError(f"ridge={told(ridge)}: give a number from 0 to {MOST_RIDGE:g}.")
     by_folds = to_be_chosen(nonzero, penalty)
@@ -673,7 +675,7 @@ def sparse_lda(
             moments, "pooled", why_rows=CHOSEN_FROM_ROWS if by_folds else "",
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
-    refuse_no_spread(held)
+    refuse_equal_means(held)
     most = directions_of(ncomp, held)
     asked = asked_of(nonzero, penalty, most, held)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
@@ -687,9 +689,9 @@ def sparse_lda(
         # Choices in folds are made by the same seed, so that they can be made again.
         splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
         count: Any = len(splits) or folds
-        search = Search(tried, int(n_penalties), count, drawn_seed(seed), select, splits)
+        search = PenaltySearch(tried, int(n_penalties), count, drawn_seed(seed), select, splits)
         choice = chosen(blocks, held, shares, search, **options)
-        asked = Asked("penalty", (choice.penalty,) * most)
+        asked = SparseOptions("penalty", (choice.penalty,) * most)
     fit = fitted(held, blocks, shares, asked, **options)
     if not fit.coef.shape[1]:
         no_penalty = asked.by == "penalty" and not any(fit.asked)

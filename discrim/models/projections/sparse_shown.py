@@ -28,7 +28,7 @@ from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbe
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.projections.sparse_lda import SparseLDAResults
     from discrim.report.plots.style import Axes
 
@@ -143,7 +143,7 @@ MOST_NAMED = 8
 _MARK: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
 
 
-def choice(results: Any, asked: Asked) -> Axes:
+def choice(results: Any, asked: PictureOptions) -> Axes:
     """Cross-validated error by penalty, with how many columns are left at the top."""
     table = results.path
     axes, _ = new_axes(asked.ax)
@@ -167,7 +167,7 @@ def choice(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
     axes, own_figure = new_axes(asked.ax)

@@ -35,7 +35,7 @@ from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.regression.fda import FDAResults
     from discrim.models.regression.indicator import IndicatorResults
     from discrim.report.plots.style import Axes
@@ -154,7 +154,7 @@ def _tests(fit: IndicatorResults) -> Section:
     return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)
 
 
-def fitted(results: Any, asked: Asked) -> Axes:
+def fitted(results: Any, asked: PictureOptions) -> Axes:
     """Fitted values against a numeric column of the table, by default the first such of the formula."""
     from discrim.report.plots.indicator import fitted_values as draw
 

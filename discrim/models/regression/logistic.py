@@ -26,7 +26,7 @@ from discrim.models.regression.logistic_inference import (
     OVER_ALL,
     check_search,
     refuse_many_levels,
-    refuse_wide,
+    refuse_no_freedom_left,
     without_collinear,
 )
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
@@ -35,7 +35,7 @@ from discrim.models.regression.penalized import (
     STRENGTHS,
     PenalizedLogisticResults,
     PenaltyName,
-    Search,
+    StrengthSearch,
     asked_search,
     check_alone,
     penalized,
@@ -192,7 +192,7 @@ def logistic(
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
-        refuse_wide(blocks.known, blocks.terms)
+        refuse_no_freedom_left(blocks.known, blocks.terms)
     refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
@@ -201,7 +201,7 @@ def logistic(
         infinite_estimates.refuse_empty_cells(blocks)
     blocks, moments = usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
-        refuse_wide(int(moments.rows.sum()), blocks.terms)
+        refuse_no_freedom_left(int(moments.rows.sum()), blocks.terms)
     blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
     warn_of_near(moments.as_one(), blocks.terms, OVER_ALL)
     classes = pd.Index(list(blocks.design.levels))
@@ -222,7 +222,7 @@ def logistic(
 
 
 def _penalized(
-    blocks: Blocks, na_action: NaAction, prior: Any, reference: Any, search: Search, folds: Any
+    blocks: Blocks, na_action: NaAction, prior: Any, reference: Any, search: StrengthSearch, folds: Any
 ) -> PenalizedLogisticResults:
     """The fit with a penalty, which any rows have."""
     blocks, moments = usable_rows(blocks, "diagonal", na_action)

@@ -36,7 +36,7 @@ from discrim.frame.slopes import class_cells
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments, collinear_error, drop_columns, listed
-from discrim.models.planes.hyperplane import Certificate, Pair, labelled, separated_pairs
+from discrim.models.planes.hyperplane import Certificate, ClassPair, labelled_certificate, separated_pairs
 
 OVER_ALL = "over all rows"
 
@@ -78,7 +78,7 @@ def check_search(tol: Any, maxiter: Any) -> None:
         raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
 
 
-def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
+def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
     """Raise where there are too few rows for a constant and the columns."""
     p = len(terms)
     if 0 < rows <= p:
@@ -296,7 +296,7 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
         found = separation(columns, rows.codes, fit.moments.n_classes, guess, tell)
         if found.kind == "quasi":
             found = _overlap_of_far_rows(found, rows, fit.moments.n_classes)
-    certificate = labelled(found, fit.frame.to_data(), blocks, rows)
+    certificate = labelled_certificate(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)
     pairs = separated_pairs(found, columns, rows.codes)
@@ -320,7 +320,7 @@ def _overlap_of_far_rows(found: Separation, rows: GatheredRows, n_classes: int) 
     return Separation("overlap", np.zeros_like(found.coef), 0.0, np.arange(len(rows.codes)), weights)
 
 
-def refitted(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
+def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
     """The fit of such terms to other weights of the rows, or other columns; None where it has no maximum."""
     codes = used_codes(blocks)
     weights = None if blocks.weights is None else blocks.weights[codes >= 0]
@@ -361,7 +361,7 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     none = Separation(
         "overlap", np.zeros((len(fit.frame.scale) + 1, weights.shape[1])), 0.0, NO_ROWS, weights
     )
-    return labelled(none, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
+    return labelled_certificate(none, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
 def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
@@ -472,7 +472,7 @@ def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
 
 
 def _said(
-    found: Separation, pairs: list[Pair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
+    found: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
 ) -> str:
     # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(found.coef[1:]) * fit.frame.covariance.sd[:, None]
@@ -496,7 +496,7 @@ def _said(
     return f"{' '.join(said)} The likelihood has no maximum, the estimates would be infinite."
 
 
-def _who(pairs: list[Pair], blocks: Blocks) -> str:
+def _who(pairs: list[ClassPair], blocks: Blocks) -> str:
     levels = blocks.design.levels
     said = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     more = len(pairs) - 3

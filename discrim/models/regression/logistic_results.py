@@ -74,7 +74,7 @@ def logistic_fit(
 
 
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
-    refit = infinite_estimates.refitted(fit.numbers, tuple(fit.terms), blocks)
+    refit = infinite_estimates.refitted_terms(fit.numbers, tuple(fit.terms), blocks)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -763,7 +763,7 @@ def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     out = np.full((classes, n), np.nan)
     with late_bar(n, "residuals") as tell:
         for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = row_diagnostics.residuals(numbers, x, codes, weights, kind)
+            out[:, rows] = row_diagnostics.row_residuals(numbers, x, codes, weights, kind)
             tell(len(x))
     index = blocks.table.index
     if len(out) == 1 or len(fit.classes) == 2:
@@ -821,7 +821,7 @@ def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
 
 def _pieces(fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool) -> Iterator[tuple[Any, Influence, Floats]]:
     """Positions in the table, influence, and the sign of the residual of some rows after others."""
-    of_block = row_diagnostics.influence(fit.numbers, moves=moves)
+    of_block = row_diagnostics.row_influence(fit.numbers, moves=moves)
     with late_bar(blocks.table.nrows, "influence of the rows") as tell:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
-from discrim.models.regression.logistic_tests import covariance_note, type_note
+from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.results.headers import (
     SCORES,
     Sections,
@@ -94,7 +94,7 @@ def _covariance_item(fit: LogisticResults) -> list[tuple[str, Any, str]]:
     """What the standard errors are by, where that is not the model."""
     if fit.cov_type == "nonrobust":
         return []
-    return [("Standard errors", fit.cov_type, covariance_note(fit._fit.numbers.robust))]
+    return [("Standard errors", fit.cov_type, estimator_note(fit._fit.numbers.robust))]
 
 
 def _log_odds(fit: LogisticResults) -> Section:

@@ -39,7 +39,7 @@ from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import (
     MOST_STEPS,
     TOLERANCE,
-    Columns,
+    ColumnBlocks,
     LogisticFit,
     Sandwich,
     fit_logistic,
@@ -185,7 +185,7 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
     return sums[there]
 
 
-def covariance_note(robust: Sandwich | None) -> str:
+def estimator_note(robust: Sandwich | None) -> str:
     """What the covariance of the estimates is, for a header."""
     if robust is None:
         return "inverse information"
@@ -218,7 +218,7 @@ def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
         statistic,
         (df,),
         pvalue,
-        f"Large samples. Covariance of the estimates: {covariance_note(numbers.robust)}.",
+        f"Large samples. Covariance of the estimates: {estimator_note(numbers.robust)}.",
         approximations({"Wald": (statistic, df, np.nan, pvalue)}),
     )
 
@@ -448,7 +448,7 @@ class TermFits:
         keep = self.columns(terms)
         if self._rows is self._blocks:
             return self._blocks.columns(keep)
-        return Columns(self._rows, keep)
+        return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
         """The fit to some terms.

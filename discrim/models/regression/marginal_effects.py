@@ -18,7 +18,7 @@ from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.factors import Rows
+from discrim.frame.factors import RowRange
 from discrim.frame.own_functions import recall_functions
 from discrim.frame.rows import used_codes
 from discrim.frame.slopes import Changing, category_of
@@ -180,7 +180,7 @@ class _RowsOf:
             stop = min(start + ROWS, blocks.table.nrows)
             here = used[start:stop]
             if here.any():
-                rows = Rows(blocks.table, start, stop, None if here.all() else here, known)
+                rows = RowRange(blocks.table, start, stop, None if here.all() else here, known)
                 yield rows, weights[start:stop][here]
 
     def _spec(self) -> Any:
@@ -314,7 +314,7 @@ class _RowsOf:
         """The effects on a row whose columns are at their means."""
         one = np.ones(1)
         if not self._plain:
-            nothing = Rows(self._blocks.table, 0, 0)
+            nothing = RowRange(self._blocks.table, 0, 0)
             changing = Changing(
                 self._blocks.design, nothing, self._functions, means=survey.means, shares=survey.shares
             )

@@ -26,10 +26,10 @@ from discrim.core.regression.penalized import (
     PenalizedFit,
     fit_at,
     fit_from_end,
-    path_of,
+    penalized_path,
     refitted,
-    rows_of,
     scores_along,
+    standard_rows,
     strengths_of,
 )
 from discrim.core.regression.proximal_newton import Ended, Likelihood
@@ -87,7 +87,7 @@ class Penalty(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class StrengthSearch:
     """How a penalized fit is made.
 
     Attributes
@@ -118,7 +118,7 @@ class Search:
     maxiter: int
     splits: tuple[Split, ...] = ()
 
-    def with_splits(self, given: Any, blocks: Blocks) -> Search:
+    def with_splits(self, given: Any, blocks: Blocks) -> StrengthSearch:
         """The same with folds, or splits of the rows of a table, where a strength is to be chosen."""
         if self.strength is not None or is_number(given):
             return self
@@ -139,7 +139,7 @@ def asked_search(
     cv: Any,
     tol: float,
     maxiter: int,
-) -> Search | None:
+) -> StrengthSearch | None:
     """The options of a penalized fit, checked; None where no penalty is asked for.
 
     Raises
@@ -180,7 +180,7 @@ def asked_search(
     # Choices in folds are made by the same seed, so that they can be made again.
     drawn = drawn_seed(seed) if strength is None else seed
     held = None if strength is None else float(strength)
-    return Search(
+    return StrengthSearch(
         penalty, share, held, _checked_grid(grid), int(n_strengths), count, drawn, select, tol, int(maxiter)
     )
 
@@ -249,7 +249,7 @@ class Path(NamedTuple):
     ends: list[Ended]
 
 
-def coefficient_path(model: Likelihood, search: Search, *, within: float | None = None) -> Path:
+def coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float | None = None) -> Path:
     """Fits along the strengths that were asked for, or evenly spaced ones.
 
     Parameters
@@ -263,7 +263,7 @@ def coefficient_path(model: Likelihood, search: Search, *, within: float | None 
     _refuse_large(model, len(strengths))
     own = search.grid is None and not (within is not None and within < strengths[-1])
     with late_bar(len(strengths), "path of the strength") as tell:
-        ends = path_of(model, search.l1_ratio, strengths, search.maxiter, ends=own, tell=tell)
+        ends = penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=own, tell=tell)
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
@@ -279,7 +279,7 @@ def _refuse_large(model: Likelihood, count: int) -> None:
     )
 
 
-def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: Search) -> None:
+def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSearch) -> None:
     for ended, strength in zip(ends, strengths.tolist(), strict=False):
         if not ended.converged:
             raise DataError(
@@ -289,7 +289,7 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: Search) -> 
 
 
 def choose_strength(
-    blocks: Blocks, model: Likelihood, search: Search, prior: Floats, *, sampled: bool
+    blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
 ) -> tuple[int, Path]:
     """The position of the strength that is chosen, and the path.
 
@@ -319,7 +319,7 @@ def choose_strength(
             if not len(at):
                 continue
             less, mean, sd = part
-            ends = path_of(less, search.l1_ratio, strengths, search.maxiter)
+            ends = penalized_path(less, search.l1_ratio, strengths, search.maxiter)
             _refuse_unfinished(ends, strengths, search)
             z = model.z[:, at].copy()
             z[1:] -= mean[:, None]
@@ -343,7 +343,7 @@ def choose_strength(
     return _chosen(table, search), path
 
 
-def _chosen(table: pd.DataFrame, search: Search) -> int:
+def _chosen(table: pd.DataFrame, search: StrengthSearch) -> int:
     """The least deviance, or the largest strength within a standard error of it."""
     deviance = table["deviance"].to_numpy()
     least = int(np.argmin(deviance))
@@ -359,7 +359,7 @@ def _by_class(scores: Floats) -> Floats:
     return np.swapaxes(scores, 1, 2)
 
 
-def _parts(blocks: Blocks, search: Search) -> list[tuple[Floats, Floats]]:
+def _parts(blocks: Blocks, search: StrengthSearch) -> list[tuple[Floats, Floats]]:
     """For each fold or split how often each row (n,) that is used is learnt from, and judged."""
     if search.splits:
         return [(split.train, split.test) for split in used_splits(search.splits, blocks)]
@@ -392,7 +392,7 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
     return Likelihood(z, model.codes[at], weights, model.n_classes), mean, sd
 
 
-def _refuse_part(search: Search, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
+def _refuse_part(search: StrengthSearch, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
     levels = blocks.design.levels
     gone = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
     what, instead = (
@@ -424,7 +424,7 @@ MODEL = Model(
 )
 
 
-def gathered(blocks: Blocks, moments: ClassMoments) -> Likelihood:
+def rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, in memory.
 
     Raises
@@ -445,7 +445,7 @@ def gathered(blocks: Blocks, moments: ClassMoments) -> Likelihood:
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
     with watched(blocks, PASSES) as passed:
-        return rows_of(passed, moments)
+        return standard_rows(passed, moments)
 
 
 def penalized(
@@ -455,7 +455,7 @@ def penalized(
     *,
     estimated_prior: bool,
     reference: int,
-    search: Search,
+    search: StrengthSearch,
 ) -> Fit[PenalizedFit]:
     """The fit of a table.
 
@@ -474,12 +474,12 @@ def penalized(
         found = (1 if moments.n_classes == 2 else moments.n_classes) * (spanned + 1)
         instead = "use penalty='lasso', lda(), naive_bayes() or knn()"
         refuse_many_coefficients(found, spanned, moments.n_classes, instead)
-    numbers, path = _searched(begun, blocks, gathered(blocks, moments), search, prior)
+    numbers, path = _searched(begun, blocks, rows_in_memory(blocks, moments), search, prior)
     return penalized_fit(numbers, blocks, search=search, path=path)
 
 
 def _searched(
-    fit: PenalizedFit, blocks: Blocks, model: Likelihood, search: Search, prior: Floats
+    fit: PenalizedFit, blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
     """The numbers at the strength that is given, or chosen with its path."""
     strength, path, start = search.strength, None, None
@@ -502,7 +502,7 @@ def penalized_fit(
     blocks: Blocks,
     *,
     has_rows: bool = True,
-    search: Search | None = None,
+    search: StrengthSearch | None = None,
     path: Path | None = None,
 ) -> Fit[PenalizedFit]:
     """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
@@ -521,18 +521,18 @@ def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
         return None
     search = fit.refits.asked
     refit = refitted(
-        fit.numbers, moments, gathered(blocks, moments), 50 if search is None else search.maxiter
+        fit.numbers, moments, rows_in_memory(blocks, moments), 50 if search is None else search.maxiter
     )
     return None if refit is None else refit.rule(fit.log_prior())
 
 
-def _chosen_rule(search: Search, fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(search: StrengthSearch, fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
     moments = class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all():
         return None
     numbers = replace(fit.numbers, moments=moments)
     try:
-        found, _ = _searched(numbers, blocks, gathered(blocks, moments), search, fit.prior)
+        found, _ = _searched(numbers, blocks, rows_in_memory(blocks, moments), search, fit.prior)
     except DataError:
         return None
     return found.rule(fit.log_prior())
@@ -563,7 +563,7 @@ SAVED = Saved(
 )
 
 
-def along(fit: Fit[PenalizedFit]) -> Path:
+def fit_path(fit: Fit[PenalizedFit]) -> Path:
     """The path of a fit, made where it was not.
 
     Raises
@@ -574,7 +574,7 @@ def along(fit: Fit[PenalizedFit]) -> Path:
     if "along" not in fit.cache:
         blocks = fit.rows("path")
         search = fit.refits.asked
-        model = gathered(blocks, fit.numbers.moments)
+        model = rows_in_memory(blocks, fit.numbers.moments)
         fit.cache["along"] = coefficient_path(model, search, within=fit.numbers.strength)
     found: Path = fit.cache["along"]
     return found
@@ -666,7 +666,7 @@ class PenalizedLogisticResults(LogisticResults):
             The fit was loaded.
         """
         held: Any = self._fit
-        return along(held).table.copy()
+        return fit_path(held).table.copy()
 
     @property
     def prsquared(self) -> float:

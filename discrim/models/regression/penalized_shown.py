@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.fits.refits import held_path
-from discrim.models.regression.penalized import along
+from discrim.models.regression.penalized import fit_path
 from discrim.models.results.headers import (
     SCORES,
     Sections,
@@ -32,7 +32,7 @@ from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_titl
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import Asked
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.regression.penalized import PenalizedLogisticResults
     from discrim.report.plots.style import Axes
 
@@ -170,7 +170,7 @@ MOST_NAMED = 8
 """Terms of the fit, the largest first, whose lines have a colour and a name."""
 
 
-def choice(results: Any, asked: Asked) -> Axes:
+def choice(results: Any, asked: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
     table = held_path(results._fit, why, "fit with strength=None to have it chosen by folds")
@@ -195,9 +195,9 @@ def choice(results: Any, asked: Asked) -> Axes:
     return axes
 
 
-def path(results: Any, asked: Asked) -> Axes:
+def path(results: Any, asked: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
-    held = along(results._fit)
+    held = fit_path(results._fit)
     betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
     axes, _ = new_axes(asked.ax)
     at, functions = held.table["strength"].to_numpy(), betas.shape[1]

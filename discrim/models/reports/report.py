@@ -44,9 +44,9 @@ from discrim.report.page.page import (
     figures,
     folded,
     page_of,
-    pairs,
+    pair_lines,
     paragraph,
-    tables,
+    sections_html,
 )
 from discrim.report.plots.points import image_of
 
@@ -515,7 +515,7 @@ def _summary(results: Any) -> str:
             held[key] = make()
         except DiscrimError as error:
             missing.append(paragraph(f"The section {key!r} is not here. {error}", "note"))
-    return "\n".join([tables(results.title, held), *missing])
+    return "\n".join([sections_html(results.title, held), *missing])
 
 
 def _tests(results: Any) -> str:
@@ -532,7 +532,7 @@ def _tests(results: Any) -> str:
             missing.append(paragraph(f"{question}: not here. {error}", "note"))
     if not held and not missing:
         return paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
-    shown = [tables("Tests of means, covariances and columns", held)] if held else []
+    shown = [sections_html("Tests of means, covariances and columns", held)] if held else []
     return "\n".join([*shown, *missing])
 
 
@@ -577,7 +577,7 @@ def _errors(results: Any) -> str:
         [column for column in ("estimate", "se", "low", "high", "wrong", "total") if column in rates]
     ]
     of_rates: dict[Any, Any] = {"estimate": "share", "se": "share", "low": "share", "high": "share"}
-    return tables(
+    return sections_html(
         "Predicted classes against actual ones",
         {
             "confusion": Section(
@@ -638,7 +638,7 @@ def _fitted(results: Any) -> str:
         items.append(("Estimated", "nothing: prior and densities are known"))
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
     items += [("Packages", versions), ("Python", f"{platform.python_version()}, {platform.system()}")]
-    return pairs(items)
+    return pair_lines(items)
 
 
 def _version(name: str) -> str:
@@ -654,7 +654,11 @@ def _data(results: Any) -> str:
         return paragraph("There are no data: the law of the classes is known, and nothing was estimated.")
     parts, why = described(fit)
     return "\n".join(
-        [pairs(sizes(fit)), tables("Classes and columns", parts), *([paragraph(why)] if why else [])]
+        [
+            pair_lines(sizes(fit)),
+            sections_html("Classes and columns", parts),
+            *([paragraph(why)] if why else []),
+        ]
     )
 
 

@@ -17,13 +17,13 @@ from discrim.core.numerics.special import normal_isf
 from discrim.frame.categories import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
-    Judged,
+    JudgedRows,
     Recalibration,
     brier_parts,
     calibration_bins,
+    judged_residuals,
     loss_rate,
     recalibrated,
-    residuals,
 )
 from discrim.inference.error_rates import Estimate, confusion_table
 from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
@@ -187,9 +187,9 @@ class Assessment(Shown):
     # ---- what they are made of
 
     @property
-    def _judged(self) -> Judged:
+    def _judged(self) -> JudgedRows:
         rows = self._rows
-        return Judged(rows.codes, rows.weights, len(self.classes), rows.shares, None)
+        return JudgedRows(rows.codes, rows.weights, len(self.classes), rows.shares, None)
 
     @cached_property
     def _proba(self) -> Floats:
@@ -201,7 +201,7 @@ class Assessment(Shown):
         rows, level = self._rows, self._level
         own = rows.values[np.arange(len(rows.codes)), rows.codes]
         logs = np.logaddexp(0.0, -own)
-        squares = (residuals(rows.values, rows.codes) ** 2).sum(axis=1)
+        squares = (judged_residuals(rows.values, rows.codes) ** 2).sum(axis=1)
         found = {
             name: Estimate(*loss_rate(losses, self._judged, level, counts=False))
             for name, losses in (("log loss", logs), ("Brier", squares))
@@ -261,9 +261,9 @@ class Assessment(Shown):
         title : str, optional
             Title in place of the picture's own; "" for none.
         """
-        from discrim.models.pictures.options import Asked
+        from discrim.models.pictures.options import PictureOptions
 
-        return drawn(self, ASSESSED, kind, Asked(ax, colors=colors, title=title))
+        return drawn(self, ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.

@@ -453,11 +453,11 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.pictures.options import Asked, asked_names
+        from discrim.models.pictures.options import PictureOptions, asked_names
         from discrim.models.pictures.spaces import biplot_of
 
         axes = asked_names("axes", axes)
-        asked = Asked(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
+        asked = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
         drawn = biplot_of(self, asked)
         if title is not None:
             drawn.set_title(title)

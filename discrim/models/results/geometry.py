@@ -365,7 +365,7 @@ def coefficients(fit: Any) -> pd.DataFrame:
     return named
 
 
-def read_rows(
+def plane_rows(
     formula: str,
     data: Any,
     levels: Sequence[Any] | None,

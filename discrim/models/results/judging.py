@@ -97,10 +97,10 @@ class Judging:
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        data, method = assessment.asked(data, method)
+        data, method = assessment.table_and_method(data, method)
         paid = cost_matrix(costs, self.classes)
         gaps = Gaps(unseen, missing)
-        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, gaps=gaps)
+        plan = assessment.JudgingPlan(paid, folds=folds, seed=seed, refit_prior=refit_prior, gaps=gaps)
         return assessment.confusion(self._fit, data, method, plan)
 
     @displayed(estimate="share", se="share", low="share", high="share")
@@ -197,7 +197,9 @@ class Judging:
         paid = cost_matrix(costs, self.classes)
         shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         gaps = Gaps(unseen, missing)
-        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior, gaps, shares, weights)
+        plan = assessment.JudgingPlan(
+            paid, level, folds, replicates, seed, refit_prior, gaps, shares, weights
+        )
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
 
     def assess(
@@ -286,9 +288,9 @@ class Judging:
         from discrim.models.judging.assessment import assessed
         from discrim.models.results.assessed import Assessment
 
-        data, method = assessment.asked(data, method)
+        data, method = assessment.table_and_method(data, method)
         shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        plan = assessment.Plan(
+        plan = assessment.JudgingPlan(
             level=level,
             folds=folds,
             seed=seed,
@@ -338,6 +340,8 @@ class Judging:
         """
         from discrim.models.judging.assessment import classification
 
-        data, method = assessment.asked(data, method)
-        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing))
+        data, method = assessment.table_and_method(data, method)
+        plan = assessment.JudgingPlan(
+            folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing)
+        )
         return classification(self._fit, data, method, plan)

@@ -475,12 +475,12 @@ class NewRows:
         >>> fit.predict(iris[30:110], prior=found).value_counts().tolist()
         [49, 20, 11]
         """
-        from discrim.models.judging.estimated_prior import Search, estimated_prior
+        from discrim.models.judging.estimated_prior import SharesSearch, estimated_prior
 
         return estimated_prior(
             self._fit,
             data,
-            Search(tol, maxiter, level, interval, replicates, seed),
+            SharesSearch(tol, maxiter, level, interval, replicates, seed),
             Gaps(unseen, missing),
             weights,
         )

@@ -22,7 +22,7 @@ from discrim.frame.blocks import Unseen
 from discrim.models.fits.displayed import HandedOut, ShownModel
 from discrim.models.fits.fit import Decision, Fit, Gaps, Missing, missing_if_refused, posterior_frame
 from discrim.models.fits.reading import check_word, cost_matrix, is_number, told
-from discrim.models.judging.assessment import Plan, error_rates, takes_long
+from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.report import Reported
 from discrim.models.results.judging import Judging
@@ -82,7 +82,7 @@ def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
     if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
         return None
     try:
-        row = error_rates(fit, ["cv"], None, Plan(folds=FOLDS, seed=0), by_class=False).iloc[0]
+        row = error_rates(fit, ["cv"], None, JudgingPlan(folds=FOLDS, seed=0), by_class=False).iloc[0]
     except DiscrimError:
         return None
     text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"

@@ -314,7 +314,7 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     UnwritableFileError
         There is no such folder, the disk is full, and the like. What was there before is still there.
     """
-    path_of(path)
+    file_path(path)
     saved = saved_of(fit.model.name)
     if saved is None:
         raise NotSupportedError(
@@ -367,14 +367,14 @@ def file_of(path: Any) -> Path:
     UnwritableFileError
         It is a folder, a device or read-only, or its folder is missing.
     """
-    place = path_of(path)
+    place = file_path(path)
     if names_folder(os.fsdecode(path)):
         raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
     target_of(place)
     return place
 
 
-def path_of(path: Any) -> Path:
+def file_path(path: Any) -> Path:
     """The path of a file as it is given.
 
     Raises

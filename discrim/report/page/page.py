@@ -162,7 +162,7 @@ def paragraph(text: str, kind: str = "") -> str:
     return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
 
 
-def tables(title: str, sections: Mapping[str, Section]) -> str:
+def sections_html(title: str, sections: Mapping[str, Section]) -> str:
     """Sections of a summary as HTML."""
     return scrolled(title, Summary(title, sections).as_html())
 
@@ -172,7 +172,7 @@ def scrolled(name: str, body: str) -> str:
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(name)}">\n{body}\n</div>'
 
 
-def pairs(items: Iterable[tuple[str, str]]) -> str:
+def pair_lines(items: Iterable[tuple[str, str]]) -> str:
     """Names with texts, one pair a line."""
     rows = "\n".join(
         f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in items

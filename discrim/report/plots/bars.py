@@ -44,7 +44,7 @@ MOST_AXES = 12
 """Discriminants that a scree plot shows."""
 
 
-def structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
+def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
     """Correlations of columns with discriminants, from -1 to 1, a panel for each discriminant.
 
     Parameters
@@ -82,7 +82,7 @@ def structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | Non
     return outer
 
 
-def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
+def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
     """Share of each discriminant in the variance between classes, and the p-value of its dimension.
 
     Parameters
@@ -156,7 +156,7 @@ def dot_strips(
     return axes
 
 
-def triangle(
+def draw_triangle(
     ax: Axes | None, names: Sequence[Any], classes: Sequence[Any], signs: Signs
 ) -> tuple[Axes, dict[tuple[int, int], Axes]]:
     """The outer axes, and a panel for each pair (i, j), i < j: i across, j up.
@@ -235,7 +235,7 @@ MOST_WRITTEN = 40
 """Lines up to which the numbers stand beside them."""
 
 
-def forest(
+def draw_forest(
     table: pd.DataFrame,
     classes: Sequence[Any],
     names: tuple[str, str],

@@ -45,7 +45,7 @@ BINS = 24
 """Of the histograms on the diagonal."""
 
 
-def pairs(
+def draw_pairs(
     means: pd.DataFrame,
     covariances: Mapping[Any, pd.DataFrame],
     radius: float,
@@ -159,7 +159,7 @@ LEVEL_NAMES = 10
 """Forms whose names are level; those of more stand upright."""
 
 
-def components(
+def draw_components(
     means: pd.DataFrame,
     shares: pd.Series,
     covariances: Mapping[Any, pd.DataFrame],
@@ -232,7 +232,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     return class_legend(axes, own, classes, signs, False) if len(classes) > 1 else axes
 
 
-def log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
     """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
 
     Parameters

@@ -50,7 +50,9 @@ CHARACTER = 0.62
 """Width of a digit, of the size of its font."""
 
 
-def confusion(table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: str | None = None) -> Axes:
+def draw_confusion(
+    table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: str | None = None
+) -> Axes:
     """Counts of actual by predicted classes, coloured by the share of the actual class.
 
     Right cells are blue and wrong ones orange, both the deeper the larger the square root of the share, so
@@ -176,7 +178,7 @@ BAND = 0.14
 """Opacity of a band."""
 
 
-def roc(
+def draw_roc(
     curves: dict[Any, pd.DataFrame],
     areas: pd.DataFrame,
     title: str,
@@ -263,7 +265,7 @@ LIMITS_BAND = 0.14
 """Opacity of a band."""
 
 
-def calibration(
+def draw_calibration(
     bins: dict[Any, pd.DataFrame],
     predicted: dict[Any, pd.Series],
     title: str,
@@ -328,7 +330,9 @@ def calibration(
     return outer
 
 
-def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_posteriors(
+    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
     """Posterior of each row's own class, by class: how sure the rule is, and where it is wrong.
 
     Parameters
@@ -403,7 +407,7 @@ MOST_BARS = 100
 """Values that have a bar each; of more they are gathered in so many bins."""
 
 
-def permuted(
+def draw_permuted(
     values: pd.Series,
     seen: float,
     said: str,
@@ -453,7 +457,9 @@ def permuted(
     return axes
 
 
-def steps(table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_steps(
+    table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
     """A criterion after each step, with the term that entered or left; the last step is ringed.
 
     Parameters

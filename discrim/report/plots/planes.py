@@ -40,7 +40,7 @@ def _edge() -> dict[str, Any]:
     return {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
 
-def distances(
+def draw_distances(
     values: pd.Series,
     labels: pd.Series,
     classes: Sequence[Any],
@@ -138,7 +138,7 @@ FARTHEST = 2.0
 """Ranges of the rows from their middle, within which a line is brought into view."""
 
 
-def updates(
+def draw_updates(
     points: pd.DataFrame,
     codes: NDArray[np.intp],
     classes: Sequence[Any],

@@ -339,7 +339,9 @@ CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt
 """Where a posterior is one: the first class is at the left, the second at the right, the third at the top."""
 
 
-def simplex(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_simplex(
+    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
     """Rows in a triangle: the nearer a corner, the larger the posterior of its class.
 
     Parameters

@@ -77,7 +77,7 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
         axes.plot(*outline(mean, covariance, radius).T, **style)
 
 
-def ellipses(
+def draw_ellipses(
     means: pd.DataFrame,
     covariances: Mapping[Any, pd.DataFrame],
     pooled: pd.DataFrame | None,
@@ -154,7 +154,7 @@ CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
 
 
-def scores(
+def draw_scores(
     scores: pd.DataFrame,
     labels: pd.Series,
     centroids: pd.DataFrame,
@@ -328,7 +328,7 @@ FONT_SIZE = 8
 """Of columns' names, in points."""
 
 
-def biplot(
+def draw_biplot(
     points: pd.DataFrame,
     labels: pd.Series,
     centroids: pd.DataFrame,
@@ -358,7 +358,7 @@ def biplot(
         n_k.
     """
     shown = points.iloc[:, :2]
-    axes = scores(
+    axes = draw_scores(
         shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs, shares=shares, counts=counts, level=None
     )
     if not centroids.shape[1]:
@@ -470,7 +470,7 @@ MOST_NUMBERS = 30
 """Eigenvalues that are drawn of each class beyond the signal of the widest."""
 
 
-def scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
     """Eigenvalues by their number on a scale of powers, a line for each class.
 
     Those of the signal are filled; at the chosen dimension a line drops to the level of the noise.
@@ -513,7 +513,7 @@ def scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: 
     return class_legend(axes, own, classes, signs, False)
 
 
-def he(
+def draw_he(
     means: pd.DataFrame,
     hypothesis: Floats,
     error: Floats,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from discrim.core.mixtures.em import (
     FORMS,
+    ClassRows,
     Degenerate,
-    Rows,
     covariances,
-    free_parameters,
+    form_parameters,
     is_axial,
     maximized,
     of_weights,
@@ -33,11 +33,11 @@ def test_em_from_a_partition_ends_where_that_of_mclust_does(case):
     x, form = X[IRIS.species == "virginica"], case["name"]
     z = np.ascontiguousarray((x - x.mean(axis=0)).T)
     upper = x[:, 0] > np.median(x[:, 0])
-    rows = [Rows(z, np.ones(len(x)))]
+    rows = [ClassRows(z, np.ones(len(x)))]
     begun = of_weights(rows, [np.array([~upper, upper], dtype=float)], form)
     found = maximized(begun, rows, form, tol=1e-14, maxiter=20_000)
     # Shares, means, and the covariances of the form.
-    assert 1 + 2 * 4 + free_parameters(form, 2, 4) == case["df"]
+    assert 1 + 2 * 4 + form_parameters(form, 2, 4) == case["df"]
     # mclust's search for common axes ends before.
     if form == "VVE":
         assert case["llf"] < found.llf < case["llf"] + 0.01
@@ -60,7 +60,7 @@ def test_a_pooled_covariance_takes_the_steps_of_mda_and_ends_where_it_does():
     golden, codes = GOLDEN["started"], np.repeat([0, 1, 2], 50)
     own = [X[codes == k] for k in range(3)]
     means = [x.mean(axis=0) for x in own]
-    rows = [Rows(np.ascontiguousarray((x - m).T), np.ones(50)) for x, m in zip(own, means, strict=True)]
+    rows = [ClassRows(np.ascontiguousarray((x - m).T), np.ones(50)) for x, m in zip(own, means, strict=True)]
     parts = [(np.arange(1, 4)[:, None] == np.array(part)).astype(float) for part in golden["parts"]]
     begun = of_weights(rows, parts, "EEE")
     after_five = maximized(begun, rows, "EEE", tol=0.0, maxiter=4)
@@ -75,7 +75,7 @@ def test_the_likelihood_never_falls(seed, form, size):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(3, 40)) + 3 * rng.integers(0, 2, 40)
     weights = rng.integers(1, 4, 40).astype(float)
-    rows = [Rows(z, weights)]
+    rows = [ClassRows(z, weights)]
     begun = of_weights(rows, [rng.dirichlet(np.ones(size), 40).T * weights], form)
     assert not isinstance(begun, Degenerate)
     found = maximized(begun, rows, form, tol=0.0, maxiter=30)
@@ -108,8 +108,8 @@ def test_no_covariances_of_the_form_are_more_likely(seed, form):
     if form[2] != "I":
         turn = scipy.linalg.expm(0.05 * (lambda a: a - a.T)(rng.normal(size=(3, 3))))
         assert criterion(turn @ full @ turn.T) >= least - 1e-9 * abs(least)
-    fewest = free_parameters(form, 2, 3)
-    assert free_parameters("EII", 2, 3) <= fewest <= free_parameters("VVV", 2, 3)
+    fewest = form_parameters(form, 2, 3)
+    assert form_parameters("EII", 2, 3) <= fewest <= form_parameters("VVV", 2, 3)
 
 
 @pytest.mark.parametrize(("size", "thin", "what"), [(6, 1e-4, "narrow"), (6, 0.3, None), (30, 1e-4, None)])
@@ -119,7 +119,7 @@ def test_a_component_of_a_few_rows_near_a_plane_is_none(size, thin, what):
     flat[:, 0] += 4
     flat[:, 2] = flat[:, 0] - flat[:, 1] + thin * rng.normal(size=size)
     x = np.concatenate([wide, flat])
-    rows = [Rows(np.ascontiguousarray((x - x.mean(axis=0)).T), np.ones(len(x)))]
+    rows = [ClassRows(np.ascontiguousarray((x - x.mean(axis=0)).T), np.ones(len(x)))]
     last = np.arange(len(x)) >= 60
     begun = of_weights(rows, [np.array([~last, last], dtype=float)], "VVV")
     found = maximized(begun, rows, "VVV", tol=1e-9, maxiter=1000)

@@ -70,14 +70,14 @@ def test_many_classes_are_counted_as_few_are(prior, most):
 def test_rows_that_coincide_are_searched_for_as_one_point():
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (3000, 3)).astype(float)
-    cells = neighbour_cells.Cells.of(x)
+    cells = neighbour_cells.PointRows.of(x)
     assert cells is not None
     assert len(cells.points) == 27
     for point, start, size in zip(cells.points, cells.starts, cells.sizes, strict=True):
         np.testing.assert_array_equal(
             np.sort(cells.order[start : start + size]), np.flatnonzero((x == point).all(axis=1))
         )
-    assert neighbour_cells.Cells.of(rng.standard_normal((100, 3))) is None
+    assert neighbour_cells.PointRows.of(rng.standard_normal((100, 3))) is None
 
 
 def cells_of(counts: np.ndarray) -> pd.DataFrame:

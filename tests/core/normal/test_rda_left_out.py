@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.leave_one_out_rda import Pair, rda_left_out
+from discrim.core.normal.leave_one_out_rda import Regularization, rda_left_out
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,9 @@ def test_a_class_of_equal_rows_and_one_more_does_not_lose_a_pooled_ridge(paramet
     x = rng.standard_normal((15, p)) + codes[:, None]
     x[1:6] = x[1]
     moments = ClassMoments.from_block(x, codes, n_classes=2, spread="class")
-    scores = rda_left_out(moments, Pair(*pair), parametrization, "moment", np.log([0.4, 0.6]))(x, codes, None)
+    scores = rda_left_out(moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6]))(
+        x, codes, None
+    )
     for i in (0, 1, 8):
         rest, labels = np.delete(x, i, axis=0), np.delete(codes, i)
         means = np.stack([rest[labels == k].mean(axis=0) for k in (0, 1)])

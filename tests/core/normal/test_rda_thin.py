@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
-from discrim.core.normal.leave_one_out_rda import Pair
+from discrim.core.normal.leave_one_out_rda import Regularization
 from discrim.core.normal.rda import fit_rda, path_rules
 
 
@@ -20,8 +20,8 @@ def test_scores_are_those_of_each_fit(sizes, weighted):
     weights = rng.integers(1, 4, len(codes)).astype(float) if weighted else None
     moments = gather([(x, codes, weights)], n_classes=3, n_columns=60, spread="class")
     prior = np.array([0.2, 0.3, 0.5])
-    pairs = [Pair(a, g) for a in (0.0, 0.3, 0.9) for g in (0.0, 0.5, 0.99)]
-    pairs.append(Pair(1.0, 0.5))
+    pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9) for g in (0.0, 0.5, 0.99)]
+    pairs.append(Regularization(1.0, 0.5))
     (rule,) = path_rules(moments, pairs, "esl", "moment", np.log(prior))
     assert [path.factor is not None for path in rule.classes] == [size <= 43 for size in sizes]
     new = x[::7] + rng.normal(size=x[::7].shape)

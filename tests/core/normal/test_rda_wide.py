@@ -150,7 +150,7 @@ def test_a_file_holds_classes_of_few_rows_and_columns_that_are_constant(tmp_path
 def test_scatters_serve_as_well_as_roots_under_a_ridge():
     """Ill-conditioned columns ask for roots, but not where the ridge makes them regular."""
     from discrim.core.moments.moments import ClassMoments, gather
-    from discrim.core.normal.leave_one_out_rda import Pair
+    from discrim.core.normal.leave_one_out_rda import Regularization
     from discrim.core.normal.rda import fit_rda
 
     rng = np.random.default_rng(2)
@@ -164,11 +164,11 @@ def test_scatters_serve_as_well_as_roots_under_a_ridge():
     assert rooted.roots is not None
     assert plain.roots is None
     for parametrization, gamma in (("esl", 0.9), ("friedman", 0.1), ("klar", 0.1)):
-        assert not needs_roots([Pair(0.5, gamma)], parametrization)
+        assert not needs_roots([Regularization(0.5, gamma)], parametrization)
         options = {"alpha": 0.5, "gamma": gamma, "parametrization": parametrization}
         one, two = (fit_rda(held, np.array([0.5, 0.5]), **options) for held in (rooted, plain))
         a, b = (fit.rule(np.log(fit.prior)).scores(x[:100]) for fit in (one, two))
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
         assert one.llf() == pytest.approx(two.llf(), rel=1e-12)
     for parametrization, gamma in (("esl", 1.0), ("friedman", 0.0), ("klar", 0.0)):
-        assert needs_roots([Pair(0.5, 0.5), Pair(0.5, gamma)], parametrization)
+        assert needs_roots([Regularization(0.5, 0.5), Regularization(0.5, gamma)], parametrization)

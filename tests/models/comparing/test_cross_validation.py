@@ -25,7 +25,7 @@ from discrim import (
 )
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.calibration import Judged, loss_rate
+from discrim.inference.calibration import JudgedRows, loss_rate
 from discrim.inference.resampling import corrected_t, deal, deal_groups, mcnemar
 
 IRIS, PENGUINS, WINE = load_iris(), load_penguins(), load_wine()
@@ -268,14 +268,14 @@ def test_rows_of_a_group_make_the_standard_error():
     groups = np.repeat(np.arange(40), 5)
     codes = np.repeat(np.arange(40) % 2, 5)
     losses = np.repeat((rng.random(40) < 0.3).astype(float), 5)
-    rows = Judged(codes, np.ones(200), 2, None, groups)
+    rows = JudgedRows(codes, np.ones(200), 2, None, groups)
     mean, error, low, high = loss_rate(losses, rows, 0.95, counts=True)
-    whole = loss_rate(losses[::5], Judged(codes[::5], np.ones(40), 2, None, None), 0.95, counts=True)
+    whole = loss_rate(losses[::5], JudgedRows(codes[::5], np.ones(40), 2, None, None), 0.95, counts=True)
     assert mean == pytest.approx(whole[0])
     assert error == pytest.approx(whole[1] * np.sqrt(40 / 39))
     assert low < whole[2]
     assert high > whole[3]
-    alone = Judged(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
+    alone = JudgedRows(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
     assert np.isnan(loss_rate(losses, alone, 0.95, counts=True)[1:]).all()
 
 

@@ -20,7 +20,7 @@ from discrim import covariance_models, lda, lr_test, qda
 from discrim.core.scatter.factor import FORMS, downdated
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
-from discrim.models.judging.validation import left_out_scores, scores_without
+from discrim.models.judging.validation import left_out_scores, scores_by_refit
 from tests.references import exact
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "factor.json").read_text())
@@ -210,7 +210,7 @@ def test_rows_left_out_are_refits(options, weighted):
         weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
         fit = qda(formula, data, covariance="factor", weights=weights, **options)
         found, rows = left_out_scores(fit._fit), range(0, len(data), 4)
-        again = [scores_without(fit._fit, fit._fit.blocks, row, anew=False) for row in rows]
+        again = [scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False) for row in rows]
         assert np.allclose(found[rows], again, rtol=1e-10, atol=1e-9)
 
 
@@ -458,7 +458,7 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
     fit = qda("y ~ .", data, covariance="factor", threshold=threshold, weights=weights)
     found = left_out_scores(fit._fit)
     for row in (0, 7, 30, 31, 64):
-        again = scores_without(fit._fit, fit._fit.blocks, row, anew=False)
+        again = scores_by_refit(fit._fit, fit._fit.blocks, row, anew=False)
         assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
 
 

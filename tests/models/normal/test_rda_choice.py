@@ -8,7 +8,7 @@ import pytest
 
 from discrim import load, rda
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.leave_one_out_rda import Pair
+from discrim.core.normal.leave_one_out_rda import Regularization
 from discrim.core.normal.rda import fit_rda, path_rules, wrong_by_class
 from discrim.core.rules.rules import best_class
 from discrim.datasets import load_iris, load_wine
@@ -141,7 +141,7 @@ def test_the_choice_by_leave_one_out_fits_again_what_it_must():
 def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
     x, codes = UNEQUAL.iloc[:, :4].to_numpy() * units, pd.factorize(UNEQUAL["species"])[0]
     prior = np.array([0.2, 0.5, 0.3])
-    pairs = [Pair(a, g) for a in (0.0, 0.3, 0.9, 1.0) for g in (0.0, 1e-9, 0.4, 1.0)]
+    pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9, 1.0) for g in (0.0, 1e-9, 0.4, 1.0)]
     moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
     options = {"parametrization": parametrization, "method": method}
     rules = list(path_rules(moments, pairs, log_prior=np.log(prior), **options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discrim.report.numbers import DARK, LIGHT
-from discrim.report.page.page import Chapter, code_block, folded, page_of, pairs, paragraph
+from discrim.report.page.page import Chapter, code_block, folded, page_of, pair_lines, paragraph
 
 
 def contrast(a: str, b: str) -> float:
@@ -34,7 +34,7 @@ def test_texts_are_escaped_wherever_they_stand():
     shown = "&lt;/title&gt;&lt;b&gt;&quot;&#x27;&amp;\\x00\\u202e"
     bodies = [
         paragraph(text),
-        pairs([(text, text)]),
+        pair_lines([(text, text)]),
         code_block(f"{text}\n{text}"),
         folded(text, [paragraph(text)]),
     ]
