@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from discrim.models.regression.logistic import logistic as logistic
     from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
     from discrim.models.regression.penalized import PenalizedLogisticResults as PenalizedLogisticResults
-    from discrim.models.verb_options import load as load
+    from discrim.models.store import load as load
 
     __version__: str
 

@@ -350,7 +350,7 @@ _OTHERS = {
     "cross_validate": "discrim.models.comparing.cross_validation",
     "from_stats": "discrim.models.moments.verb",
     "hausman": "discrim.models.comparing.covariance_tests",
-    "load": "discrim.models.verb_options",
+    "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.mlm",
     "mlm": "discrim.models.comparing.mlm",

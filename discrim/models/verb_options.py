@@ -1,12 +1,7 @@
-"""The verb `load`: a fit, or moments, that were saved.
-
-The options of each verb that its numbers do not hold under the same names; for the registry.
-"""
+"""The options of each verb that its numbers do not hold under the same names; for the registry."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,57 +10,8 @@ import numpy as np
 from discrim.core.planes.perceptron import PASSES
 from discrim.core.scatter.robust import Robust
 from discrim.errors import NotSupportedError
-from discrim.models.moments.moments import NAME, contents_of, of_contents
 from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.robust import RobustChoice
-from discrim.models.registry import BY_MODEL, resolve
-from discrim.models.saving.fit_file import file_path, fit_of
-from discrim.models.saving.tensor_file import read_file
-
-
-def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
-    """Read a fit, or moments, that `save` wrote.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to read.
-    functions : dict of str to callable, optional
-        Your own functions that the formula calls, by name; a file holds none.
-
-    Returns
-    -------
-    ClassifierResults or Moments
-        The results of the verb that made the fit, such as `LDAResults`, or the moments. A fit predicts what
-        the saved one predicts. Methods that need the rows of the fit take `data=`, or say what to do.
-
-    Raises
-    ------
-    DataError
-        The file was not written by `save` (NotAFitError), is damaged, or contradicts itself.
-    MissingFileError, UnreadableFileError
-        There is no file, or it cannot be opened; each is a DataError and an OSError.
-    FormulaError
-        Its formula is not allowed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from discrim import lda, load
-    >>> from discrim.datasets import load_iris
-    >>> iris = load_iris()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     lda("species ~ .", iris).save(f"{folder}/iris.fit")
-    ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
-    ['setosa', 'setosa']
-    """
-    place = file_path(path)
-    about, tensors = read_file(place)
-    if about.get("model") == NAME:
-        return of_contents(contents_of(place, about, tensors, functions))
-    fit = fit_of(place, about, tensors, functions)
-    row = BY_MODEL[fit.model.name]
-    return resolve(f"{row.results_module}:{row.results}")(fit)
 
 
 def of_linear(fit: Any) -> dict[str, Any]:

@@ -42,11 +42,11 @@ from discrim.core.mixtures.starts import (
     tried,
 )
 from discrim.core.moments.moments import ClassMoments, standard_columns
-from discrim.core.normal.marginal import of_columns
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule
 from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.principal import of_columns
 from discrim.errors import NotSupportedError
 
 Tell = Callable[[float], None]

@@ -187,6 +187,14 @@ class Sums:
             return
         deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
         self.scale = column_scale(np.abs(deviations).max(axis=1))
+        if (self.scale < 1).any():
+            # Of equal values far from the others a mean is a rounding off, by which no column varies.
+            rests = np.zeros((len(columns), len(rows)))
+            _add_class_sums(rests, columns - np.take(self.centres, codes, axis=1), codes)
+            rests = rests[:, new] / rows[new]
+            self.centres[:, new] += np.where(np.isfinite(rests), rests, 0.0)
+            deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
+            self.scale = column_scale(np.abs(deviations).max(axis=1))
         if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
             # A median, so that one wild row cannot draw the centre away from all others.
             some = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)

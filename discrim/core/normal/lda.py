@@ -26,6 +26,9 @@ estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004
 *Square root.* With S = T'T the columns of T over their lengths are a root of R, and with its singular value
 decomposition P L Q' the inverse square root is Q L^-1 Q': no correlation is formed, and its condition not
 squared. Where few rows say R = U V U' + v (I - U U'), it is U V^(-1/2) U' + v^(-1/2) (I - U U').
+
+*Some of the columns.* The theory is that of `marginal`. A rule within canonical axes is that of normal
+classes whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
 """
 
 from __future__ import annotations
@@ -36,11 +39,12 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom
+from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
 from discrim.core.moments.units import in_deviations, standardized_left_out
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules import gaussian
+from discrim.core.rules.gaussian import means_of_columns
 from discrim.core.rules.leave_one_out import LeftOut, common_distances, linear_left_out
 from discrim.core.rules.rules import Distances, Plane, Rule
 from discrim.core.scatter.correlation_shrinkage import (
@@ -53,7 +57,7 @@ from discrim.core.scatter.correlation_shrinkage import (
 )
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.em import Em
-from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, weighted_centre
+from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
 from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.shrinkage import (
     Chosen,
@@ -637,3 +641,24 @@ def higher_criticism(p: Floats) -> Floats:
         return np.full(m, np.nan)
     variance[~some] = variance[some].min()
     return np.asarray(np.abs(share - p) / np.sqrt(variance))
+
+
+def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    moments, reduced = fit.moments, fit.reduced()
+    held = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
+    if method == "plugin":
+        return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
+    covariance, nu = of_columns(fit.unbiased(), keep), fit.residual_df
+    if method == "predictive":
+        gone = moments.n_columns - len(keep)
+        return gaussian.common_predictive(held, covariance, log_prior, nu, gone=gone)
+    return gaussian.common_debiased(held, covariance, log_prior, nu)
+
+
+def _in_plane(moments: ClassMoments, covariance: Covariance, reduced: Canonical) -> ClassMoments:
+    """The moments with the means of the rule within canonical axes, which lie in a plane."""
+    gaps = (moments.means - reduced.centre) @ reduced.axes
+    means = reduced.centre + covariance.times(reduced.axes @ gaps.T).T
+    centres, rests = split_mean(moments.origin, means, moments.scale)
+    return replace(moments, centres=centres, rests=rests)

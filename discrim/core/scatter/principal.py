@@ -14,6 +14,10 @@ right singular vectors V give the canonical axes T V: directions of unit varianc
 within classes, ordered by how far the means spread along them. The squared
 singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'.
 No product with B or inverse of S is ever formed.
+
+*Of some columns.* With R'R = S, the covariance of some columns is that of the same columns of R, whose
+triangle a QR gives: nothing is squared. Of a covariance U V U' + v (I - U U') it is v I + U_o (V - v) U_o',
+whose axes are the singular vectors of U_o times the roots of V - v.
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.singular_values import svd
 from discrim.core.scatter.covariance import EPS, Covariance
 
@@ -317,3 +322,33 @@ def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
         return rank, 0.0
     y = y / np.linalg.norm(y)
     return rank, float(((y - covariance.axes.T @ (covariance.axes @ y)) ** 2).sum())
+
+
+def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
+    """The covariance of some columns (q,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> whole = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> of_columns(whole, np.array([1])).matrix().round(12).tolist()
+    [[10.0]]
+    """
+    if isinstance(covariance, ThinCovariance):
+        return _thin_of_columns(covariance, keep)
+    if covariance.is_diagonal:
+        return Covariance.from_root(covariance.root[keep])
+    return Covariance.from_root(packed_triangle(covariance.root[:, keep]))
+
+
+def _thin_of_columns(held: ThinCovariance, keep: Codes) -> ThinCovariance:
+    unit, axes = held.unit[keep], held.axes[:, keep]
+    sd = np.sqrt(((held.root * held.unit) ** 2).sum(axis=1))
+    beyond = np.sqrt(np.maximum((sd - held.sphere) * (sd + held.sphere), 0.0))
+    _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
+    if not held.sphere:
+        # Without a sphere what lies beyond the axes is left out, as it is of all columns.
+        there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
+        lengths, turned = lengths[there], turned[there]
+    spread = np.hypot(lengths, held.sphere)[:, None]
+    return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, held.sphere)

@@ -20,8 +20,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file
-from discrim.core.normal.marginal import linear_marginal
+from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Plane, Rule, logs_of_prior
