@@ -82,8 +82,8 @@ def traced(root: Path, call: str) -> tuple[int, int]:
     return int(files), int(depth)
 
 
-def figures(root: Path) -> dict[str, str]:
-    """Every figure of a checkout, by what it counts."""
+def counted(root: Path) -> dict[str, float]:
+    """What is counted in the files of a checkout, by what it counts."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((root / "discrim").rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     names = Counter(name for tree in trees.values() for name in defined(tree))
@@ -91,21 +91,23 @@ def figures(root: Path) -> dict[str, str]:
     imported = sum(import_lines(tree) for tree in trees.values())
     outside = {path: text for path, text in texts.items() if (root / "discrim/frame") not in path.parents}
     tests = "".join(path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py"))
+    return {
+        "files": len(texts),
+        "lines": sum(len(text.splitlines()) for text in texts.values()),
+        "lines of imports over lines of other code, in percent": round(100 * imported / (code - imported), 1),
+        "lines that ask for a flag of the covariance": _lines(FLAGS, texts),
+        "lines outside frame/ that ask for a source": _lines(SOURCES, outside),
+        "public names defined in more than one module": sum(count > 1 for count in names.values()),
+        "numbers of another object's fit": _lines(NUMBERS_OF_ANOTHER, texts),
+        "monkeypatch.setattr in tests": len(re.findall(r"\bmonkeypatch\.setattr\(", tests)),
+    }
+
+
+def walked(root: Path) -> dict[str, float]:
+    """The files through which two calls of a checkout run, and how deep one of them goes."""
     fitted, depth = traced(root, 'discrim.lda("species ~ .", table)')
     shown, _ = traced(root, 'str(discrim.lda("species ~ .", table).summary())')
-    return {
-        "files": str(len(texts)),
-        "lines": f"{sum(len(text.splitlines()) for text in texts.values()):,}",
-        "lines of imports over lines of other code": f"{imported / (code - imported):.1%}",
-        "lda() on iris, files": str(fitted),
-        "lda() on iris, depth": str(depth),
-        "lda().summary(), files": str(shown),
-        "lines that ask for a flag of the covariance": str(_lines(FLAGS, texts)),
-        "lines outside frame/ that ask for a source": str(_lines(SOURCES, outside)),
-        "public names defined in more than one module": str(sum(count > 1 for count in names.values())),
-        "numbers of another object's fit": str(_lines(NUMBERS_OF_ANOTHER, texts)),
-        "monkeypatch.setattr in tests": str(len(re.findall(r"\bmonkeypatch\.setattr\(", tests))),
-    }
+    return {"lda() on iris, files": fitted, "lda() on iris, depth": depth, "lda().summary(), files": shown}
 
 
 def _lines(pattern: re.Pattern[str], texts: dict[Path, str]) -> int:
@@ -116,8 +118,8 @@ def _lines(pattern: re.Pattern[str], texts: dict[Path, str]) -> int:
 def main() -> None:
     """Print the figures, a line each."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
-    for what, figure in figures(root.resolve()).items():
-        print(f"{what:<48}{figure:>10}")
+    for what, figure in (counted(root.resolve()) | walked(root.resolve())).items():
+        print(f"{what:<56}{figure:>10,}")
 
 
 if __name__ == "__main__":
