@@ -108,6 +108,9 @@ MOST_STEPS = 80
 SLACK = 1e-7
 """What a difference may miss zero by, in columns of unit variance and coefficients up to one."""
 
+CLEAR = 1e3 * SLACK
+"""What a difference is lifted by that is no rounding of the program's."""
+
 FAR, GROWS = 5.0, 0.25
 """Log odds that a difference has won, and what it wins in a step, if it is gone."""
 
@@ -500,14 +503,14 @@ def _by_programs(whole: _Program) -> Separation:
     if found is not None:
         coef, margin = found
         return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
-    coef, weights = whole.total()
+    coef, level, weights = whole.total()
     if weights is not None:
         return Separation("overlap", coef, 0.0, np.arange(len(whole.codes)), weights)
     found = whole.narrow_margin()
     if found is not None:
         coef, margin = found
         return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
-    return Separation("quasi", coef, 0.0, whole.on_plane(coef))
+    return Separation("quasi", coef, 0.0, np.flatnonzero((level | ~whole.others).all(axis=0)))
 
 
 class _OutOfTime(Exception):
@@ -609,26 +612,29 @@ class _Program(Differences):
         size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
         return (coef, least) if least > TOUCHING * size else None
 
-    def total(self) -> tuple[Floats, Floats | None]:
-        """Coefficients under which as many differences as can be are positive; or zeros, and the weights.
+    def total(self) -> tuple[Floats, Mask, Floats | None]:
+        """Coefficients under which as many differences as can be are positive, and which are not.
 
-        What one program leaves at zero another may lift, and the sum of the two lifts both.
+        Or zeros, all of them, and the weights. What one program leaves at zero another may lift, and the sum
+        of the two lifts both. Beside others that it lifts clearly, what it lifts by little more than its
+        slack is a rounding of columns that are nearly collinear.
         """
         level = self.others.copy()
         whole = np.zeros((len(self.columns), self.n_classes))
         while True:
             coef, multipliers = self._lift(level)
             lifted = self.gaps(coef)
-            if not (lifted[level] > SLACK).any():
+            risen = level & (lifted > (CLEAR if (level & (lifted > CLEAR)).any() or whole.any() else SLACK))
+            if not risen.any():
                 break
             whole += coef
-            level &= lifted <= SLACK
+            level &= ~risen
         if whole.any():
-            return whole / np.abs(whole).max(), None
+            return whole / np.abs(whole).max(), level, None
         weights = np.ones(level.shape)
         weights[self.held] += multipliers
         weights[self.at] = 0.0
-        return whole, weights.T
+        return whole, level, weights.T
 
     def _lift(self, level: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Coefficients of the largest sum of some differences (K, n), and the multipliers of the program."""

@@ -135,7 +135,9 @@ def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp])
     to any row is on the plane.
     """
     eta = found.coef.T @ columns
-    slack = max(SLACK, float((eta - eta[codes, np.arange(len(codes))]).max()))
+    leads = eta[codes, np.arange(len(codes))] - eta
+    touching = leads[:, found.on_plane].max(initial=0.0) if found.kind == "quasi" else 0.0
+    slack = max(SLACK, float(-leads.min()), float(touching))
     pairs = []
     for b in range(len(eta)):
         for a in range(b):
