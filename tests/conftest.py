@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores, so that a product of matrices has one; it is read where numpy is imported.
@@ -14,7 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import matplotlib
 import pytest
 
-from discrim.core.numerics import progress
+from discrim.core.numerics import memory, progress
 from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
 
 matplotlib.use("Agg")
@@ -66,7 +68,56 @@ def root() -> Path:
 
 
 @pytest.fixture
-def bars(monkeypatch):
+def memory_of() -> Iterator[Callable[[float], None]]:
+    """Makes this a machine of so many bytes of memory, so that nothing large has to be asked for."""
+    asked = os.sysconf
+
+    def begin(size: float) -> None:
+        told = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}
+        monkeypatch.setattr(os, "sysconf", lambda name: told[name] if name in told else asked(name))
+        # It is asked for once in a process.
+        memory.at_hand.cache_clear()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield begin
+    memory.at_hand.cache_clear()
+
+
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Makes blocks of sixteen rows from now on: what a fit of few rows is one block of are then many."""
+    return lambda: monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+
+
+@dataclass
+class Clock:
+    """The time that bars are told, and by how much it has gone on whenever one asks."""
+
+    now: float = 0.0
+    each: float = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.each
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that stands until a test sets it or has it run; nothing was drawn before it began."""
+    made = Clock()
+    monkeypatch.setattr(progress, "monotonic", made)
+    monkeypatch.setattr(progress, "_lines", [progress._Line()])
+    return made
+
+
+@pytest.fixture
+def shown_by(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[[Callable[[], Any]], None]:
+    """Makes this what shows how far tasks have come."""
+    return lambda kind: monkeypatch.setattr(progress, "new_bar", kind)
+
+
+@pytest.fixture
+def bars(shown_by):
     """The bars that are shown instead of tqdm's: what each is of, how far it came, its total, and its end."""
     shown = []
 
@@ -81,6 +132,5 @@ def bars(monkeypatch):
         def close(self):
             shown[-1].append("closed")
 
-    monkeypatch.setattr(progress, "new_bar", Bar)
-    monkeypatch.setattr(progress, "_lines", [progress._Line()])
+    shown_by(Bar)
     return shown

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pandas as pd
@@ -65,12 +66,13 @@ def test_what_nobody_can_be_told_is_lost_and_the_status_stays(redirection):
     assert shell(redirection, "lad") == (2, "", "")
 
 
-def test_a_bar_of_progress_needs_no_standard_error(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", None)
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    with progress.late_bar(2, "rows") as tell:
-        tell(2)
-    assert cli.main(["rda", "species ~ .", "iris", "--cv", "loo", "--sections", "header"]) == 0
+def test_a_bar_of_progress_needs_no_standard_error(clock):
+    # Each look at it is a second later, so that bars are shown.
+    clock.each = 1.0
+    with redirect_stderr(None):
+        with progress.late_bar(2, "rows") as tell:
+            tell(2)
+        assert cli.main(["rda", "species ~ .", "iris", "--cv", "loo", "--sections", "header"]) == 0
 
 
 def test_closed_streams_that_are_not_used_do_no_harm():
@@ -167,14 +169,14 @@ def test_labels_do_not_steer_a_terminal_and_stay_as_they_are_in_a_pipe(hostile, 
 
 
 @pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
-def test_no_summary_steers_a_terminal(hostile, monkeypatch, style):
+def test_no_summary_steers_a_terminal(hostile, style):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    assert cli.main(["lda", "species ~ petal_length", hostile[1], "--format", style]) == 0
-    written = sys.stdout.getvalue()
+    with redirect_stdout(Terminal()) as terminal:
+        assert cli.main(["lda", "species ~ petal_length", hostile[1], "--format", style]) == 0
+    written = terminal.getvalue()
     assert "owned" in written
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(written)
 

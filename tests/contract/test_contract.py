@@ -225,9 +225,9 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 
 @cases
-def test_one_block_equals_many(verb, name, monkeypatch):
+def test_one_block_equals_many(verb, name, short_blocks):
     whole = held(verb, name).predict_log_proba()
-    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    short_blocks()
     parts = fitted(verb, name).predict_log_proba()
     np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-9)
 

@@ -56,16 +56,13 @@ def names_beside_classes() -> frozenset[str]:
     """The words that stand beside names of classes in some table."""
     plain = ("kla", "klb", "klc")
     iris, found = iris_of(plain), set()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(test_names, "IRIS", iris)
-        patch.setattr(test_names, "ALIKE", iris[50:])
-        for name in FEW:
-            for table in tables_of(test_names.FITS[name](), iris).values():
-                for axis in (table.columns, table.index):
-                    for level in range(axis.nlevels):
-                        words = {str(each) for each in axis.get_level_values(level)}
-                        if words & set(plain):
-                            found |= words - set(plain)
+    for name in FEW:
+        for table in tables_of(test_names.MADE[name](iris, iris[50:]), iris).values():
+            for axis in (table.columns, table.index):
+                for level in range(axis.nlevels):
+                    words = {str(each) for each in axis.get_level_values(level)}
+                    if words & set(plain):
+                        found |= words - set(plain)
     return frozenset(word for word in found if not re.search("kl[abc]|^sepal|^petal|^[0-9]|^LD", word))
 
 
@@ -74,7 +71,7 @@ def test_the_hostile_names_are_all_that_stand_beside_classes():
     assert names_beside_classes() - {"species"} <= {word for names in HOSTILE for word in names}
 
 
-CASES = [(name, HOSTILE[k]) for k in range(4) for name in test_names.FITS if name != "bayes"]
+CASES = [(name, HOSTILE[k]) for k in range(4) for name in test_names.MADE if name != "bayes"]
 CASES += [(name, names) for names in HOSTILE[4:] for name in FEW]
 
 
@@ -83,11 +80,9 @@ CASES += [(name, names) for names in HOSTILE[4:] for name in FEW]
     [pytest.param(*case, marks=() if case[0] == "qda" else pytest.mark.slow) for case in CASES],
     ids=str,
 )
-def test_names_in_tables_are_distinct(name, names, monkeypatch):
+def test_names_in_tables_are_distinct(name, names):
     iris = iris_of(names)
-    monkeypatch.setattr(test_names, "IRIS", iris)
-    monkeypatch.setattr(test_names, "ALIKE", iris[50:])
-    made = test_names.FITS[name]()
+    made = test_names.MADE[name](iris, iris[50:])
     for path, table in tables_of(made, iris).items():
         assert path.endswith("tidy") or not twice(table), path
     if hasattr(made, "summary"):

@@ -97,9 +97,9 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 
 @cases
-def test_one_block_equals_many(verb, name, monkeypatch):
+def test_one_block_equals_many(verb, name, short_blocks):
     whole = fitted(verb, name).decision_function()
-    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    short_blocks()
     np.testing.assert_allclose(whole, fitted(verb, name).decision_function(), rtol=1e-9, atol=1e-9)
 
 

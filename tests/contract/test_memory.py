@@ -35,10 +35,10 @@ SCATTERS: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 @pytest.mark.parametrize("verb", SCATTERS)
 def test_scatters_by_class_are_refused(
-    verb: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    verb: str, data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     # Two scatters of each class, and so not the four that are held at times.
-    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    memory_of(2 * 8.0 * 2 * K * P**2)
     with pytest.raises(DataError, match=r"columns for each of 200 classes would take .* GiB.*Name fewer"):
         SCATTERS[verb](data)
     discrim.lda("y ~ .", data)
@@ -56,10 +56,10 @@ TABLES: dict[str, Callable[[Any, pd.DataFrame], Any]] = {
 
 @pytest.mark.parametrize("what", TABLES)
 def test_tables_of_rows_by_classes_are_refused(
-    what: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    what: str, data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
-    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * len(data) * K)
+    memory_of(8.0 * len(data) * K)
     with pytest.raises(DataError, match=r"classes.* would take .* GiB"):
         TABLES[what](fit, data)
     # The ways out: labels, and rates counted of labels.
@@ -68,10 +68,10 @@ def test_tables_of_rows_by_classes_are_refused(
 
 
 def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
-    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
-    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    memory_of(2 * 8.0 * 2 * K * P**2)
     text = str(fit.summary(sections=["equal_covariances"]))
     assert "Not tested. Means and a covariance of 20 columns for each of 200 classes" in " ".join(
         text.split()
@@ -79,10 +79,10 @@ def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
 
 
 def test_tables_of_classes_by_classes_are_refused(
-    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    data: pd.DataFrame, memory_of: Callable[[float], None]
 ) -> None:
     fit = discrim.lda("y ~ .", data)
-    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * K**2)
+    memory_of(8.0 * K**2)
     for ask in (fit.confusion, fit.distances):
         with pytest.raises(DataError, match="200 by 200 classes"):
             ask()

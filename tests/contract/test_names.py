@@ -19,44 +19,57 @@ from discrim.models.registry import BY_VERB
 
 IRIS = load_iris()
 ALIKE = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
-FITS = {
-    "lda": lambda: discrim.lda("species ~ .", IRIS),
-    "lda, robust": lambda: discrim.lda("species ~ .", IRIS, method="t"),
-    "lda, shrunk": lambda: discrim.lda(
-        "species ~ .", IRIS, covariance="shrunk", shrinkage="loo", grid=[0, 0.5]
+MADE = {
+    "lda": lambda iris, alike: discrim.lda("species ~ .", iris),
+    "lda, robust": lambda iris, alike: discrim.lda("species ~ .", iris, method="t"),
+    "lda, shrunk": lambda iris, alike: discrim.lda(
+        "species ~ .", iris, covariance="shrunk", shrinkage="loo", grid=[0, 0.5]
     ),
-    "qda": lambda: discrim.qda("species ~ .", IRIS),
-    "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
-    "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
-    "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
-    "kernel_density": lambda: discrim.kernel_density("species ~ .", IRIS),
-    "mixture": lambda: discrim.mixture("species ~ .", IRIS, most=2),
-    "pls": lambda: discrim.pls("species ~ .", IRIS, grid=[1, 2], seed=1),
-    "sparse_lda": lambda: discrim.sparse_lda("species ~ .", IRIS, n_penalties=5, seed=1),
-    "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
-    "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
-    "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
-    "logistic, ridge": lambda: discrim.logistic("species ~ .", IRIS, penalty="ridge", strength=0.1),
-    "logistic, lasso": lambda: discrim.logistic("species ~ .", IRIS, penalty="lasso", n_strengths=5, seed=1),
-    "indicator": lambda: discrim.indicator("species ~ .", IRIS),
-    "fda": lambda: discrim.fda("species ~ .", IRIS, engine=LinearRegression()),
-    "perceptron": lambda: discrim.perceptron("species ~ .", IRIS[:100]),
-    "hyperplane": lambda: discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str})),
-    "bayes": lambda: discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}),
-    "cross_validate": lambda: discrim.cross_validate(discrim.lda("species ~ .", IRIS), 3, repeats=2, seed=1),
-    "stepwise": lambda: discrim.stepwise("species ~ .", IRIS),
-    "stepwise, cv": lambda: discrim.stepwise("species ~ .", IRIS, criterion="cv", folds=3, seed=1),
-    "lr_test": lambda: discrim.lr_test(discrim.lda("species ~ .", IRIS), discrim.qda("species ~ .", IRIS)),
-    "box_m": lambda: discrim.box_m("species ~ .", IRIS),
-    "manova": lambda: discrim.manova("species ~ .", IRIS),
-    "mlm": lambda: discrim.mlm("species ~ .", IRIS),
-    "covariance_models": lambda: discrim.covariance_models("species ~ .", IRIS),
-    "hausman": lambda: discrim.hausman(*_pair()),
-    "compare": lambda: discrim.compare(*_pair(), by="fit"),
-    "compare, by term": lambda: discrim.compare(*_pair()),
-    "compare, folds": lambda: discrim.compare(*_pair(), folds=3, seed=1),
-    "compare, folds by fit": lambda: discrim.compare(*_pair(), folds=3, seed=1, by="fit"),
+    "qda": lambda iris, alike: discrim.qda("species ~ .", iris),
+    "rda": lambda iris, alike: discrim.rda("species ~ .", iris, grid=[0.0, 1.0], seed=1),
+    "naive_bayes": lambda iris, alike: discrim.naive_bayes("species ~ .", iris),
+    "shrunken_centroids": lambda iris, alike: discrim.shrunken_centroids("species ~ .", iris, seed=1),
+    "kernel_density": lambda iris, alike: discrim.kernel_density("species ~ .", iris),
+    "mixture": lambda iris, alike: discrim.mixture("species ~ .", iris, most=2),
+    "pls": lambda iris, alike: discrim.pls("species ~ .", iris, grid=[1, 2], seed=1),
+    "sparse_lda": lambda iris, alike: discrim.sparse_lda("species ~ .", iris, n_penalties=5, seed=1),
+    "nearest_centroid": lambda iris, alike: discrim.nearest_centroid("species ~ .", iris),
+    "knn": lambda iris, alike: discrim.knn("species ~ .", iris, grid=[2, 5]),
+    "logistic": lambda iris, alike: discrim.logistic("species ~ sepal_length + sepal_width", alike),
+    "logistic, ridge": lambda iris, alike: discrim.logistic(
+        "species ~ .", iris, penalty="ridge", strength=0.1
+    ),
+    "logistic, lasso": lambda iris, alike: discrim.logistic(
+        "species ~ .", iris, penalty="lasso", n_strengths=5, seed=1
+    ),
+    "indicator": lambda iris, alike: discrim.indicator("species ~ .", iris),
+    "fda": lambda iris, alike: discrim.fda("species ~ .", iris, engine=LinearRegression()),
+    "perceptron": lambda iris, alike: discrim.perceptron("species ~ .", iris[:100]),
+    "hyperplane": lambda iris, alike: discrim.hyperplane("species ~ .", iris[:100].astype({"species": str})),
+    "bayes": lambda iris, alike: discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}),
+    "cross_validate": lambda iris, alike: discrim.cross_validate(
+        discrim.lda("species ~ .", iris), 3, repeats=2, seed=1
+    ),
+    "stepwise": lambda iris, alike: discrim.stepwise("species ~ .", iris),
+    "stepwise, cv": lambda iris, alike: discrim.stepwise(
+        "species ~ .", iris, criterion="cv", folds=3, seed=1
+    ),
+    "lr_test": lambda iris, alike: discrim.lr_test(
+        discrim.lda("species ~ .", iris), discrim.qda("species ~ .", iris)
+    ),
+    "box_m": lambda iris, alike: discrim.box_m("species ~ .", iris),
+    "manova": lambda iris, alike: discrim.manova("species ~ .", iris),
+    "mlm": lambda iris, alike: discrim.mlm("species ~ .", iris),
+    "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
+    "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
+    "compare": lambda iris, alike: discrim.compare(*_pair(alike), by="fit"),
+    "compare, by term": lambda iris, alike: discrim.compare(*_pair(alike)),
+    "compare, folds": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1),
+    "compare, folds by fit": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1, by="fit"),
 }
+"""Fits and what is made of them, of irises of three classes and of the two that are alike."""
+
+FITS = {name: partial(make, IRIS, ALIKE) for name, make in MADE.items()}
 
 BROOM = {"estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"}
 """What `tidy()` says, and no other table."""
@@ -76,9 +89,9 @@ FOLDS = {"cv", "n_folds", "nfolds", "kfold", "k_folds", "random_state", "confide
 """Other names of folds=, seed= and level=."""
 
 
-def _pair() -> tuple[Any, Any]:
+def _pair(alike: pd.DataFrame) -> tuple[Any, Any]:
     formula = "species ~ sepal_length + sepal_width"
-    return discrim.lda(formula, ALIKE), discrim.logistic(formula, ALIKE)
+    return discrim.lda(formula, alike), discrim.logistic(formula, alike)
 
 
 @cache
@@ -190,7 +203,7 @@ def test_arguments_have_one_name():
 
 def test_the_old_name_of_an_argument_is_told_and_works():
     with pytest.warns(discrim.errors.DiscrimWarning, match="compare.folds="):
-        old = discrim.compare(*_pair(), cv=3, seed=1)
+        old = discrim.compare(*_pair(ALIKE), cv=3, seed=1)
     pd.testing.assert_frame_equal(old, fitted("compare, folds"))
     iris = discrim.datasets.load_iris()
     lasso = partial(discrim.logistic, penalty="lasso")

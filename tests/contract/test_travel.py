@@ -66,11 +66,9 @@ def test_the_search_finds_values_that_are_there():
     assert values_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
 
 
-@pytest.fixture(params=list(test_names.FITS))
-def fit(request, monkeypatch):
-    monkeypatch.setattr(test_names, "IRIS", IRIS)
-    monkeypatch.setattr(test_names, "ALIKE", IRIS[50:].astype({"species": str}))
-    return test_names.FITS[request.param]()
+@pytest.fixture(params=list(test_names.MADE))
+def fit(request):
+    return test_names.MADE[request.param](IRIS, IRIS[50:].astype({"species": str}))
 
 
 def test_files_of_results_hold_no_value_of_a_row(fit):

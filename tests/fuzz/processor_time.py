@@ -28,18 +28,18 @@ def ends_after(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def raises_after(seconds: float) -> Iterator[None]:
+def raises_after(seconds: float, waiting: float = WAITING) -> Iterator[None]:
     """Raise a TimeoutError where the block takes more, or waits."""
 
     def stop(number: int, _: FrameType | None) -> None:
         waits = number == signal.SIGALRM
         raise TimeoutError(
-            f"waits for {WAITING:g} s" if waits else f"more than {seconds:g} s of processor time"
+            f"waits for {waiting:g} s" if waits else f"more than {seconds:g} s of processor time"
         )
 
     before = [(each, signal.signal(each, stop)) for each in (signal.SIGPROF, signal.SIGALRM)]
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, WAITING)
+    signal.setitimer(signal.ITIMER_REAL, waiting)
     try:
         yield
     finally:

@@ -206,14 +206,13 @@ def test_places_and_bandwidths_that_are_none_have_no_sum():
     assert found[2] == -np.inf
 
 
-def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(monkeypatch, bars):
+def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(clock, bars):
     rng = np.random.default_rng(12)
     fit = discrim.naive_bayes("y ~ x", {"x": rng.normal(size=500), "y": ["a", "b"] * 250}, kernel=True)
     fit.predict()
     fit.leave_one_out()
     assert not bars
-    clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.core.numerics.progress.monotonic", lambda: next(clock))
+    clock.each = 5.0
     fit.predict()
     fit._fit.cache.clear()
     fit.leave_one_out()

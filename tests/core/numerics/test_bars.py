@@ -10,6 +10,7 @@ import struct
 import sys
 import termios
 import threading
+from contextlib import ExitStack, redirect_stderr
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,6 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.core.numerics import progress
 from discrim.core.numerics import progress as bars_of
 from discrim.core.numerics.progress import NoBar, late_bar, new_bar
 from discrim.datasets import load_iris
@@ -61,23 +61,22 @@ class Terminal:
 
 
 @pytest.fixture
-def at_once(monkeypatch):
-    """Tasks are shown at once and whenever they tell of something."""
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.0)
-    monkeypatch.setattr(progress, "_lines", [progress._Line()])
+def at_once(clock):
+    """Tasks are shown whenever they tell of something: each time a second has gone by."""
+    clock.each = 1.0
 
 
 @pytest.fixture
-def terminal(monkeypatch):
+def terminal():
     """Makes standard error a terminal of so many columns, once a test has begun: pytest sets it before."""
 
     def begin(columns=COLUMNS):
         made = Terminal(columns)
-        monkeypatch.setattr(sys, "stderr", made.stream)
+        stack.enter_context(redirect_stderr(made.stream))
         return made
 
-    return begin
+    with ExitStack() as stack:
+        yield begin
 
 
 def tables():
@@ -198,7 +197,7 @@ def test_a_variable_hides_bars(monkeypatch, terminal, at_once, value, hidden):
 
 
 @pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "perceptron"])
-def test_cross_validation_counts_each_fold_of_each_repeat(monkeypatch, at_once, verb):
+def test_cross_validation_counts_each_fold_of_each_repeat(shown_by, at_once, verb):
     counted = []
 
     class Bar:
@@ -211,7 +210,7 @@ def test_cross_validation_counts_each_fold_of_each_repeat(monkeypatch, at_once, 
 
     options = {"k": 3} if verb == "knn" else {"bias_reduction": True} if verb == "logistic" else {}
     fit = getattr(discrim, verb)("species ~ .", load_iris(), **options)
-    monkeypatch.setattr(progress, "new_bar", Bar)
+    shown_by(Bar)
     discrim.cross_validate(fit, folds=5, repeats=3, seed=1)
     assert {(what, total) for what, _, total in counted} == {("cross-validation", 15)}
     assert [done for _, done, _ in counted][-1] == 15

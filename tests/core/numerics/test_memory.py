@@ -25,9 +25,9 @@ def wide(n, p):
 
 
 @pytest.fixture
-def small_machine(monkeypatch):
-    """A machine of 64 MiB, so that nothing large has to be asked for."""
-    monkeypatch.setattr(memory, "at_hand", lambda: 2.0**26)
+def small_machine(memory_of):
+    """A machine of 64 MiB."""
+    memory_of(2.0**26)
 
 
 def test_the_memory_at_hand_is_that_of_a_machine():

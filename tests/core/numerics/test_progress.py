@@ -17,16 +17,7 @@ needs_forks = pytest.mark.skipif(
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """The time, a list of one number."""
-    now = [0.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    monkeypatch.setattr(progress, "_lines", [progress._Line()])
-    return now
-
-
-@pytest.fixture
-def lines(monkeypatch):
+def lines(shown_by):
     """What bars show: (what, done, total, within), and None where one ends."""
     drawn = []
 
@@ -38,13 +29,13 @@ def lines(monkeypatch):
         def close(self):
             drawn.append(None)
 
-    monkeypatch.setattr(progress, "new_bar", Bar)
+    shown_by(Bar)
     return drawn
 
 
 def test_a_quick_task_shows_nothing(clock, lines):
     with late_bar(3, "rows") as tell:
-        for clock[0] in (0.3, 0.6, 0.9):
+        for clock.now in (0.3, 0.6, 0.9):
             tell(1)
     assert lines == []
 
@@ -52,7 +43,7 @@ def test_a_quick_task_shows_nothing(clock, lines):
 def test_a_task_is_shown_after_a_second_and_then_a_few_times_a_second(clock, lines):
     with late_bar(1000, "rows") as tell:
         for step in range(1000):
-            clock[0] = 0.004 * (step + 1)
+            clock.now = 0.004 * (step + 1)
             tell(1)
     assert lines[0] == ("rows", 250, 1000, None)
     assert 10 <= len(lines) <= 3 / progress.EVERY + 2
@@ -61,11 +52,11 @@ def test_a_task_is_shown_after_a_second_and_then_a_few_times_a_second(clock, lin
 
 def test_what_is_begun_within_a_task_is_shown_beside_it(clock, lines):
     with late_bar(2, "folds") as above:
-        for clock[0] in (5.0, 10.0):
+        for clock.now in (5.0, 10.0):
             with late_bar(100, "rows") as below:
-                clock[0] += 1
+                clock.now += 1
                 below(40)
-            clock[0] += 1
+            clock.now += 1
             above(1)
     assert lines == [
         ("folds", 0, 2, ("rows", 0, 100)),
@@ -81,7 +72,7 @@ def test_what_is_begun_within_a_task_is_shown_beside_it(clock, lines):
 def test_ticks_belong_to_the_task_under_way_if_there_is_one(clock, lines):
     tick()
     with late_bar(2, "folds"):
-        clock[0] = 7.0
+        clock.now = 7.0
         tick()
     tick()
     assert lines == [("folds", 0, 2, None), None]
@@ -89,7 +80,7 @@ def test_ticks_belong_to_the_task_under_way_if_there_is_one(clock, lines):
 
 def test_shares_of_a_unit_sum_up_to_it(clock, lines):
     with late_bar(1, "folds") as tell:
-        clock[0] = 2.0
+        clock.now = 2.0
         for _ in range(7):
             tell(1 / 7)
     assert tell.done == 1
@@ -97,7 +88,7 @@ def test_shares_of_a_unit_sum_up_to_it(clock, lines):
 
 def test_rows_that_are_watched_count_their_passes(clock, lines):
     with watched([1, 2, 3], "passes") as rows:
-        for clock[0] in (2.0, 3.0):
+        for clock.now in (2.0, 3.0):
             assert list(rows) == [1, 2, 3]
     assert lines[:-1] == [("passes", 1, 0, None), ("passes", 2, 0, None)]
 
@@ -114,12 +105,12 @@ def test_an_iterator_that_is_left_alone_is_no_task(clock, lines):
     left = parts()
     next(left)
     with late_bar(5, "rows") as tell:
-        clock[0] = 3.0
+        clock.now = 3.0
         tell(1)
     assert lines == [("rows", 1, 5, None), None]
-    clock[0] = 4.0
+    clock.now = 4.0
     next(left)
-    clock[0] = 4.1
+    clock.now = 4.1
     next(left)
     left.close()
     assert lines[2:] == [("parts", 1, 10, ("within", 0, 0)), None]
@@ -132,7 +123,7 @@ def test_what_ends_a_task_ends_those_within_it(clock, lines, raised):
         with late_bar(2, "folds"):
             held = late_bar(10, "rows")
             held.__enter__()(1)
-            clock[0] = 3.0
+            clock.now = 3.0
             tick()
             raise raised
 
@@ -155,15 +146,15 @@ def test_the_line_goes_over_to_another_thread(clock, lines):
     with late_bar(2, "ours") as tell:
         thread.start()
         begun.wait(10)
-        clock[0] = 2.0
+        clock.now = 2.0
         tell(1)
-    clock[0] = 3.0
+    clock.now = 3.0
     end.set()
     thread.join(10)
     assert lines == [("ours", 1, 2, ("theirs", 0, 4)), ("theirs", 4, 4, None), None]
 
 
-def test_nobody_is_asked_twice_whether_he_looks_on(clock, monkeypatch):
+def test_nobody_is_asked_twice_whether_he_looks_on(clock, shown_by):
     asked = []
 
     class Unseen:
@@ -174,11 +165,11 @@ def test_nobody_is_asked_twice_whether_he_looks_on(clock, monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr(progress, "new_bar", Unseen)
+    shown_by(Unseen)
     for _ in range(2):
         with late_bar(100, "rows") as tell:
             for _ in range(100):
-                clock[0] += 1
+                clock.now += 1
                 tell(1)
     assert len(asked) == 2
 
@@ -214,8 +205,9 @@ def test_a_process_that_ends_with_the_lock_stops_no_other():
 
 
 @needs_forks
-def test_a_process_that_is_forked_while_a_thread_holds_the_lock_goes_on(monkeypatch):
-    monkeypatch.setattr(progress, "DELAY", 0.0)
+def test_a_process_that_is_forked_while_a_thread_holds_the_lock_goes_on(clock):
+    # Each look at it is a second later, so that the task would be shown.
+    clock.each = 1.0
     held, end = threading.Event(), threading.Event()
 
     def hold():
@@ -234,9 +226,9 @@ def test_a_process_that_is_forked_while_a_thread_holds_the_lock_goes_on(monkeypa
 
 
 @needs_forks
-def test_a_process_that_is_forked_has_no_task_of_the_other(clock, monkeypatch):
+def test_a_process_that_is_forked_has_no_task_of_the_other(clock, shown_by):
     def check():
-        clock[0] = 9.0
+        clock.now = 9.0
         tick()
         assert progress._line().tasks == []
 
@@ -250,9 +242,9 @@ def test_a_process_that_is_forked_has_no_task_of_the_other(clock, monkeypatch):
         def forget(self):
             pass
 
-    monkeypatch.setattr(progress, "new_bar", Forgotten)
+    shown_by(Forgotten)
     with late_bar(2, "rows") as tell:
-        clock[0] = 5.0
+        clock.now = 5.0
         tell(1)
         assert _forked(check) == 0
         progress._line().bar = None

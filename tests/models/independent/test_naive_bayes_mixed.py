@@ -537,13 +537,13 @@ def test_what_is_of_normal_columns_says_so(name):
         fit.group_summary()
 
 
-def test_folds_the_bootstrap_and_bigger_blocks_agree(monkeypatch):
+def test_folds_the_bootstrap_and_bigger_blocks_agree(short_blocks):
     make, formula, options = CASES["everything"]
     fit = naive_bayes(formula, make(), **options)
     whole = fit.predict_log_proba()
     rates = fit.error_rates(["apparent", "loo", "cv", "632+"], folds=5, replicates=5, seed=1)
     assert (rates["estimate"] < 0.1).all()
-    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    short_blocks()
     np.testing.assert_allclose(naive_bayes(formula, make(), **options).predict_log_proba(), whole, rtol=1e-9)
 
 

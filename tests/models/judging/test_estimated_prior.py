@@ -223,8 +223,8 @@ def test_a_loaded_fit_and_one_of_moments_have_it(tmp_path):
         )
 
 
-def test_more_densities_than_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2000.0)
+def test_more_densities_than_the_memory_are_refused(memory_of):
+    memory_of(2000.0)
     with pytest.raises(DataError, match=r"Class shares .* no more than half"):
         LDA.estimate_prior(IRIS)
 

@@ -469,10 +469,9 @@ def test_a_heavy_tail_of_counts_is_summed_as_far_as_it_is_seen():
     assert abs(law.error_rate - wanted) <= law.error_bound < 1e-6
 
 
-def test_random_points_show_a_bar_once_they_take_long(monkeypatch, bars):
+def test_random_points_show_a_bar_once_they_take_long(clock, bars):
     densities = {name: stats.multivariate_normal([0, 0], size) for name, size in (("a", 1), ("b", 9))}
-    clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.core.numerics.progress.monotonic", lambda: next(clock))
+    clock.each = 5.0
     law = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
     assert law.error_rate > 0
     what, done, total, closed = bars[0]

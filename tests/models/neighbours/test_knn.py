@@ -240,12 +240,11 @@ def test_a_tree_is_for_rows_that_spread_in_few_directions():
     assert fit_arrays(rows[:, :5], codes, 5).search.tree is not None
 
 
-def test_leaving_rows_out_shows_a_bar_once_it_takes_long(monkeypatch, bars):
+def test_leaving_rows_out_shows_a_bar_once_it_takes_long(clock, bars):
     rng = np.random.default_rng(15)
     table = pd.DataFrame(rng.normal(size=(300, 12))).add_prefix("x").assign(y=["a", "b"] * 150)
     fit = knn("y ~ .", table, k=3, metric="cityblock")
-    clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.core.numerics.progress.monotonic", lambda: next(clock))
+    clock.each = 5.0
     fit._fit.refits.left_out(fit._fit)
     assert bars == [["rows left out", 300, 300, "closed"]]
 
@@ -511,8 +510,8 @@ def test_too_few_rows_for_a_covariance_are_told_of_what_this_verb_has():
         knn("y ~ x", data, k=1, metric="mahalanobis")
 
 
-def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("discrim.models.fits.reading.at_hand", lambda: 8 * 150 * 4)
+def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(memory_of):
+    memory_of(8 * 150 * 4)
     with pytest.raises(NotSupportedError, match=r"150 rows of 4 columns take .* GiB.*lda\(\)"):
         knn("species ~ .", load_iris(), k=3)
 

@@ -416,7 +416,7 @@ def test_least_squares_keep_their_digits(name):
 # ------------------------------------------------------------------ tables, files, errors
 
 
-def test_order_of_rows_blocks_and_weights_do_not_matter(monkeypatch):
+def test_order_of_rows_blocks_and_weights_do_not_matter(short_blocks):
     data = weighted(IRIS)
     fit = indicator("species ~ . - w", data, weights="w")
     shuffled = indicator("species ~ . - w", data.sample(frac=1, random_state=2), weights="w")
@@ -426,7 +426,7 @@ def test_order_of_rows_blocks_and_weights_do_not_matter(monkeypatch):
         np.testing.assert_allclose(other.coefficients(), fit.coefficients(), rtol=1e-9)
     pd.testing.assert_frame_equal(fit.glance(), repeated.glance())
     np.testing.assert_allclose(fit.confusion(method="loo"), repeated.confusion(method="loo"))
-    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    short_blocks()
     parts = indicator("species ~ . - w", data, weights="w")
     np.testing.assert_allclose(parts.fitted, fit.fitted, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(parts.leave_one_out().iloc[:, 1:], fit.leave_one_out().iloc[:, 1:], atol=1e-11)
