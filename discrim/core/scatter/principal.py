@@ -152,7 +152,7 @@ class Principal:
         return self.n_columns - len(self.lengths)
 
     @property
-    def apart(self) -> float:
+    def from_sphere(self) -> float:
         """Squared distance |W - I/p|^2 from the sphere."""
         # From its terms, not as a difference, which near the sphere would lose all digits.
         p = self.n_columns

@@ -110,7 +110,7 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
     return found if by_class else found.sum(keepdims=True)
 
 
-def ledoit_wolf_intensity(apart: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
+def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
     """Ledoit & Wolf's intensity from |W - I/p|^2 and F of a W (p, p) of trace one, and the count of its rows.
 
     Examples
@@ -123,12 +123,12 @@ def ledoit_wolf_intensity(apart: Floats, fourth: Floats, count: float | Floats, 
     0.079672
     """
     if p == 1:
-        return np.zeros_like(apart)
+        return np.zeros_like(distance)
     whole = count * fourth
-    above = whole - (apart + 1.0 / p)
+    above = whole - (distance + 1.0 / p)
     # Two rows about their mean are as noisy as nothing: a difference of equal sums.
     above = np.where(above <= NOTHING * whole, 0.0, above)
-    below = count * apart
+    below = count * distance
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 
@@ -148,8 +148,8 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     whole = fourths / count
     noise = whole - (means**2).sum(axis=0)
     noise = np.where(noise <= NOTHING * whole, 0.0, noise)
-    apart = ((means - np.median(means, axis=0)) ** 2).sum(axis=0) * (count - 1.0)
-    return np.where(noise >= apart, 1.0, noise / np.where(noise >= apart, 1.0, apart))
+    distance = ((means - np.median(means, axis=0)) ** 2).sum(axis=0) * (count - 1.0)
+    return np.where(noise >= distance, 1.0, noise / np.where(noise >= distance, 1.0, distance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,8 +525,8 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     held = one_scatter(moments, k)
     if held.n_columns == 1:
         return 0.0
-    apart = _apart(held)
-    return 1.0 if apart is None else float(intensity(np.array(apart), held.total, held.n_columns))
+    distance = _from_sphere(held)
+    return 1.0 if distance is None else float(intensity(np.array(distance), held.total, held.n_columns))
 
 
 def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
@@ -544,10 +544,10 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
     held = one_scatter(moments, k)
     if held.n_columns == 1:
         return 0.0
-    apart = _apart(held)
-    if apart is None:
+    distance = _from_sphere(held)
+    if distance is None:
         return 1.0
-    return float(ledoit_wolf_intensity(np.array(apart), np.array(fourth), held.total, held.n_columns))
+    return float(ledoit_wolf_intensity(np.array(distance), np.array(fourth), held.total, held.n_columns))
 
 
 def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
@@ -568,10 +568,10 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
     return float(strimmer_intensity(held.squares[0] * unit * unit, own.sum(), held.total))
 
 
-def _apart(held: ClassMoments) -> float | None:
+def _from_sphere(held: ClassMoments) -> float | None:
     """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
     if held.spread == "thin":
-        return principal(held).apart if held.squares.any() else None
+        return principal(held).from_sphere if held.squares.any() else None
     ratio = held.common_unit
     scatter = held.scatters[0] * ratio * ratio[:, None]
     total = float(np.trace(scatter))
@@ -584,11 +584,11 @@ def _apart(held: ClassMoments) -> float | None:
     return float((unit**2).sum())
 
 
-def intensity(apart: Floats, count: float | Floats, p: int) -> Floats:
+def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     """The formula of `oas` from |S - I/p|^2 of an S (p, p) of trace one, and the count of its rows."""
     if p == 1:
-        return np.zeros_like(apart)
-    above, below = apart + 1.0 / p + 1.0, (count + 1.0) * apart
+        return np.zeros_like(distance)
+    above, below = distance + 1.0 / p + 1.0, (count + 1.0) * distance
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 

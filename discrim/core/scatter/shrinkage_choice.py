@@ -68,11 +68,11 @@ class Removed:
         """Traces (m,) of the scatter without the row."""
         return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
 
-    def apart(self, held: Principal) -> Floats:
+    def from_sphere(self, held: Principal) -> Floats:
         """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
         p, c, squares = held.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
         beyond = held.lengths - 1.0 / p
-        found = held.apart - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        found = held.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
         return np.asarray(found / self.trace**2)
 
 
@@ -84,7 +84,7 @@ def oas_without(held: Principal, rows: Removed) -> Floats:
     """Each row's own shrinkage by `oas`; of a sphere one."""
     if held.axes is None:
         return np.ones(rows.e.shape[1])
-    return intensity(rows.apart(held), held.count - rows.gone.out, held.n_columns)
+    return intensity(rows.from_sphere(held), held.count - rows.gone.out, held.n_columns)
 
 
 def held_at(g: float) -> Intensity:
@@ -99,7 +99,7 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
         gone, r = rows.gone, powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
         fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
-        return ledoit_wolf_intensity(rows.apart(held), fourth, held.count - gone.out, held.n_columns)
+        return ledoit_wolf_intensity(rows.from_sphere(held), fourth, held.count - gone.out, held.n_columns)
 
     return found
 
