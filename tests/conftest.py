@@ -16,7 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import matplotlib
 import pytest
 
-from discrim.core.numerics import memory, progress
+from discrim.core.numerics import arrays, progress
 from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
 
 matplotlib.use("Agg")
@@ -76,11 +76,11 @@ def memory_of() -> Iterator[Callable[[float], None]]:
         told = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}
         monkeypatch.setattr(os, "sysconf", lambda name: told[name] if name in told else asked(name))
         # It is asked for once in a process.
-        memory.at_hand.cache_clear()
+        arrays.at_hand.cache_clear()
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield begin
-    memory.at_hand.cache_clear()
+    arrays.at_hand.cache_clear()
 
 
 @pytest.fixture

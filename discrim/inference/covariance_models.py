@@ -53,8 +53,7 @@ from numpy.typing import NDArray
 from scipy.special import factorial, gammaln, loggamma, polygamma, psi
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.gaussian import log_likelihood
 from discrim.core.scatter.covariance import Covariance, pooled, separate

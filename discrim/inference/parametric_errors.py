@@ -62,8 +62,7 @@ import numpy as np
 import scipy
 from scipy.special import expit
 
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import f_sf, normal_isf
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.core.numerics import memory
+from discrim.core.numerics import arrays
 from discrim.errors import DataError
 
 K, P = 200, 20
@@ -147,4 +147,4 @@ def test_very_many_classes_take_no_table_of_classes_by_classes() -> None:
 
 
 def test_the_memory_is_asked_of_the_machine() -> None:
-    assert memory.at_hand() > 2**20
+    assert arrays.at_hand() > 2**20

@@ -64,8 +64,7 @@ from discrim.core.independent.tally import ColumnPlan, Piece, Tally
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.normal.qda import QDAFit, fit_qda
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.whole_file import are_whole
+from discrim.core.numerics.arrays import Codes, Floats, are_whole
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.rules.rules import Distances, IndependentRule

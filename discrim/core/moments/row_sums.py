@@ -23,8 +23,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import reduced
 
 RowBlock = tuple[Floats, Codes, Floats | None]

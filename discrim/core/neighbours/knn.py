@@ -54,8 +54,7 @@ from discrim.core.neighbours.neighbours import (
     Space,
     is_free_of_origin,
 )
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.whole_file import are_whole
+from discrim.core.numerics.arrays import Codes, Floats, are_whole
 from discrim.core.scatter.covariance import (
     EPS,
     Covariance,

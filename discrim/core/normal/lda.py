@@ -41,8 +41,7 @@ import scipy
 
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
 from discrim.core.moments.units import in_deviations, standardized_left_out
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
 from discrim.core.rules.leave_one_out import LeftOut, common_distances, linear_left_out

@@ -44,8 +44,7 @@ import numpy as np
 from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.moments.units import comparable
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.scatter.covariance import EPS, divisors_by_class
 

@@ -66,8 +66,7 @@ from discrim.core.normal.leave_one_out_rda import (
     rda_left_out,
     regularized_mixture,
 )
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule

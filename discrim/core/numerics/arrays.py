@@ -1,11 +1,25 @@
-"""Arrays by what they hold: the names that annotations have for them, once."""
+"""Arrays: what their kinds are called, what their values are, how much memory they take.
+
+The names of the kinds are for annotations. Whether numbers of a file are whole is asked of all together.
+Singular values are those of finite numbers only, as LAPACK may search for ever where one is infinite.
+
+The memory that a result takes is known before it is computed, and too much of it is refused beforehand: an
+operating system gives out more than it has, and ends the program that uses it, or waits for a disk for
+hours. A refusal costs nothing and says what else to do.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discrim.errors import DataError
 
 Array = NDArray[Any]
 """Values of any type."""
@@ -18,3 +32,109 @@ Codes = NDArray[np.intp]
 
 Mask = NDArray[np.bool_]
 """What is true of each entry."""
+
+LARGEST_WHOLE = 2.0**52
+"""Whole numbers beyond twice of it are not all doubles."""
+
+SHARE = 0.5
+"""Part of the memory that one result may take with what it is computed by: the table itself needs some."""
+
+UNKNOWN = 2.0**33
+"""Bytes that are taken to be there where the system does not tell."""
+
+GIB = 2.0**30
+
+CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def are_whole(values: Floats | float, least: float = 0.0, most: float = LARGEST_WHOLE) -> bool:
+    """Whether all numbers are whole, and from `least` to `most`; none are."""
+    numbers = np.asarray(values)
+    return bool(((numbers == np.round(numbers)) & (numbers >= least) & (numbers <= most)).all())
+
+
+def are_flags(values: Floats | float) -> bool:
+    """Whether all numbers are 0 or 1; none are."""
+    return are_whole(values, 0.0, 1.0)
+
+
+def svd(matrix: Floats, **options: Any) -> Any:
+    """As `numpy.linalg.svd`.
+
+    Raises
+    ------
+    DataError
+        A number is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> svd(np.diag([3.0, 4.0]), compute_uv=False).tolist()
+    [4.0, 3.0]
+    """
+    if not np.isfinite(matrix).all():
+        raise DataError(
+            "How much the columns vary within classes, compared with the differences of their means, "
+            "is beyond the range of doubles: divide a column by its size, or leave it out."
+        )
+    return np.linalg.svd(matrix, **options)
+
+
+@cache
+def at_hand() -> float:
+    """Bytes of memory of this machine, or of the container or the process where these have less."""
+    return min(_limits(), default=UNKNOWN)
+
+
+def _limits() -> Iterator[float]:
+    try:
+        yield float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        # Windows has no sysconf.
+        yield UNKNOWN
+    for path in CONTAINER:
+        try:
+            yield float(path.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            yield float(soft)
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def refuse_beyond_memory(numbers: float, what: str, way_out: str) -> None:
+    """Raise where a result takes more than a part of the memory.
+
+    Parameters
+    ----------
+    numbers : float
+        How many doubles are held at once.
+    what : str
+        The result, as the subject of a sentence.
+    way_out : str
+        What to do instead, as an imperative.
+
+    Raises
+    ------
+    DataError
+        Of the size asked for and the size at hand.
+
+    Examples
+    --------
+    >>> refuse_beyond_memory(1e3, "A table of 1,000 numbers", "Ask for fewer")
+    """
+    size = 8.0 * numbers
+    if size > SHARE * at_hand():
+        raise DataError(
+            f"{what} would take {_size(size)}, and no more than half of the {_size(at_hand())} of memory at "
+            f"hand is used for it. {way_out}."
+        )
+
+
+def _size(bytes_: float) -> str:
+    return f"{bytes_ / GIB:,.1f} GiB" if bytes_ < 1e15 else f"{bytes_ / GIB:.1e} GiB"

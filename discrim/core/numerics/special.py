@@ -1,7 +1,8 @@
-"""Gamma functions of degrees of freedom, as differences that keep their digits for any number of rows.
+"""Gamma functions of degrees of freedom, and the tails and quantiles of the laws that tests refer to.
 
-Theory. Of n rows, ln G(n/2) - ln G((n-p)/2) and p/2 ln((n-1)/2) are of size n ln n and p ln n, while a log
-odds takes what is left of them, of size p^2/n. With b = (n - p)/2 for odd p, half a step at a time,
+Differences of gamma functions keep their digits for any number of rows. Of n rows, ln G(n/2) - ln G((n-p)/2)
+and p/2 ln((n-1)/2) are of size n ln n and p ln n, while a log odds takes what is left of them, of size p^2/n.
+With b = (n - p)/2 for odd p, half a step at a time,
 
     ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2) = sum_j ln(1 + (1-p+2j)/(n-1))                      (p even),
                                                   + [ln(1 + (1-p)/(n-1))]/2 + h(b), from b + 1/2 on  (p odd),
@@ -10,10 +11,8 @@ with h(b) = ln G(b+1/2) - ln G(b) - ln(b)/2 = -1/(8b) + 1/(192 b^3) - 1/(640 b^5
 ln(x) - digamma(x) = 1/(2x) + 1/(12 x^2) - 1/(120 x^4) + 1/(252 x^6) - ... for large arguments (Abramowitz &
 Stegun, 1964, Handbook of Mathematical Functions, 6.1.47 and 6.3.18).
 
-Tail probabilities and quantiles of the laws that tests refer to.
-
-They are scipy.special's, which scipy.stats calls as well: that takes longer to import than
-pandas, and a summary does without it. Either is imported where it is first asked for a number.
+Probabilities and quantiles are scipy.special's, which scipy.stats calls as well: that takes longer to import
+than pandas, and a summary does without it. Either is imported where it is first asked for a number.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ def student_gain(n: Floats, p: int) -> Floats:
     """
     odd = p % 2
     steps = 1.0 - p + odd + 2.0 * np.arange(p // 2)
-    found = np.log1p(steps / (n - 1)[:, None]).sum(axis=1)
+    gain = np.log1p(steps / (n - 1)[:, None]).sum(axis=1)
     if odd:
-        found = found + 0.5 * np.log1p((1.0 - p) / (n - 1)) + _half_step((n - p) / 2)
-    return np.asarray(found)
+        gain = gain + 0.5 * np.log1p((1.0 - p) / (n - 1)) + _half_step((n - p) / 2)
+    return np.asarray(gain)
 
 
 def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:

@@ -4,8 +4,6 @@ What is written goes into a file beside the target, is flushed to the disk, and 
 step; then the folder is flushed. A link stays a link to the file that is replaced, and that file's mode and
 owner are kept. Where writing fails the file beside the target is removed. A process that is killed cannot do
 so: the next save into the folder does, and knows by a lock whether such a file still has a writer.
-
-What numbers of a file are: all of them whole, or flags.
 """
 
 from __future__ import annotations
@@ -20,9 +18,6 @@ from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTSUP
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
-from discrim.core.numerics.arrays import Floats
 from discrim.errors import (
     DataError,
     FolderGivenError,
@@ -171,10 +166,10 @@ def _lock(handle: int) -> bool | None:
 
 def _remove_left_over(folder: Path) -> None:
     """Remove what killed processes have left of their saves."""
-    found: list[str] = []
+    paths: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
-        found = [each.path for each in entries if each.name.startswith(PREFIX) and each.name.endswith(SUFFIX)]
-    for path in found:
+        paths = [each.path for each in entries if each.name.startswith(PREFIX) and each.name.endswith(SUFFIX)]
+    for path in paths:
         with suppress(OSError):
             if not stat.S_ISREG(os.lstat(path).st_mode):
                 continue
@@ -218,18 +213,3 @@ def _flush_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-MOST = 2.0**52
-"""Whole numbers beyond twice of it are not all doubles."""
-
-
-def are_whole(values: Floats | float, least: float = 0.0, most: float = MOST) -> bool:
-    """Whether all numbers are whole, and from `least` to `most`; none are."""
-    held = np.asarray(values)
-    return bool(((held == np.round(held)) & (held >= least) & (held <= most)).all())
-
-
-def are_flags(values: Floats | float) -> bool:
-    """Whether all numbers are 0 or 1; none are."""
-    return are_whole(values, 0.0, 1.0)

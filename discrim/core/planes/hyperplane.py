@@ -32,9 +32,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, are_whole
 from discrim.core.numerics.progress import tick
-from discrim.core.numerics.whole_file import are_whole
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError, NotSupportedError
 

@@ -30,9 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.numerics.progress import late_bar, tick
-from discrim.core.numerics.whole_file import are_flags, are_whole
 from discrim.core.planes.hyperplane import largest_margin, plane_rule, sides
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.rules import LinearRule

@@ -23,8 +23,7 @@ from typing import Literal
 import numpy as np
 
 from discrim.core.moments.moments import column_squares
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.scatter.covariance import EPS
 from discrim.core.scatter.principal import positive_signs
 

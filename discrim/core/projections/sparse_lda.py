@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.whole_file import are_whole
+from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.core.projections.sparse_scoring import (
     Direction,
     Problem,

@@ -49,8 +49,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.rules.rules import LinearRule

@@ -37,10 +37,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, are_whole, svd
 from discrim.core.numerics.progress import is_apart, reduced
-from discrim.core.numerics.singular_values import svd
-from discrim.core.numerics.whole_file import are_whole
 from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.newton import (
     NOTHING,

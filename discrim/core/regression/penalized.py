@@ -21,8 +21,7 @@ from scipy.linalg import qr
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.whole_file import are_whole
+from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError

@@ -41,8 +41,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 
 
 class Place(NamedTuple):

@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.rules.rules import Distances, Rule
 from discrim.core.scatter.covariance import EPS
 

@@ -52,8 +52,7 @@ import numpy as np
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.units import in_units
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.principal import ThinCovariance, one_scatter

@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import column_scale, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.whole_file import are_flags, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.robust import buffers_with_robust, with_robust

@@ -28,8 +28,7 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.scatter.covariance import EPS, Covariance
 
 

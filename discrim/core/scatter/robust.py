@@ -45,10 +45,9 @@ import scipy
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
-from discrim.core.numerics.whole_file import are_flags, are_whole
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import EPS
 from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood

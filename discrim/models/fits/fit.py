@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut

@@ -21,8 +21,7 @@ from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, ga
 from discrim.core.moments.row_sums import RowBlock, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.moments.units import in_units, within_sd
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import at_hand
+from discrim.core.numerics.arrays import Codes, Floats, at_hand
 from discrim.core.numerics.progress import is_apart, late_bar
 from discrim.core.scatter.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user

@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user

@@ -20,8 +20,7 @@ import pandas as pd
 from discrim.core.moments.given_moments import Remainder, among_classes, merged, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.whole_file import are_whole
+from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown

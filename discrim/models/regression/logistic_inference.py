@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.planes.separation import Separation, evened_rows, separation

@@ -16,8 +16,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.special import chi2_sf, normal_sf
 from discrim.core.regression import row_diagnostics

@@ -32,8 +32,7 @@ from scipy.linalg import cho_factor
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import (

@@ -19,8 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.regression.penalized import (
     PenalizedFit,

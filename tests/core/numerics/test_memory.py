@@ -13,7 +13,7 @@ from scipy import stats
 
 from discrim import indicator, lda, logistic, moments, naive_bayes, qda, rda, shrunken_centroids, stepwise
 from discrim.cli.reading import read_table
-from discrim.core.numerics import memory
+from discrim.core.numerics import arrays
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
 
 RNG = np.random.default_rng(0)
@@ -31,13 +31,13 @@ def small_machine(memory_of):
 
 
 def test_the_memory_at_hand_is_that_of_a_machine():
-    assert 2**28 < memory.at_hand() < 2**50
+    assert 2**28 < arrays.at_hand() < 2**50
 
 
 def test_numbers_up_to_half_of_the_memory_are_given(small_machine):
-    memory.refuse_beyond_memory(2.0**22, "A table", "Ask for less")
+    arrays.refuse_beyond_memory(2.0**22, "A table", "Ask for less")
     with pytest.raises(DataError, match=r"^A table would take .* GiB.*0\.1 GiB of memory.* Ask for less\.$"):
-        memory.refuse_beyond_memory(2.0**22 + 1, "A table", "Ask for less")
+        arrays.refuse_beyond_memory(2.0**22 + 1, "A table", "Ask for less")
 
 
 @pytest.mark.parametrize("verb", [lda, qda, rda, indicator])

@@ -14,7 +14,7 @@ import pytest
 
 import discrim
 from discrim import load
-from discrim.core.numerics.singular_values import svd
+from discrim.core.numerics.arrays import svd
 from discrim.core.rules.rules import LinearRule, posteriors
 from discrim.errors import DataError, DiscrimError
 from discrim.inference.manova import manova_table
