@@ -100,7 +100,7 @@ def is_number(value: Any) -> bool:
 
 def check_flag(name: str, value: Any) -> None:
     """Raise a DataError where an option is neither True nor False."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, bool | np.bool_):
         raise DataError(f"{name}={told(value)}: give True or False.")
 
 
@@ -112,6 +112,88 @@ def is_share(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Whether an option is a whole number, which a truth value is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = np.inf,
+    *,
+    ends: str = "[]",
+    what: str = "a number",
+    also: str = "",
+) -> float:
+    """The number that an option is; a DataError names the option, its value and the range it has to be in.
+
+    Parameters
+    ----------
+    ends : {"[]", "()", "(]", "[)"}
+        Whether low and high themselves are in the range.
+    what : str
+        What the number is, in the message.
+    also : str
+        What else the option may be, which the message ends with.
+    """
+    if not (is_number(value) and in_range(value, low, high, ends)):
+        raise DataError(f"{name}={told(value)}: give {what} {range_words(low, high, ends)}{also}.")
+    return float(value)
+
+
+def check_whole(
+    name: str, value: Any, low: int, high: int | None = None, *, what: str = "a whole number", also: str = ""
+) -> int:
+    """The whole number from low to high that an option is; as of `check_number`."""
+    if not (is_whole(value) and low <= value and (high is None or value <= high)):
+        words = range_words(low, np.inf if high is None else high)
+        raise DataError(f"{name}={told(value)}: give {what} {words}{also}.")
+    return int(value)
+
+
+def check_grid(
+    grid: Any,
+    what: str,
+    low: float,
+    high: float = np.inf,
+    *,
+    ends: str = "[]",
+    whole: bool = False,
+    also: str = "",
+) -> list[Any]:
+    """The numbers to choose from, in increasing order, each once; `what` they are is plural.
+
+    Raises
+    ------
+    DataError
+        There is no list of them, or none in it, or one that is out of the range.
+    """
+    way_out = f"give {what} {range_words(low, high, ends)}{also}."
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise DataError(f"grid={told(grid)}: {way_out}")
+    values, kind = list(grid), is_whole if whole else is_number
+    wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
+    if wrong or not values:
+        raise DataError(f"grid {f'holds {told(wrong[0])}' if wrong else 'is empty'}: {way_out}")
+    return sorted({int(value) if whole else float(value) for value in values})
+
+
+def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
+    """Whether a number is finite and in a range, as of `check_number`."""
+    above = low <= value if ends[0] == "[" else low < value
+    return above and value < np.inf and (value <= high if ends[1] == "]" else value < high)
+
+
+def range_words(low: float, high: float, ends: str = "[]") -> str:
+    """A range in words, such as "from 0 to 1", "above 0", or "between 0 and 1"."""
+    first, last = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (low, high))
+    if high == np.inf:
+        return f"from {first} on" if ends[0] == "[" else f"above {first}"
+    return {
+        "[]": f"from {first} to {last}",
+        "()": f"between {first} and {last}",
+        "[)": f"from {first} on, below {last}",
+        "(]": f"above {first}, at most {last}",
+    }[ends]
 
 
 def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:

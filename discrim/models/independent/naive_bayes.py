@@ -37,7 +37,6 @@ from discrim.frame.level_codes import (
     refuse_values,
     term_levels,
 )
-from discrim.frame.rows import read
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector, usable_rows
@@ -50,7 +49,7 @@ from discrim.models.independent.naive_bayes_plan import (
     refuse_no_density,
     usable_available,
 )
-from discrim.models.moments.given import by_moments, check_given, fitting, table_given
+from discrim.models.moments.given import Sample, by_moments, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
@@ -60,13 +59,8 @@ AVAILABLE = 'missing="available" looks at the rows that have each column: leave 
 KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
 
 
-def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks, ClassMoments, Tally]:
+def given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
     """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally.
-
-    Parameters
-    ----------
-    **beside
-        Arguments of the verb that are for tables; each has to be None.
 
     Raises
     ------
@@ -76,7 +70,7 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
         Kernel densities are asked for; the moments hold no variances by class, or no counts of levels.
     """
     why_rows = AVAILABLE if options.missing is not None else KERNELS if _asked(options.kernel) else ""
-    given = check_given(given, why_rows, beside)
+    given = sample.checked_moments(why_rows)
     given._need("Naive Bayes", "diagonal")
     design = level_design(given._design)
     blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)
@@ -608,15 +602,12 @@ def naive_bayes(
     check_word("missing", missing, ("drop", "available"), optional=True)
     whole = None if missing == "drop" else missing
     options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
+    sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("naive_bayes", formula, data)
-        why = "A kernel density is made of all rows, and" if kernel else None
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions, in_memory=why)
+        blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
         blocks, held, tally = _tallied(blocks, options, na_action)
     else:
-        blocks, held, tally = given_tally(
-            moments, options, formula=formula, data=data, weights=weights, levels=levels, functions=functions
-        )
+        blocks, held, tally = given_tally(sample, options)
     refuse_no_density(held, tally, blocks)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = fit_naive_bayes(held, tally, shares, estimated_prior=prior is None)

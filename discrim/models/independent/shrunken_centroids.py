@@ -21,7 +21,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import read, used_codes, used_rows
+from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import TIE
 from discrim.inference.resampling import dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
@@ -39,7 +39,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_folds, moment_refits
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.headers import group_summary
@@ -312,15 +312,11 @@ def shrunken_centroids(
     folds = folds_or_cv("shrunken_centroids", folds, cv)
     check_word("select", select, ("min", "1se"))
     _check_numbers(threshold, offset)
+    sample = Sample("shrunken_centroids", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("shrunken_centroids", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
-        blocks, held = usable_rows(blocks, "diagonal", na_action)
+        blocks, held = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, held = given_sample(
-            moments, "diagonal", why_rows=CHOSEN_FROM_ROWS if threshold is None else "",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
     if held.total <= held.n_classes:
         raise CollinearError(
             f"{held.total:g} rows in {held.n_classes} classes leave nothing from which to estimate "

@@ -53,7 +53,6 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.moments.given import table_given
 from discrim.models.results.headers import group_summary
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -691,8 +690,7 @@ def mixture(
     if not (is_whole(most) and 1 <= most <= MOST_TRIED):
         raise DataError(f"most={told(most)}: give a number of components from 1 to {MOST_TRIED:,}.")
     check_word("over", over, ("class", "classes"), optional=True)
-    asked_of = table_given("mixture", formula, data)
-    blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     refuse_large(blocks, "mixture() holds the rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     labels = pd.Index(list(blocks.design.levels))

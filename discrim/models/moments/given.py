@@ -16,6 +16,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import source_of
 from discrim.models.fits.reading import present_classes, refuse_extreme, varying, warn_of_weights
@@ -99,64 +100,101 @@ FOUND_FROM_ROWS = (
 """Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 
 
-def table_given(verb: str, formula: str | None, data: Any) -> tuple[str, Any]:
-    """Formula and table of a verb that takes moments in their place.
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a verb is fitted to: the rows of a table, or moments in the place of formula and table.
 
-    Raises
-    ------
-    DataError
-        One of them is missing.
-    """
-    if formula is None or data is None:
-        missing = "formula" if formula is None else "table"
-        raise DataError(f"{verb}() was given no {missing}: pass formula and data, or moments=.")
-    return formula, data
-
-
-def given_sample(
-    given: Moments, spread: Spread, *, why_rows: str = "", **beside: Any
-) -> tuple[Blocks, ClassMoments]:
-    """What a verb fits to, of moments in the place of a table.
-
-    Parameters
+    Attributes
     ----------
-    spread : {"pooled", "class", "diagonal"}
-    why_rows : str
-        What of the arguments is found from the rows, and a way out; empty where nothing is.
-    **beside
-        Arguments of the verb that are for tables; each has to be None.
-
-    Raises
-    ------
-    DataError
-        No moments, or an argument that is for tables; no rows, or of one class only.
-    NotSupportedError
-        The model needs the rows, or scatters by class where these are pooled.
+    verb : str
+    moments : Moments, optional
+    formula, data, weights, levels, functions
+        The verb's arguments that are for tables.
     """
-    given = check_given(given, why_rows, beside)
-    if spread == "pooled":
-        given._need("A model with one covariance for all classes", spread)
-    else:
-        given._need("A model with a variance or covariance for each class", spread)
-    blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return fitting(given, blocks, with_scatter(given._held, spread))
 
+    verb: str
+    moments: Any
+    formula: str | None
+    data: Any
+    weights: Any
+    levels: Sequence[Any] | None
+    functions: Mapping[str, Callable[..., Any]] | None
 
-def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> Moments:
-    """The moments, refused where they do not stand for a table; as of `given_sample`."""
-    if isinstance(given, Unread):
-        given.refuse(why_rows)
-        return given.read()
-    if not isinstance(given, Moments):
-        raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
-    named_too = [name for name, value in beside.items() if value is not None]
-    if named_too:
-        raise DataError(
-            f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are no moments in the place of rows."""
+        return self.moments is None
+
+    def read(self, in_memory: str | None = None) -> Blocks:
+        """The rows of the table, as of `frame.rows.read`.
+
+        Raises
+        ------
+        DataError
+            There is no formula, or no table.
+        """
+        if self.formula is None or self.data is None:
+            missing = "formula" if self.formula is None else "table"
+            raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
+        table = {"weights": self.weights, "levels": self.levels, "functions": self.functions}
+        return read(self.formula, self.data, **table, in_memory=in_memory)
+
+    def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
+        """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
+
+        Parameters
+        ----------
+        spread : {"pooled", "class", "diagonal"}
+        why_rows : str
+            As of `checked_moments`.
+
+        Raises
+        ------
+        DataError
+            As of `checked_moments`; or they are of no rows, or of one class only.
+        NotSupportedError
+            The model needs the rows, or scatters by class where these are pooled.
+        """
+        given = self.checked_moments(why_rows)
+        one = spread == "pooled"
+        each = "one covariance for all classes" if one else "a variance or covariance for each class"
+        given._need(f"A model with {each}", spread)
+        blocks = without_rows(
+            given._design, given._functions, weighted=given._weighted, dropped=given.dropped
         )
-    if why_rows:
-        raise NotSupportedError(f"{why_rows}, or pass formula and data in place of moments=.")
-    return given
+        return fitting(given, blocks, with_scatter(given._held, spread))
+
+    def checked_moments(self, why_rows: str) -> Moments:
+        """The moments, from one pass where they are not read yet.
+
+        Parameters
+        ----------
+        why_rows : str
+            What of the arguments is found from the rows, and a way out; empty where nothing is.
+
+        Raises
+        ------
+        DataError
+            These are no moments, or there is an argument beside them that is for tables.
+        NotSupportedError
+            The model needs the rows.
+        """
+        given = self.moments
+        if isinstance(given, Unread):
+            given.refuse(why_rows)
+            return given.read()
+        if not isinstance(given, Moments):
+            raise DataError(
+                f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns."
+            )
+        for name in ("formula", "data", "weights", "levels", "functions"):
+            if getattr(self, name) is not None:
+                raise DataError(
+                    f"moments= and {name}= do not go together: moments have their own, so leave it out."
+                )
+        if why_rows:
+            raise NotSupportedError(f"{why_rows}, or pass formula and data in place of moments=.")
+        return given
 
 
 def fitting(

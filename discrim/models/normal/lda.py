@@ -30,7 +30,6 @@ from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.rows import read
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
@@ -65,7 +64,7 @@ from discrim.models.fits.reading import (
     usable_rows,
     warn_of_near,
 )
-from discrim.models.moments.given import FOUND_FROM_ROWS, by_moments, given_sample, table_given
+from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import (
     CovarianceEstimator,
@@ -706,16 +705,14 @@ def lda(
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     has_rows, em = moments is None, None
     by_em = check_em(missing, method, asked.structure, na_action, has_rows=has_rows, collinear=collinear)
+    sample = Sample("lda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("lda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = sample.read()
         blocks, held, em = em_sample(blocks, common=True) if by_em else _sample(asked, blocks, na_action)
     else:
         needs_rows = asked.needs_rows or wanted is not None
-        blocks, held = given_sample(
-            moments, spread_of(asked.structure, "pooled"), why_rows=FOUND_FROM_ROWS if needs_rows else "",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        why_rows = FOUND_FROM_ROWS if needs_rows else ""
+        blocks, held = sample.of_moments(spread_of(asked.structure, "pooled"), why_rows)
     refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
     if method == "moment":
         refuse_light(held.total, held.n_classes)

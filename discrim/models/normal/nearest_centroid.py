@@ -19,13 +19,12 @@ from discrim.core.normal.nearest_centroid import (
 )
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.rows import read
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
 from discrim.models.fits.reading import NaAction, prior_vector, usable_rows
 from discrim.models.fits.refits import moment_refits
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
@@ -131,15 +130,11 @@ def nearest_centroid(
     >>> fit.distances()["distance"].round(4).tolist()
     [3.2083, 4.7545, 1.6205]
     """
+    sample = Sample("nearest_centroid", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("nearest_centroid", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
-        blocks, held = usable_rows(blocks, "diagonal", na_action)
+        blocks, held = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, held = given_sample(
-            moments, "diagonal",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("diagonal")
     if not has_spread(held):
         raise CollinearError(
             f"{held.total:g} rows in {held.n_classes} classes do not vary within these, so that there "

@@ -25,7 +25,6 @@ from discrim.core.scatter.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.rows import read
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
@@ -41,7 +40,7 @@ from discrim.models.fits.reading import (
     usable_rows,
     warn_of_near,
 )
-from discrim.models.moments.given import FOUND_FROM_ROWS, by_moments, given_sample, table_given
+from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import (
     CovarianceEstimator,
@@ -268,13 +267,11 @@ def qda(
     asked = replace(asked, factor=read_factor(asked.structure, dimensions, form, threshold))
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     has_rows, em = moments is None, None
+    sample = Sample("qda", moments, formula, data, weights, levels, functions)
     if check_em(missing, method, asked.structure, na_action, has_rows=has_rows):
-        asked_of = table_given("qda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
-        blocks, held, em = em_sample(blocks, common=False)
+        blocks, held, em = em_sample(sample.read(), common=False)
     elif moments is None:
-        asked_of = table_given("qda", formula, data)
-        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        blocks = lean(sample.read())
         if asked.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
         blocks, held = usable_rows(
@@ -284,10 +281,8 @@ def qda(
         )
     else:
         needs_rows = asked.needs_rows or wanted is not None
-        blocks, held = given_sample(
-            moments, spread_of(asked.structure, "class"), why_rows=FOUND_FROM_ROWS if needs_rows else "",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        why_rows = FOUND_FROM_ROWS if needs_rows else ""
+        blocks, held = sample.of_moments(spread_of(asked.structure, "class"), why_rows)
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)
     if asked.structure == "full":
         for k, label in enumerate(blocks.design.levels):

@@ -35,7 +35,7 @@ from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, of_arrays
-from discrim.frame.rows import read, used_codes, used_rows
+from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import TIE, as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
@@ -54,7 +54,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.fits.refits import held_path, moment_folds, moment_refits
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import SeparateCovariances
@@ -513,18 +513,15 @@ def rda(
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     chooses = None in given.values()
+    sample = Sample("rda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("rda", formula, data)
-        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        blocks = lean(sample.read())
         spread: Spread = "thin class" if is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
         blocks, held = usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
-        blocks, held = given_sample(
-            moments, "class", why_rows=CHOSEN_FROM_ROWS if chooses else "",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("class", CHOSEN_FROM_ROWS if chooses else "")
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')

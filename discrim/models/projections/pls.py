@@ -23,7 +23,6 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.rows import read
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
@@ -43,7 +42,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.judging.validation import Splits, read_splits
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.pls_choice import (
     ComponentSearch,
@@ -702,16 +701,13 @@ def pls(
     _check_options(components, rule, scale, indicators, algorithm, select)
     if prior is not None and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
+    sample = Sample("pls", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("pls", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = sample.read()
         blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
         why = CHOSEN_FROM_ROWS if components is None else ""
-        blocks, held = given_sample(
-            moments, "pooled", why_rows=why if engine is None else FROM_ROWS,
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     refuse_no_spread(held)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fitted = partial(

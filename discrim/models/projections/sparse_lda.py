@@ -26,7 +26,6 @@ from discrim.core.rules.rules import LinearRule, Rule
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.rows import read
 from discrim.inference.resampling import drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
@@ -49,7 +48,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.judging.validation import Splits, read_splits
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.projections.sparse_choice import (
     PenaltyChoice,
@@ -666,15 +665,12 @@ def sparse_lda(
     if not (is_number(ridge) and 0 <= ridge <= MOST_RIDGE):
         raise DataError(f"ridge={told(ridge)}: give a number from 0 to {MOST_RIDGE:g}.")
     by_folds = to_be_chosen(nonzero, penalty)
+    sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        given = table_given("sparse_lda", formula, data)
-        blocks = lean(read(*given, weights=weights, levels=levels, functions=functions))
+        blocks = lean(sample.read())
         blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
-        blocks, held = given_sample(
-            moments, "pooled", why_rows=CHOSEN_FROM_ROWS if by_folds else "",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")
     refuse_equal_means(held)
     most = directions_of(ncomp, held)
     asked = asked_of(nonzero, penalty, most, held)

@@ -16,7 +16,6 @@ from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indic
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.rows import read
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
@@ -31,7 +30,7 @@ from discrim.models.fits.reading import (
     warn_of_near,
 )
 from discrim.models.fits.refits import moment_refits
-from discrim.models.moments.given import by_moments, given_sample, table_given
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults
@@ -218,17 +217,14 @@ def indicator(
     []
     """
     check_word("collinear", collinear, ("raise", "drop"))
+    sample = Sample("indicator", moments, formula, data, weights, levels, functions)
     if moments is None:
-        asked_of = table_given("indicator", formula, data)
-        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        blocks = lean(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.known, blocks.terms)
         blocks, held = usable_rows(blocks, "pooled", na_action)
     else:
-        blocks, held = given_sample(
-            moments, "pooled",
-            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
-        )  # fmt: skip
+        blocks, held = sample.of_moments("pooled")
     if collinear == "raise":
         _refuse_few(int(held.rows.sum()), blocks.terms)
     found = dependencies(held.as_one())
