@@ -89,6 +89,19 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
 
 
+@pytest.fixture
+def system_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, BaseException], None]:
+    """Makes a function of the operating system fail, as os.fsync does on a full disk."""
+
+    def begin(name: str, error: BaseException) -> None:
+        def fails(*_: Any, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(os, name, fails)
+
+    return begin
+
+
 @dataclass
 class Clock:
     """The time that bars are told, and by how much it has gone on whenever one asks."""

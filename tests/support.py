@@ -1,15 +1,20 @@
-"""What several tests share: where the project, expected values and real tables lie."""
+"""What several tests share: where the project, expected values and real tables lie, and what was called."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-__all__ = ["GOLDEN", "ROOT", "TABLES", "beside", "classic", "curves", "leukemias"]
+__all__ = ["GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias"]
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -30,6 +35,30 @@ def beside(name: str) -> Path:
 def classic(name: str) -> pd.DataFrame:
     """One of the small tables of `TABLES`, as "MASS_crabs"; the test is skipped where it is missing."""
     return pd.read_csv(beside(f"classic/{name}.csv.gz"))
+
+
+@contextmanager
+def calls_of(*functions: Callable[..., Any]) -> Iterator[list[dict[str, Any]]]:
+    """The arguments of each call that this thread makes of some functions meanwhile, in whatever module.
+
+    Nothing is put in the place of the functions. What says that there is no call has to see that there is one
+    where there should be.
+    """
+    codes, made, begun = {each.__code__ for each in functions}, [], set()
+
+    def seen(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in codes and frame not in begun:
+            made.append(dict(frame.f_locals))
+            if frame.f_code.co_flags & inspect.CO_GENERATOR:
+                # It is entered again for each value that it yields.
+                begun.add(frame)
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        yield made
+    finally:
+        sys.setprofile(before)
 
 
 def curves() -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 import warnings
 from contextlib import suppress
 from itertools import combinations
@@ -18,9 +19,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patsy.eval import EvalEnvironment, EvalFactor
 
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
-from discrim.frame import factors
 from discrim.frame.design import Design
 from discrim.frame.formula import resolve_formula
 from discrim.frame.grammar import (
@@ -353,16 +354,37 @@ def test_nothing_of_the_caller_is_seen(data):
         resolve_formula("y ~ I(x + secret)", Table(data))
 
 
-def test_no_text_is_ever_evaluated(data, monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError("evaluated")
+def evaluated(task) -> list[str]:
+    """What evaluates text during a task: functions of Python, and those of patsy that call them."""
+    calls = []
 
-    monkeypatch.setattr("builtins.eval", refuse)
-    monkeypatch.setattr("builtins.exec", refuse)
-    monkeypatch.setattr("patsy.eval.EvalFactor.eval", refuse)
-    monkeypatch.setattr("patsy.eval.EvalEnvironment.eval", refuse)
-    design, _ = resolve_formula("y ~ log(x) + bs(x, df=4)*g + C(h, Sum) + I(z^2) + cr(z, df=3)", Table(data))
-    assert np.isfinite(matrix(design, data)).all()
+    def seen(frame, event, called):
+        if event == "c_call" and called in (eval, exec):
+            calls.append(called.__name__)
+        elif event == "call" and frame.f_code in (EvalFactor.eval.__code__, EvalEnvironment.eval.__code__):
+            calls.append(frame.f_code.co_qualname)
+
+    sys.setprofile(seen)
+    try:
+        task()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_no_text_is_ever_evaluated(data):
+    formula = "y ~ log(x) + bs(x, df=4)*g + C(h, Sum) + I(z^2) + cr(z, df=3)"
+
+    def ours():
+        design, _ = resolve_formula(formula, Table(data))
+        assert np.isfinite(matrix(design, data)).all()
+
+    # What is imported the first time is executed.
+    ours()
+    assert evaluated(ours) == []
+    theirs = evaluated(lambda: patsy.dmatrix("np.log(x)", data))
+    assert {"eval", EvalFactor.eval.__qualname__, EvalEnvironment.eval.__qualname__} <= set(theirs)
+    assert evaluated(lambda: exec("")) == ["exec"]
 
 
 @pytest.mark.parametrize(
@@ -1083,13 +1105,14 @@ def test_inputs_are_not_written_to(data):
     pd.testing.assert_frame_equal(data, before)
 
 
-def test_the_size_of_the_table_does_not_matter(monkeypatch, data):
+def test_the_size_of_the_table_does_not_matter(data):
+    """Columns of more than 65,536 rows are not kept."""
     design, _ = resolve_formula("y ~ log(x)*g + z", Table(data))
-    expected = matrix(design, data)
-    monkeypatch.setattr(factors, "CACHED_ROWS", 3)
-    again, _ = resolve_formula("y ~ log(x)*g + z", Table(data))
+    times = 70_000 // len(data) + 1
+    large = pd.concat([data] * times, ignore_index=True)
+    again, _ = resolve_formula("y ~ log(x)*g + z", Table(large))
     assert again == design
-    np.testing.assert_array_equal(matrix(again, data), expected)
+    np.testing.assert_array_equal(matrix(again, large), np.tile(matrix(design, data), (times, 1)))
 
 
 def test_text_that_names_the_rows_warns():

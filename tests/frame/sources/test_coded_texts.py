@@ -12,16 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim import lda
-from discrim.frame.sources import parquet
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 
-NROWS = 600
+LONG = 2**15
+"""Rows of a group that are enough for its texts to be read as codes."""
 
-
-@pytest.fixture(autouse=True)
-def _short_groups_count(monkeypatch):
-    monkeypatch.setattr(parquet, "LONG_GROUP", 100)
+NROWS = 3 * LONG
 
 
 def a_frame() -> pd.DataFrame:
@@ -29,18 +26,18 @@ def a_frame() -> pd.DataFrame:
     frame = pd.DataFrame(rng.normal(size=(NROWS, 2)), columns=["a", "b"])
     # The groups of rows below have other texts each, and in another order.
     first, later = rng.choice(["u", "v"], NROWS), rng.choice(["w", "", "u"], NROWS)
-    frame["y"] = np.where(np.arange(NROWS) < 200, first, later)
+    frame["y"] = np.where(np.arange(NROWS) < LONG, first, later)
     frame["t"] = rng.choice(["one", "two"], NROWS)
     frame.loc[::7, "y"] = None
     return frame
 
 
-def written(frame: pd.DataFrame, path, *, large: bool = False) -> str:
+def written(frame: pd.DataFrame, path, *, large: bool = False, rows: int = LONG) -> str:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     text = pa.large_string() if large else pa.string()
     types = {"a": pa.float64(), "b": pa.float64(), "y": text, "t": text}
     schema = pa.schema([(name, types[name]) for name in frame.columns])
-    pq.write_table(table.cast(schema), path, row_group_size=200)
+    pq.write_table(table.cast(schema), path, row_group_size=rows)
     return str(path)
 
 
@@ -55,9 +52,8 @@ def test_texts_are_read_as_codes_where_they_are_few(of, tmp_path):
     assert all(pa.types.is_dictionary(part.data.schema.field("y").type) for part in parts)
 
 
-def test_texts_of_short_groups_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "LONG_GROUP", 201)
-    parts = list(source_of(written(a_frame(), tmp_path / "x.parquet")).parts())
+def test_texts_of_short_groups_are_not(tmp_path):
+    parts = list(source_of(written(a_frame(), tmp_path / "x.parquet", rows=LONG - 1)).parts())
     assert {part.coded for part in parts} == {()}
 
 
@@ -79,11 +75,11 @@ def test_a_column_of_codes_is_one_of_text(copied):
 
 @pytest.mark.parametrize("formula", ["y ~ a + b", "y ~ a + t", "y ~ a + C(t, Sum)"])
 @pytest.mark.parametrize("large", [False, True])
-def test_fits_are_those_of_texts_that_are_not_coded(formula, large, tmp_path, monkeypatch):
-    path = written(a_frame(), tmp_path / "x.parquet", large=large)
-    coded = lda(formula, data=path, na_action="drop")
-    monkeypatch.setattr(parquet, "LONG_GROUP", 2 * NROWS)
-    plain = lda(formula, data=path, na_action="drop")
+def test_fits_are_those_of_texts_that_are_not_coded(formula, large, tmp_path):
+    frame = a_frame()
+    coded = lda(formula, data=written(frame, tmp_path / "x.parquet", large=large), na_action="drop")
+    short = written(frame, tmp_path / "short.parquet", large=large, rows=LONG // 2)
+    plain = lda(formula, data=short, na_action="drop")
     assert coded.classes.tolist() == plain.classes.tolist() == ["", "u", "v", "w"]
     # Batches end elsewhere.
     np.testing.assert_allclose(coded.coef, plain.coef, rtol=1e-11, atol=1e-13)

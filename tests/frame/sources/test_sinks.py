@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim.errors import DataError
-from discrim.frame.sources import sinks
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import source_of
 
@@ -73,16 +72,20 @@ def test_an_index_that_names_rows_is_written(name, tmp_path):
     assert found["x"].tolist() == [1.0, 1.0]
 
 
-def test_rows_are_dealt_to_groups_and_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(sinks, "GROUP_ROWS", 8)
-    monkeypatch.setattr(sinks, "FILE_ROWS", 20)
-    folder = write_frames(frames(10), tmp_path / "folder")
+def test_rows_are_dealt_to_groups_and_files(tmp_path):
+    def long_frames():
+        for number in range(5):
+            yield pd.DataFrame({"x": np.full(2**19, float(number))})
+
+    folder = write_frames(long_frames(), tmp_path / "folder")
     assert sorted(path.name for path in folder.iterdir()) == [f"part-0000{n}.parquet" for n in range(3)]
-    assert [pq.read_metadata(path).num_rows for path in sorted(folder.iterdir())] == [20, 20, 10]
-    file = pq.ParquetFile(write_frames(frames(10), tmp_path / "a.parquet"))
-    assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [10] * 5
-    assert source_of(folder).nrows == 50
-    assert len(pl.read_parquet(folder)) == 50
+    lengths = [pq.read_metadata(path).num_rows for path in sorted(folder.iterdir())]
+    assert lengths == [2**20, 2**20, 2**19]
+    assert source_of(folder).nrows == 5 * 2**19
+    assert len(pl.read_parquet(folder)) == 5 * 2**19
+    short = (pd.DataFrame({"x": np.arange(2.0**15)}) for _ in range(5))
+    file = pq.ParquetFile(write_frames(short, tmp_path / "a.parquet"))
+    assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [2**16, 2**16, 2**15]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv.gz", "folder"])

@@ -430,8 +430,8 @@ def test_csv_is_what_pandas_reads(tmp_path):
 
 @pytest.fixture
 def short_parts(monkeypatch):
+    """Files are read four rows at a time."""
     monkeypatch.setattr("discrim.frame.sources.parts.ROWS", 4)
-    monkeypatch.setattr("discrim.frame.sources.parts.FEWEST_ROWS", 4)
 
 
 def test_whole_numbers_of_csv_may_be_missing_or_become_fractions(tmp_path, short_parts):

@@ -23,7 +23,6 @@ import discrim
 from discrim import shrunken_centroids
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
-from discrim.models.independent import shrunken_centroids as shrunken_choice
 from tests import support
 from tests.models.saving import test_store as store
 
@@ -90,14 +89,11 @@ def test_numbers_are_those_of_pamr(name):
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
-def test_errors_along_the_path_are_those_of_pamr_on_the_same_folds(name, monkeypatch):
+def test_errors_along_the_path_are_those_of_pamr_on_the_same_folds(name):
     case = GOLDEN[name]
     formula, data = golden_table(name)
-    dealt = np.empty(len(data), dtype=np.intp)
-    for fold, rows in enumerate(case["folds"]):
-        dealt[rows] = fold
-    monkeypatch.setattr(shrunken_choice, "dealt_codes", lambda *_: dealt)
-    fit = shrunken_centroids(formula, data, grid=case["threshold"], **golden_options(case))
+    splits = [(np.setdiff1d(np.arange(len(data)), rows), np.array(rows)) for rows in case["folds"]]
+    fit = shrunken_centroids(formula, data, grid=case["threshold"], folds=splits, **golden_options(case))
     np.testing.assert_allclose(fit.path["error"] * len(data), case["cv_errors"], atol=1e-9)
     assert fit.path["genes"].tolist() == case["nonzero"]
 

@@ -52,10 +52,11 @@ def test_folds_equal_explicit_refits_without_them(verb, options):
     assert (fit.confusion(method="cv", folds=7, seed=3).to_numpy() == wanted.to_numpy()).all()
 
 
-@pytest.mark.parametrize("blocks", [(16, 16), (1024, 8192)])
+@pytest.mark.parametrize("many", [True, False])
 @pytest.mark.parametrize("offset", [0.0, 1e9])
-def test_merged_folds_keep_the_digits_of_a_refit(blocks, offset, monkeypatch):
-    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", blocks)
+def test_merged_folds_keep_the_digits_of_a_refit(many, offset, short_blocks):
+    if many:
+        short_blocks()
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
     classification = fit.classification(method="cv", folds=5, seed=1)

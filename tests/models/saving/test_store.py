@@ -152,15 +152,12 @@ def test_functions_are_given_again(tmp_path):
     assert again.predict_proba(IRIS).equals(fit.predict_proba(IRIS))
 
 
-def test_nothing_is_left_behind_and_the_old_file_stays_where_writing_fails(tmp_path, monkeypatch):
+def test_nothing_is_left_behind_and_the_old_file_stays_where_writing_fails(tmp_path, system_fails):
     path = tmp_path / "fit"
     lda("species ~ .", IRIS).save(path)
     before = path.read_bytes()
 
-    def fails(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", fails)
+    system_fails("replace", OSError("disk full"))
     with pytest.raises(OSError, match="disk full"):
         qda("species ~ .", IRIS).save(path)
     assert path.read_bytes() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import pwd
 import stat
 import subprocess
 import sys
@@ -211,11 +212,8 @@ for size in (0, 5, 100, whole // 2, whole - 1):
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_an_interrupted_save_leaves_the_old_fit(held, monkeypatch, stop):
-    def interrupted(*_):
-        raise stop
-
-    monkeypatch.setattr(tensor_file, "_prove", interrupted)
+def test_an_interrupted_save_leaves_the_old_fit(held, system_fails, stop):
+    system_fails("fsync", stop())
     with pytest.raises(stop):
         NEW.save(held)
     assert terms(held) == PART
@@ -462,25 +460,24 @@ def test_what_cannot_be_written_is_an_error_of_the_package_and_of_the_system(nam
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_a_full_disk_is_said_to_be_full(name, tmp_path, monkeypatch):
-    def full(handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+def test_a_full_disk_is_said_to_be_full(name, tmp_path, system_fails):
+    system_fails("fsync", OSError(errno.ENOSPC, "No space left on device"))
     with pytest.raises(UnwritableFileError, match="disk is full: free some") as raised:
         WRITING[name](lda("species ~ .", IRIS), tmp_path / "x.csv")
     assert raised.value.filename == str(tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_tilde_and_a_name_are_somebodys_home(tmp_path, monkeypatch):
-    monkeypatch.setattr(os.path, "expanduser", lambda path: str(path).replace("~ann", str(tmp_path)))
+def test_a_tilde_and_a_name_are_somebodys_home(tmp_path):
+    home = f"~{pwd.getpwuid(os.getuid()).pw_name}"
+    here = f"{home}/{os.path.relpath(tmp_path, os.path.expanduser(home))}"
     fit = lda("species ~ .", IRIS)
-    fit.save("~ann/irises")
+    fit.save(f"{here}/irises")
     load_iris().to_csv(tmp_path / "iris.csv", index=False)
-    assert lda("species ~ .", "~ann/iris.csv").formula == load("~ann/irises").formula
+    assert names(tmp_path) == ["iris.csv", "irises"]
+    assert lda("species ~ .", f"{here}/iris.csv").formula == load(f"{here}/irises").formula
     with pytest.raises(MissingFileError, match="no user here has that name"):
-        lda("species ~ .", "~bob/iris.csv")
+        lda("species ~ .", "~nobody-of-that-name/iris.csv")
 
 
 @pytest.mark.parametrize("end", ["loop", "gone"])
