@@ -1,13 +1,11 @@
-"""Do probabilities come true? Predicted ones beside the shares that were seen, in bins of equal counts.
+"""Do probabilities come true? Bins, scores and their parts, mean losses with standard errors, recalibration.
 
-Rows are sorted by their probability and cut where the counts are even; rows of the same probability stay
-together. Of each bin the mean probability stands beside the share of its rows that are of the class, with
-Wilson's interval (1927, Journal of the American Statistical Association 22, 209-212). A frequency weight is
-so many rows.
+*Bins.* Rows are sorted by their probability and cut where the counts are even; rows of the same probability
+stay together. Of each bin the mean probability stands beside the share of its rows that are of the class,
+with Wilson's interval (1927, Journal of the American Statistical Association 22, 209-212). A frequency
+weight is so many rows, here and below.
 
-Brier's score, and what it is made of.
-
-Theory. The score of a row is the sum over classes of (p_k - o_k)^2, o_k one for its class and else zero
+*Brier's score* of a row is the sum over classes of (p_k - o_k)^2, o_k one for its class and else zero
 (Brier, 1950, Monthly Weather Review 78, 1-3); of two classes it is twice the square of one. Each class's
 part falls, over bins b of rows by p_k, exactly into
 
@@ -21,29 +19,23 @@ The first three are Murphy's (1973, Journal of Applied Meteorology 12, 595-600),
 rows of a bin have one probability; the other two are what Stephenson, Coelho & Jolliffe (2008, Weather and
 Forecasting 23, 752-757) add where they have not.
 
-Mean losses of rows that were judged, with standard errors that know of priors, weights and groups.
-
-Theory. As in `discrim.inference.error_rates`: rows drawn from the mixture have the variance of a mean,
-rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k, and an error the
-limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
+*Mean losses.* As in `discrim.inference.error_rates`, rows drawn from the mixture have the variance of a
+mean, rows of classes whose shares are given that of a stratified one, sum pi_k^2 var_k / n_k, and an error
+the limits that follow from those of the classes. Rows of a group depend on one another: the variance is then
 that of the groups' sums of deviations, with the factor G/(G - 1) of G groups, and the exact interval of an
 error that of the effective number of rows, r (1 - r) / variance (Korn & Graubard, 1998, Survey Methodology
 24, 193-201).
 
-Are probabilities too bold, or too shy? The slope by which log probabilities would have to be multiplied.
-
-Theory. With p_k what a rule says, the model of the recalibrated probabilities is log odds a_k + b ln p_k,
-up to a number that the classes of a row share: b is one where the rule says how sure it may be, below one
-where it is too sure of itself, as after overfitting. Of two classes this is Cox's logistic regression of
-the outcome on the log odds (1958, Biometrika 45, 562-565); its intercept, of the second class, is zero
-where the rule is calibrated. Standard errors are those of the maximum likelihood, found by Newton's method;
-a frequency weight is so many rows.
-
-*Digits.* Log probabilities are divided by their largest difference R within a row, so that no lead of a
-row's own class over another exceeds sqrt(3) times the length of a direction in the parameters. Were there a
-direction that no row contradicts, and so no maximum, the squared Newton decrement d^2 would be no less than
-a third of the least eigenvalue of the information (as `discrim.core.regression.newton` has it): the search
-ends where d^2 is small and that is ruled out, and finds nothing otherwise.
+*Recalibration.* With p_k what a rule says, the model of the recalibrated probabilities is log odds a_k + b
+ln p_k, up to a number that the classes of a row share: b is one where the rule says how sure it may be, below
+one where it is too sure of itself, as after overfitting. Of two classes this is Cox's logistic regression of
+the outcome on the log odds (1958, Biometrika 45, 562-565); its intercept, of the second class, is zero where
+the rule is calibrated. Standard errors are those of the maximum likelihood, found by Newton's method. Log
+probabilities are divided by their largest difference R within a row, so that no lead of a row's own class
+over another exceeds sqrt(3) times the length of a direction in the parameters. Were there a direction that
+no row contradicts, and so no maximum, the squared Newton decrement d^2 would be no less than a third of the
+least eigenvalue of the information (as `discrim.core.regression.newton` has it): the search ends where d^2 is
+small and that is ruled out, and finds nothing otherwise.
 """
 
 from __future__ import annotations
@@ -87,30 +79,23 @@ def calibration_bins(
     weights: Floats | None = None,
     level: float = 0.95,
 ) -> Bins:
-    """Predicted probabilities beside observed shares.
+    """Predicted probabilities (n,) beside the shares of rows for which they came true, with intervals.
 
-    Parameters
-    ----------
-    proba : (n,) float
-        Of a class, or of whatever may come true.
-    true : (n,) bool
-        Whether it did.
-    bins : int
-        At most so many; fewer where rows have the same probability.
-    weights : (n,) float, optional
-        Frequencies.
-    level : float
-        Of the intervals.
+    There are `bins` bins at most, and fewer where rows have the same probability.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> found = calibration_bins(np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, True, True, True]), bins=2)
-    >>> found.predicted.round(2).tolist(), found.observed.tolist()
+    >>> bins = calibration_bins(np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, True, True, True]), bins=2)
+    >>> bins.predicted.round(2).tolist(), bins.observed.tolist()
     ([0.15, 0.85], [0.5, 1.0])
     """
-    held = binned(proba, true, bins, weights)
-    return Bins(held.predicted, held.observed, *wilson_interval(held.observed, held.rows, level), held.rows)
+    binning = binned(proba, true, bins, weights)
+    return Bins(
+        binning.predicted,
+        binning.observed,
+        *wilson_interval(binning.observed, binning.rows, level),
+        binning.rows,
+    )
 
 
 class Binned(NamedTuple):
@@ -136,29 +121,26 @@ class Binned(NamedTuple):
 
 
 def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None) -> Binned:
-    """Probabilities cut into bins of about equal counts; arguments as of `calibration_bins`.
+    """Probabilities (n,) cut into bins of about equal counts.
 
-    Raises
-    ------
-    DataError
-        The number of bins is none.
+    A DataError refuses a number of bins that is none.
     """
     if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
         raise DataError(f"bins={bins!r}: give a whole number from 1 on.")
     values, at = np.unique(proba, return_inverse=True)
-    held = np.ones(len(proba)) if weights is None else weights
-    counts = np.bincount(at, held, len(values)).astype(np.float64)
-    hits = np.bincount(at, held * true, len(values)).astype(np.float64)
+    weights = np.ones(len(proba)) if weights is None else weights
+    counts = np.bincount(at, weights, len(values)).astype(np.float64)
+    hits = np.bincount(at, weights * true, len(values)).astype(np.float64)
     before = np.cumsum(counts) - counts
     total = float(counts.sum())
     there = counts > 0
     values, counts, hits = values[there], counts[there], hits[there]
     # By the middle of the rows that are tied, so that the cuts are the same from either end.
-    own = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
-    _, own = np.unique(own, return_inverse=True)
-    rows = np.bincount(own, counts).astype(np.float64)
-    predicted = np.bincount(own, counts * values) / rows
-    return Binned(values, counts, hits, own, rows, predicted, np.bincount(own, hits) / rows)
+    bin_of = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
+    _, bin_of = np.unique(bin_of, return_inverse=True)
+    rows = np.bincount(bin_of, counts).astype(np.float64)
+    predicted = np.bincount(bin_of, counts * values) / rows
+    return Binned(values, counts, hits, bin_of, rows, predicted, np.bincount(bin_of, hits) / rows)
 
 
 def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
@@ -166,7 +148,6 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
 
     Examples
     --------
-    >>> import numpy as np
     >>> low, high = wilson_interval(np.array([0.0]), np.array([10.0]), 0.95)
     >>> low.tolist(), high.round(4).tolist()
     ([0.0], [0.2775])
@@ -205,52 +186,41 @@ def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> [f"{found:.4g}" for found in judged_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
+    >>> [f"{gap:.4g}" for gap in judged_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
     ['-1.929e-22', '1.929e-22']
     """
-    own = (np.arange(len(codes)), codes)
+    own_class = (np.arange(len(codes)), codes)
     signed = np.array(log_odds)
-    signed[own] *= -1
+    signed[own_class] *= -1
     with np.errstate(over="ignore"):
-        found = np.asarray(1 / (1 + np.exp(-signed)))
-    found[own] *= -1
-    return found
+        residuals = np.asarray(1 / (1 + np.exp(-signed)))
+    residuals[own_class] *= -1
+    return residuals
 
 
 def brier_parts(
     proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BrierParts:
-    """The mean of (p - o)^2 of one class, and its parts.
-
-    Parameters
-    ----------
-    proba : (n,) float
-    true : (n,) bool
-    bins : int
-        Of about equal counts, as of `calibration_bins`.
-    weights : (n,) float, optional
-        Frequencies, or shares of rows in the mean.
+    """The mean of (p - o)^2 of one class, with its parts over bins as of `calibration_bins`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> found = brier_parts(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
-    >>> [round(part, 4) for part in found[:4]]
+    >>> parts = brier_parts(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
+    >>> [round(part, 4) for part in parts[:4]]
     [0.19, 0.065, 0.0625, 0.1875]
     """
-    held = binned(proba, true, bins, weights)
-    rows, total = held.rows, float(held.rows.sum())
-    p, o = held.predicted, held.observed
+    binning = binned(proba, true, bins, weights)
+    rows, total = binning.rows, float(binning.rows.sum())
+    p, o = binning.predicted, binning.observed
     overall = float(rows @ o) / total
-    off, out = held.values - p[held.at], held.hits - held.counts * o[held.at]
-    misses = held.counts - held.hits
+    off, out = binning.values - p[binning.at], binning.hits - binning.counts * o[binning.at]
+    misses = binning.counts - binning.hits
     return BrierParts(
-        float(misses @ held.values**2 + held.hits @ (1 - held.values) ** 2) / total,
+        float(misses @ binning.values**2 + binning.hits @ (1 - binning.values) ** 2) / total,
         float(rows @ (p - o) ** 2) / total,
         float(rows @ (o - overall) ** 2) / total,
         overall * (1 - overall),
-        float(held.counts @ off**2) / total,
+        float(binning.counts @ off**2) / total,
         2 * float(off @ out) / total,
         len(rows),
     )
@@ -301,11 +271,7 @@ def loss_rate(
 ) -> tuple[float, float, float, float]:
     """Mean of losses (m,), its standard error, and an interval; these are missing for rows of one group.
 
-    Parameters
-    ----------
-    losses : (m,) float
-    counts : bool
-        The losses are errors, of 0 and 1 or means of such: the interval is exact, else log-normal.
+    Where losses are counts, of 0 and 1 or means of such, the interval is exact, else log-normal.
     """
     shares = judged.shares()
     whole = float(shares.sum())
@@ -389,45 +355,36 @@ class Recalibration(NamedTuple):
 def recalibrated(
     log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
 ) -> Recalibration:
-    """Slope, and of two classes intercept, of a recalibration.
+    """Slope, and of two classes intercept, of a recalibration of log odds (m, K) of a class against the rest.
 
-    Parameters
-    ----------
-    log_odds : (m, K) float
-        Of each class against the rest.
-    codes : (m,) int
-    weights : (m,) float, optional
-        Frequencies.
-    sampled : bool
-        Whether rows have the classes in the proportions that are meant; else there is no intercept.
+    `sampled` says that rows have the classes in the proportions that are meant; else there is no intercept.
 
     Examples
     --------
-    >>> import numpy as np
     >>> odds = np.repeat([-2.0, -1.0, 1.0, 2.0], 10)
     >>> came_true = np.concatenate([np.arange(10) < hits for hits in (3, 4, 6, 7)]).astype(int)
     >>> round(recalibrated(np.column_stack([-odds, odds]), came_true).slope[0], 4)
     0.4196
     """
-    held = np.ones(len(codes)) if weights is None else weights
-    there, own = np.unique(codes, return_inverse=True)
+    weights = np.ones(len(codes)) if weights is None else weights
+    there, positions = np.unique(codes, return_inverse=True)
     logs = -np.logaddexp(0.0, -log_odds[:, there])
     two = log_odds.shape[1] == 2 and sampled
     none = np.nan, np.nan
     nothing = Recalibration(none, none if two else None)
     if len(there) < 2 or not np.isfinite(logs).all():
         return nothing
-    logs -= logs[np.arange(len(own)), own][:, None]
+    logs -= logs[np.arange(len(positions)), positions][:, None]
     unit = float(np.abs(logs).max())
-    found = _maximum(logs / unit, own, held) if unit > 0 else None
-    if found is None:
+    maximum = _maximum(logs / unit, positions, weights) if unit > 0 else None
+    if maximum is None:
         return nothing
-    estimate, covariance = found
+    estimate, covariance = maximum
     slope = float(estimate[-1]) / unit, float(np.sqrt(covariance[-1, -1])) / unit
     return Recalibration(slope, (float(estimate[0]), float(np.sqrt(covariance[0, 0]))) if two else None)
 
 
-def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats] | None:
+def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Floats] | None:
     """Estimates (K,), K - 1 constants and the slope, with their covariance; None where there are none."""
     total = float(weights.sum())
     at: Floats = np.zeros(logs.shape[1])
@@ -436,12 +393,12 @@ def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats]
     for _ in range(STEPS):
         # Half the step for as long as it goes down.
         for _ in range(STEPS):
-            likelihood, shares = _shares(logs, own, weights, at + step)
+            likelihood, shares = _shares(logs, codes, weights, at + step)
             if likelihood >= value - ROUNDED * abs(value) or not step.any():
                 break
             step = step / 2
         at, value = at + step, likelihood
-        score, information = _slopes(logs, own, weights, shares)
+        score, information = _slopes(logs, codes, weights, shares)
         least = float(np.linalg.eigvalsh(information)[0])
         if not least > FLAT * total:
             return None
@@ -453,24 +410,24 @@ def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats]
     return None
 
 
-def _shares(logs: Floats, own: Codes, weights: Floats, at: Floats) -> tuple[float, Floats]:
+def _shares(logs: Floats, codes: Codes, weights: Floats, at: Floats) -> tuple[float, Floats]:
     """Log-likelihood, and probabilities (m, K)."""
     odds = at[-1] * logs
     odds[:, 1:] += at[:-1]
     odds -= odds.max(axis=1, keepdims=True)
     shares = np.exp(odds)
     sums = shares.sum(axis=1)
-    likelihood = float(weights @ (odds[np.arange(len(own)), own] - np.log(sums)))
+    likelihood = float(weights @ (odds[np.arange(len(codes)), codes] - np.log(sums)))
     shares /= sums[:, None]
     return likelihood, shares
 
 
-def _slopes(logs: Floats, own: Codes, weights: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def _slopes(logs: Floats, codes: Codes, weights: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Score (K,) and information (K, K)."""
     k = logs.shape[1]
     weighted = weights[:, None] * shares
     expected = (shares * logs).sum(axis=1)
-    counts = np.bincount(own, weights, k)
+    counts = np.bincount(codes, weights, k)
     # The logs of the own class are zero.
     score = np.append((counts - weighted.sum(axis=0))[1:], -float(weights @ expected))
     information = np.empty((k, k))

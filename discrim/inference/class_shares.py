@@ -29,8 +29,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.special import chi2_sf
-from discrim.inference.result import TestResult, approximations
+from discrim.inference.result import TestResult, chi_square_test
 
 EM_STEPS = 10
 """Steps of EM before the first of Newton's: it is at its best far from the maximum."""
@@ -109,9 +108,9 @@ def class_shares(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> found = class_shares(np.array([[1.0, 0.5], [1.0, 0.5], [0.25, 1.0]]), np.array([0.5, 0.5]))
-    >>> found.shares.round(4).tolist(), found.converged
+    >>> densities = np.array([[1.0, 0.5], [1.0, 0.5], [0.25, 1.0]])
+    >>> estimated = class_shares(densities, np.array([0.5, 0.5]))
+    >>> estimated.shares.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
     at, em, newton = _Place.of(densities, start / start.sum(), weights), 0, 0
@@ -178,12 +177,12 @@ def _log_ratio(a: Floats, b: Floats) -> Floats:
 def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
     """Mean over rows of the products b_ik b_il, (K, K)."""
     n, k = densities.shape
-    found, step = np.zeros((k, k)), max(BLOCK // k, 1)
+    products, step = np.zeros((k, k)), max(BLOCK // k, 1)
     for start in range(0, n, step):
         rows = slice(start, start + step)
         part = densities[rows] / mixture[rows, None]
-        found += part.T @ (part if weights is None else part * weights[rows, None])
-    return found / (n if weights is None else float(weights.sum()))
+        products += part.T @ (part if weights is None else part * weights[rows, None])
+    return products / (n if weights is None else float(weights.sum()))
 
 
 def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Floats:
@@ -236,14 +235,14 @@ def covariance_of_shares(
     largest = int(np.argmax(shares[inside]))
     others = np.delete(np.arange(len(inside)), largest)
     _, values, directions = np.linalg.svd(root / lengths[others], full_matrices=False)
-    lost = values <= SINGULAR
-    if lost.any():
-        moved = np.zeros((int(lost.sum()), len(inside)))
-        moved[:, others] = directions[lost] / lengths[others]
+    singular = values <= SINGULAR
+    if singular.any():
+        moved = np.zeros((int(singular.sum()), len(inside)))
+        moved[:, others] = directions[singular] / lengths[others]
         moved[:, largest] = -moved[:, others].sum(axis=1)
         size = np.abs(moved * lengths).max(axis=0)
         determined[inside[size > 1e-6 * size.max()]] = False
-    known = ~lost
+    known = ~singular
     half = directions[known] / values[known, None] / lengths[others]
     whole = np.zeros((len(half), len(inside)))
     whole[:, others] = half
@@ -259,8 +258,8 @@ def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | No
     n, m = densities.shape
     root, squares, step = np.zeros((0, m - 1)), np.zeros(m), max(BLOCK // m, m)
     for start in range(0, n, step):
-        own = densities[start : start + step]
-        part = own / (own @ shares)[:, None]
+        block = densities[start : start + step]
+        part = block / (block @ shares)[:, None]
         if weights is not None:
             part *= np.sqrt(weights[start : start + step, None])
         squares += (part**2).sum(axis=0)
@@ -277,26 +276,18 @@ def ratio_to_prior(
     ratios = _log_ratio(densities @ shares, densities @ prior)
     gain = float(ratios.sum() if weights is None else weights @ ratios)
     # The estimate may be the prior itself.
-    statistic, df = max(2.0 * gain, 0.0), float(len(shares) - 1)
-    pvalue = float(chi2_sf(statistic, df))
-    return TestResult(
-        "Likelihood ratio",
-        statistic,
-        (df,),
-        pvalue,
-        "Densities within classes, and the prior, are taken as known. The chi-square is asymptotic"
-        + (
-            "; because some share is zero, its p-value is too large rather than too small."
-            if not (shares > 0).all()
-            else "."
-        ),
-        approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
-    )
+    statistic = max(2.0 * gain, 0.0)
+    assumes = "Densities within classes, and the prior, are taken as known. The chi-square is asymptotic"
+    if (shares > 0).all():
+        assumes += "."
+    else:
+        assumes += "; because some share is zero, its p-value is too large rather than too small."
+    return chi_square_test("Likelihood ratio", statistic, float(len(shares) - 1), assumes)
 
 
 def profile_limits(
     densities: Floats,
-    found: ClassShares,
+    estimated: ClassShares,
     at: int,
     level: float,
     weights: Floats | None = None,
@@ -306,11 +297,11 @@ def profile_limits(
 ) -> tuple[float, float]:
     """Ends of the interval of one share in which twice the log-likelihood falls by a chi-square's quantile.
 
-    With the share held at u, the densities of the others are (1 - u) f_j + u f_k, and their shares those of
+    With the share fixed at u, the densities of the others are (1 - u) f_j + u f_k, and their shares those of
     maximum likelihood again.
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
-    best, estimate = densities @ found.shares, float(found.shares[at])
+    best, estimate = densities @ estimated.shares, float(estimated.shares[at])
     others = np.delete(np.arange(densities.shape[1]), at)
     start = np.full(len(others), 1.0 / len(others))
 
@@ -320,8 +311,8 @@ def profile_limits(
         if not (top > np.finfo(float).tiny).all():
             return np.inf
         mixed /= top[:, None]
-        held = class_shares(mixed, start, weights, tol=tol, maxiter=maxiter)
-        falls = _log_ratio(best, top * (mixed @ held.shares))
+        refitted = class_shares(mixed, start, weights, tol=tol, maxiter=maxiter)
+        falls = _log_ratio(best, top * (mixed @ refitted.shares))
         return 2.0 * float(falls.sum() if weights is None else weights @ falls) - quantile
 
     return _crossing(short, estimate, 0.0), _crossing(short, estimate, 1.0)

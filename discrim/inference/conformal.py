@@ -53,9 +53,9 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
         Association 114, 223-234), in the order of the log odds against the other classes, which do not tie
         where posteriors are 0 or 1 to the last digit. The sum of the posteriors of the class and of all that
         are more probable (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as minus the log of what
-        it lacks of one. The best other score less the own.
+        it lacks of one. The best other score less the score of the class.
     shares : (m,) float, optional
-        Of "aps", the share u of the own posterior that is in the sum; all of it by default.
+        Of "aps", the share u of the posterior of the class that is in the sum; all of it by default.
 
     Returns
     -------
@@ -64,7 +64,6 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
 
     Examples
     --------
-    >>> import numpy as np
     >>> logs = np.log(np.array([[0.7, 0.2, 0.1]]))
     >>> (1 / (1 + np.exp(-strangeness(logs, "lac")))).round(6).tolist()
     [[0.3, 0.8, 0.9]]
@@ -76,35 +75,35 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
     missing = np.isnan(scores).any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         if score == "aps":
-            found = _cumulated(log_posteriors(scores), shares)
+            values = _cumulated(log_posteriors(scores), shares)
         else:
-            found = -against_rest(scores) if score == "lac" else _margins(scores)
-    found[np.isnan(found)] = np.inf
-    found[missing] = np.nan
-    return found
+            values = -against_rest(scores) if score == "lac" else _margins(scores)
+    values[np.isnan(values)] = np.inf
+    values[missing] = np.nan
+    return values
 
 
 def _margins(scores: Floats) -> Floats:
     rows, best = np.arange(len(scores)), np.argmax(scores, axis=1)
     top = scores[rows, best]
-    rest = scores.copy()
-    rest[rows, best] = -np.inf
+    others_only = scores.copy()
+    others_only[rows, best] = -np.inf
     others = np.repeat(top[:, None], scores.shape[1], axis=1)
-    others[rows, best] = rest.max(axis=1)
+    others[rows, best] = others_only.max(axis=1)
     return np.asarray(others - scores)
 
 
 def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
-    """Minus the log of what the posteriors (m, K) of classes less probable, and some of the own, sum to."""
+    """Minus the log of the sum of the posteriors (m, K) of less probable classes, and a share of its own."""
     order = np.argsort(logs, axis=1, kind="stable")
     rising = np.take_along_axis(logs, order, axis=1)
     less = np.full_like(rising, -np.inf)
     less[:, 1:] = np.logaddexp.accumulate(rising, axis=1)[:, :-1]
     if shares is not None:
         less = np.logaddexp(less, np.log1p(-shares)[:, None] + rising)
-    found = np.empty_like(logs)
-    np.put_along_axis(found, order, -less, axis=1)
-    return found
+    cumulated = np.empty_like(logs)
+    np.put_along_axis(cumulated, order, -less, axis=1)
+    return cumulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +124,10 @@ class Reference:
     @staticmethod
     def of(values: Floats, weights: Floats | None = None) -> Reference:
         """The scores (n,) of rows with weights (n,); one that is missing is as strange as can be."""
-        held = np.where(np.isnan(values), np.inf, values)
-        order = np.argsort(held, kind="stable")
-        ordered = np.ones(len(held)) if weights is None else weights[order]
-        return Reference(held[order], np.append(np.cumsum(ordered[::-1])[::-1], 0.0))
+        values = np.where(np.isnan(values), np.inf, values)
+        order = np.argsort(values, kind="stable")
+        ordered = np.ones(len(values)) if weights is None else weights[order]
+        return Reference(values[order], np.append(np.cumsum(ordered[::-1])[::-1], 0.0))
 
     @property
     def total(self) -> float:
@@ -151,7 +150,6 @@ def p_values(
 
     Parameters
     ----------
-    scores : (m,) float
     left_out : tuple of (m,) float, optional
         Of rows that are among the reference, the score that each has there, and how much of its weight is
         left out of the count.
@@ -160,18 +158,17 @@ def p_values(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> held = Reference.of(np.array([1.0, 2.0, 2.0, 5.0]))
-    >>> p_values(held, np.array([0.0, 2.0, 6.0])).tolist()
+    >>> reference = Reference.of(np.array([1.0, 2.0, 2.0, 5.0]))
+    >>> p_values(reference, np.array([0.0, 2.0, 6.0])).tolist()
     [1.0, 0.8, 0.2]
     """
-    own, gone = (scores, np.zeros(len(scores))) if left_out is None else left_out
-    total = reference.total - gone
-    reached = reference.at_least(scores) - gone * (own >= scores)
+    scores_among, removed = (scores, np.zeros(len(scores))) if left_out is None else left_out
+    total = reference.total - removed
+    reached = reference.at_least(scores) - removed * (scores_among >= scores)
     if shares is None:
         p = (reached + 1.0) / (total + 1.0)
     else:
-        above = reference.at_least(scores, above=True) - gone * (own > scores)
+        above = reference.at_least(scores, above=True) - removed * (scores_among > scores)
         p = (above + shares * (reached - above + 1.0)) / (total + 1.0)
     return np.where(np.isnan(scores), np.nan, p)
 
@@ -193,72 +190,3 @@ def least_rows(level: float) -> int:
     (19, 9, 2)
     """
     return ceil(1 / (1 - Fraction(repr(float(level))))) - 1
-
-
-HELD = 2**21
-"""Numbers that are sorted at once."""
-
-
-class RunningInterval:
-    """The two equal-tailed quantiles of arrays of one shape, of which the outermost only are held.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of a replicate.
-    replicates : int
-        How many will be added, 2 or more.
-    level : float
-        Between the quantiles.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> held = RunningInterval((1,), 5, 0.5)
-    >>> for value in (3.0, 1.0, 5.0, 2.0, 4.0):
-    ...     held.add(np.array([value]))
-    >>> [float(end[0]) for end in held.ends()]
-    [2.0, 4.0]
-    """
-
-    def __init__(self, shape: tuple[int, ...], replicates: int, level: float) -> None:
-        self._position = (replicates - 1) * (1 - level) / 2
-        self._size = int(self._position) + 2
-        self._low, self._high = np.full((2, self._size, *shape), np.inf)
-        self._high *= -1
-        self._new = np.empty((self._size, *shape))
-        self._missing = np.zeros(shape, dtype=bool)
-        self._waiting = 0
-
-    def add(self, values: Floats) -> None:
-        """Enter a replicate."""
-        self._new[self._waiting] = values
-        self._missing |= np.isnan(values)
-        self._waiting += 1
-        if self._waiting == self._size:
-            self._settle()
-
-    def _settle(self) -> None:
-        count = self._missing.size // len(self._missing) if len(self._missing) else 1
-        step = max(HELD // (2 * self._size * count), 1)
-        for start in range(0, len(self._missing), step):
-            part = np.s_[:, start : start + step]
-            for held, sign in ((self._low[part], 1.0), (self._high[part], -1.0)):
-                both = np.concatenate([held, self._new[: self._waiting][part]])
-                both *= sign
-                both.partition(self._size - 1, axis=0)
-                np.multiply(both[: self._size], sign, out=held)
-        self._waiting = 0
-
-    def ends(self) -> tuple[Floats, Floats]:
-        """Lower and upper quantiles, linear between the two nearest as NumPy's; missing where a value is."""
-        if self._waiting:
-            self._settle()
-        share = self._position - int(self._position)
-        found = []
-        for held, sign in ((self._low, 1.0), (self._high, -1.0)):
-            nearest = np.partition(sign * held, [self._size - 2, self._size - 1], axis=0)[-2:]
-            with np.errstate(invalid="ignore"):
-                end = sign * (nearest[0] + share * (nearest[1] - nearest[0]))
-            found.append(np.where(self._missing, np.nan, end))
-        return found[0], found[1]

@@ -1,6 +1,6 @@
 """The ladder of covariance models, between one variance for everything and a covariance for each class.
 
-Theory (Flury, 1988, Common Principal Components and Related Multivariate Models; Manly & Rayner, 1987,
+*The ladder* (Flury, 1988, Common Principal Components and Related Multivariate Models; Manly & Rayner, 1987,
 Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model maximizes -sum n_k
 (ln|Sigma_k| + tr Sigma_k^-1 S_k)/2 over
 
@@ -13,16 +13,16 @@ Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model
 
 Each contains the one before, so that the likelihood ratios of neighbours add up to that of any two. At
 every maximum the traces sum to N p and the log-determinants say it all. Spherical covariances and common
-principal components are meant in the units of the data, and change with them; the others do not.
+principal components are meant in the units of the data, and change with them; the others do not. Two maxima
+have no closed form, and Newton's method finds them (Flury & Gautschi, 1986, SIAM Journal on Scientific and
+Statistical Computing 7, 169-184).
 
 Covariances of a few large variances and one beyond them (`discrim.core.scatter.factor`) lie between the
 spherical and the free ones, beside the ladder: they contain none of its other models, and none them.
 
-Log-determinants of covariances, with intervals.
-
-Theory. For a normal sample the determinant of nu S is |Sigma| times a product of independent chi-squares
-with nu, nu - 1, ..., nu - p + 1 degrees of freedom (Anderson, 2003, An Introduction to Multivariate
-Statistical Analysis, sec. 7.5). So ln|S| - ln|Sigma| has the cumulant function
+*Log-determinants.* For a normal sample the determinant of nu S is |Sigma| times a product of independent
+chi-squares with nu, nu - 1, ..., nu - p + 1 degrees of freedom (Anderson, 2003, An Introduction to
+Multivariate Statistical Analysis, sec. 7.5). So ln|S| - ln|Sigma| has the cumulant function
 
     k(t) = sum_j [ln Gamma(a_j + t) - ln Gamma(a_j)] + t p ln(2/nu),    a_j = (nu - j + 1)/2,
 
@@ -33,12 +33,6 @@ of complex numbers beside zero,
 
 and minus that, with c < 0, for P(X < x) (Daniels, 1987, International Statistical Review 55, 37-48). The
 trapezium rule has them to ten digits and more, also where nu is hardly above p.
-
-Covariances that share their shape or their axes: the maxima of two likelihoods without a closed form.
-
-Theory (Flury, 1988, Common Principal Components and Related Multivariate Models; Flury & Gautschi, 1986, SIAM
-Journal on Scientific and Statistical Computing 7, 169-184). Both are minima of sum n_k ln|Sigma_k| where the
-traces of Sigma_k^-1 S_k sum to N p, found by Newton's method.
 """
 
 from __future__ import annotations
@@ -81,7 +75,6 @@ def log_determinant_table(
         Of unbiased covariances.
     free : (m,) float
         Their degrees of freedom, p or more.
-    index : Index of length m
 
     Returns
     -------
@@ -115,10 +108,10 @@ def quantile(share: float, nu: float, p: int) -> float:
     mean = float(psi(half).sum() + p * np.log(2 / nu))
     sd = float(np.sqrt(polygamma(1, half).sum()))
     # The smaller tail is found, which has digits that one less the larger has not.
-    side, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
+    sign, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
     reach = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
-    line = reach if side > 0 else -min(reach, half[-1] / 2)
-    nearest = line if side > 0 else min(-line, half[-1] + line)
+    line = reach if sign > 0 else -min(reach, half[-1] / 2)
+    nearest = line if sign > 0 else min(-line, half[-1] + line)
     # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole, and where the step is
     # not small beside the width of what is nearly a normal curve.
     step = min(2 * np.pi * nearest / 40, 0.4 / sd)
@@ -131,12 +124,12 @@ def quantile(share: float, nu: float, p: int) -> float:
 
     def excess(deviation: float) -> float:
         terms = weights * np.exp(logs - s * deviation * sd) / s
-        return float(np.log(max(side * terms.real.sum(), TINY) / tail))
+        return float(np.log(max(sign * terms.real.sum(), TINY) / tail))
 
     low, high = -1.0, 1.0
-    while side * excess(low) < 0:
+    while sign * excess(low) < 0:
         low *= 2
-    while side * excess(high) > 0:
+    while sign * excess(high) > 0:
         high *= 2
     return mean + sd * float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
@@ -173,18 +166,12 @@ ANGLES = np.arange(1, 8) * np.pi / 16
 
 
 def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = c_k Sigma.
+    """Maximum-likelihood fit of Sigma_k = c_k Sigma, from nonsingular covariances (K, p, p) with divisor n_k.
 
     Sigma = sum n_k S_k/c_k / N at given factors c, and what is left to minimize, N ln|Sigma| + p sum n_k ln
     c_k, is a convex function of ln c, for the determinant is a sum of exponentials of ln c with positive
     coefficients. So the maximum is the only one and Newton's method finds it. With P_k = n_k/(N c_k)
     Sigma^-1/2 S_k Sigma^-1/2 the gradient is N (p n_k/N - tr P_k), the Hessian N (diag tr P_k - tr P_k P_l).
-
-    Parameters
-    ----------
-    covariances : (K, p, p) float
-        Divisor n_k, nonsingular.
-    counts : (K,) float
 
     Returns
     -------
@@ -193,14 +180,8 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
     shape : (p, p) float
         Sigma.
 
-    Warns
-    -----
-    DiscrimWarning
-        Newton's method did not converge.
-
     Examples
     --------
-    >>> import numpy as np
     >>> factors, shape = proportional(np.array([np.diag([2.0, 1.0]), np.diag([6.0, 3.0])]), np.array([9, 5]))
     >>> factors.round(12).tolist(), shape.round(12).tolist()
     ([1.0, 3.0], [[2.0, 0.0], [0.0, 1.0]])
@@ -242,8 +223,8 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
     return factors, shape_of(logs)
 
 
-def common_components(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = B diag(l_k) B', common principal components.
+def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """Maximum-likelihood fit of Sigma_k = B diag(l_k) B', common principal components of S_k = R_k'R_k.
 
     With D_k = B'S_k B and L_k its diagonal, turning B by a skew X changes sum n_k ln|L_k| at the rate -<G,
     X>, G = sum n_k (L_k^-1 D_k - D_k L_k^-1): where it is zero, Flury's equations hold. Newton's method
@@ -258,9 +239,8 @@ def common_components(covariances: Floats, counts: Floats) -> tuple[Floats, Floa
 
     Parameters
     ----------
-    covariances : (K, p, p) float
-        Divisor n_k, nonsingular.
-    counts : (K,) float
+    roots : (K, p, p) float
+        R_k of covariances with divisor n_k, nonsingular: from roots, small variances keep digits.
 
     Returns
     -------
@@ -269,25 +249,14 @@ def common_components(covariances: Floats, counts: Floats) -> tuple[Floats, Floa
     lengths : (K, p) float
         l_k.
 
-    Warns
-    -----
-    DiscrimWarning
-        Newton's method did not converge.
-
     Examples
     --------
-    >>> import numpy as np
     >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
-    >>> covariances = np.stack([turn @ np.diag(line) @ turn.T for line in ([5.0, 1.0], [2.0, 3.0])])
-    >>> components, lengths = common_components(covariances, np.array([20.0, 10.0]))
+    >>> roots = np.stack([np.diag(np.sqrt(line)) @ turn.T for line in ([5.0, 1.0], [2.0, 3.0])])
+    >>> components, lengths = common_components(roots, np.array([20.0, 10.0]))
     >>> abs(components).round(12).tolist(), lengths.round(12).tolist()
     ([[0.8, 0.6], [0.6, 0.8]], [[5.0, 1.0], [2.0, 3.0]])
     """
-    return components_of_roots(np.swapaxes(np.linalg.cholesky(covariances), 1, 2), counts)
-
-
-def components_of_roots(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Common principal components of S_k = R_k'R_k, from the roots (K, p, p): small variances keep digits."""
     share = counts / counts.sum()
     factors, _ = proportional(np.swapaxes(roots, 1, 2) @ roots, counts)
     starts = [_axes(roots, share), _axes(roots, share / factors)]
@@ -328,22 +297,22 @@ def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> t
     return turn, False
 
 
-def _newton_step(held: Floats, share: Floats) -> tuple[Floats, Floats]:
+def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
     """Gradient G and a skew step X with <G, X> > 0, from roots (K, p, p) in the axes reached."""
-    products = np.swapaxes(held, 1, 2) @ held
-    own = np.diagonal(products, axis1=1, axis2=2)
-    weights = share[:, None] / own
+    products = np.swapaxes(roots, 1, 2) @ roots
+    variances = np.diagonal(products, axis1=1, axis2=2)
+    weights = share[:, None] / variances
     half = np.einsum("ki,kij->ij", weights, products)
     gradient = half - half.T
-    ratio = np.einsum("ki,kj->ij", weights, own)
-    bend = np.einsum("kij,ki,kj->ij", products**2, weights, 1 / own)
+    ratio = np.einsum("ki,kj->ij", weights, variances)
+    bend = np.einsum("kij,ki,kj->ij", products**2, weights, 1 / variances)
     # What the off-diagonals themselves bend; without them equal variances would have no curvature.
     curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + bend
 
     def hessian(skew: Floats) -> Floats:
         turned = products @ skew
         moved = turned + np.swapaxes(turned, 1, 2)
-        rates = weights * np.diagonal(moved, axis1=1, axis2=2) / own
+        rates = weights * np.diagonal(moved, axis1=1, axis2=2) / variances
         change = np.einsum("ki,kij->ij", rates, products) - np.einsum("ki,kij->ij", weights, moved)
         bracket = gradient @ skew
         return np.asarray(change - change.T + (bracket - bracket.T) / 2)
@@ -368,16 +337,16 @@ def _newton_step(held: Floats, share: Floats) -> tuple[Floats, Floats]:
     return gradient, step / max(1.0, 2 * float(np.abs(step).max()))
 
 
-def _pairs_turned(held: Floats, share: Floats) -> Floats:
+def _pairs_turned(roots: Floats, share: Floats) -> Floats:
     """A rotation (p, p) of disjoint pairs of axes, each turned by the angle that gains it the most."""
-    products = np.swapaxes(held, 1, 2) @ held
-    own = np.diagonal(products, axis1=1, axis2=2)
-    middle = (own[:, :, None] + own[:, None, :]) / 2
-    apart = (own[:, :, None] - own[:, None, :]) / 2
-    logs = np.log(own)
+    products = np.swapaxes(roots, 1, 2) @ roots
+    variances = np.diagonal(products, axis1=1, axis2=2)
+    middle = (variances[:, :, None] + variances[:, None, :]) / 2
+    half_gap = (variances[:, :, None] - variances[:, None, :]) / 2
+    logs = np.log(variances)
     gains = np.empty((len(ANGLES), *products.shape[1:]))
     for gain, angle in zip(gains, ANGLES, strict=True):
-        shift = apart * np.cos(2 * angle) + products * np.sin(2 * angle)
+        shift = half_gap * np.cos(2 * angle) + products * np.sin(2 * angle)
         inside = np.maximum((middle - shift) * (middle + shift), np.finfo(np.float64).tiny)
         gain[:] = np.einsum("k,kij->ij", share, logs[:, :, None] + logs[:, None, :] - np.log(inside))
     best = np.triu(gains.max(axis=0), 1)
@@ -432,7 +401,7 @@ SPAN = 1e14
 """Ratio of variances beyond which the axes of the smaller ones drown in the rounding of the larger."""
 
 
-def covariance_models(
+def covariance_ladder(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
 ) -> pd.DataFrame:
     """Fit every model of the ladder.
@@ -464,12 +433,11 @@ def covariance_models(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
     >>> codes, x = np.repeat([0, 1, 2], 50), iris.iloc[:, :4].to_numpy()
     >>> moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
-    >>> table = covariance_models(moments, np.full(3, 1 / 3), estimated_prior=True)
+    >>> table = covariance_ladder(moments, np.full(3, 1 / 3), estimated_prior=True)
     >>> table[["df", "llf", "LR", "LR_df"]].round(2)
                                  df     llf      LR  LR_df
     model
@@ -492,7 +460,7 @@ def covariance_models(
     }
     table = pd.DataFrame(index=pd.Index(list(spread), name="model"))
     beside = k * p + (k - 1 if estimated_prior else 0)
-    table["df"] = [beside + own for own in spread.values()]
+    table["df"] = [beside + number for number in spread.values()]
     table["llf"] = [log_likelihood(moments, logdets[name], prior) for name in spread]
     table["AIC"] = 2 * table["df"] - 2 * table["llf"]
     table["BIC"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
@@ -508,28 +476,28 @@ def covariance_models(
         table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
     if not factors:
         return table
-    rows = [_factor_line(moments, prior, held, beside, int(df[-1]), depth[-1]) for held in factors]
-    lines = pd.DataFrame(rows, index=[f"factor {held.form}" for held in factors])
+    rows = [_factor_line(moments, prior, each, beside, int(df[-1]), depth[-1]) for each in factors]
+    lines = pd.DataFrame(rows, index=[f"factor {each.form}" for each in factors])
     table["dimensions"] = ""
     return pd.concat([table, lines]).rename_axis("model").astype({"df": int})
 
 
 def _factor_line(
-    moments: ClassMoments, prior: Floats, held: Factors, beside: int, free: int, depth: float
+    moments: ClassMoments, prior: Floats, model: Factors, beside: int, free: int, depth: float
 ) -> dict[str, Any]:
     """One model of a few large variances, with `beside` parameters of means and prior.
 
     Free and depth are the number of parameters, and sum of log-determinants, of the free model.
     """
-    counts, df = moments.counts, beside + held.free_parameters()
-    line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in held.dimensions.tolist())}
-    if held.fault() is not None:
+    counts, df = moments.counts, beside + model.free_parameters()
+    line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in model.dimensions.tolist())}
+    if model.fault() is not None:
         return line
-    logdets = np.array([c.logdet for c in held.covariances(counts)])
+    logdets = np.array([c.logdet for c in model.covariances(counts)])
     llf = log_likelihood(moments, logdets, prior)
     line |= {"llf": llf, "AIC": 2 * df - 2 * llf, "BIC": np.log(moments.total) * df - 2 * llf}
     gap = free - df
-    if held.wanted.found != "given" or not gap:
+    if model.wanted.found != "given" or not gap:
         return line
     ratio = float(counts @ logdets - depth)
     tail = float(chi2_sf(np.array([ratio]), np.array([gap]))[0])
@@ -539,11 +507,11 @@ def _factor_line(
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     """Log-determinants (K,) of each model's covariances, in the coordinates of the moments."""
     p, counts = moments.n_columns, moments.counts
-    common, own = pooled(moments, moments.total), separate(moments, counts)
+    common, by_class = pooled(moments, moments.total), separate(moments, counts)
     log_scale = np.log(moments.scale)
     units = 2.0 * float(log_scale.sum())
     log_variances = 2.0 * (np.log(common.sd) - log_scale)
-    whitened = np.stack([common.whiten(c.root.T).T for c in own])
+    whitened = np.stack([common.whiten(c.root.T).T for c in by_class])
     factors, shape = proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
     shared = np.linalg.slogdet(shape)[1] + common.logdet
     return {
@@ -551,18 +519,18 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
         "diagonal": np.full(len(counts), 2.0 * np.log(common.sd).sum()),
         "common": np.full(len(counts), common.logdet),
         "proportional": p * np.log(factors) + shared,
-        "common principal components": _component_logdets(own, counts, log_scale) + units,
-        "free": np.array([c.logdet for c in own]),
+        "common principal components": _component_logdets(by_class, counts, log_scale) + units,
+        "free": np.array([c.logdet for c in by_class]),
     }
 
 
-def _component_logdets(own: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
+def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
     """Log-determinants (K,) under common principal components in the units of the data, or NaN."""
-    log_sd = np.log([c.sd for c in own]) - log_scale
+    log_sd = np.log([c.sd for c in covariances]) - log_scale
     if 2 * (log_sd.max() - log_sd.min()) > np.log(SPAN):
         return np.full(len(counts), np.nan)
     # One factor for all columns keeps sums of squares within range and leaves the model what it is.
     size = log_sd.mean()
-    roots = np.stack([c.root for c in own]) * np.exp(-log_scale - size)
-    lengths = components_of_roots(roots, counts)[1]
+    roots = np.stack([c.root for c in covariances]) * np.exp(-log_scale - size)
+    lengths = common_components(roots, counts)[1]
     return np.asarray(np.log(lengths).sum(axis=1) + 2 * len(log_scale) * size)

@@ -1,8 +1,7 @@
-"""How often is the rule wrong? Confusion tables and error rates, from labels, costs and posteriors.
+"""How often is the rule wrong? Confusion tables, what they say, and error rates.
 
-Theory. With shares pi_k of the classes and c_kj the cost of calling a row of class k a j (one where they
-differ, unless costs are given), the rate is R = sum_k pi_k r_k with r_k the mean cost of the rows of class
-k.
+With shares pi_k of the classes and c_kj the cost of calling a row of class k a j (one where they differ,
+unless costs are given), the rate is R = sum_k pi_k r_k with r_k the mean cost of the rows of class k.
 
 *Counting.* Where the shares are those of the rows, rows are draws from the mixture and the number of
 errors is binomial: Clopper & Pearson's exact interval (1934, Biometrika 26, 404-413). Where they are
@@ -40,30 +39,18 @@ between them where the shares are those of the rows. What finitely many samples 
 covariances is taken off (Wager, Hastie & Efron, 2014, JMLR 15, 1625-1651). The rule's own move leaves a
 where it is, to first order, as at a least error.
 
-Error rates of many rules at once, from the rows that each gets wrong.
+*Agreement and single classes.* With n_kj rows of class k that are called j, q_kj = n_kj / n_k and joint
+shares p_kj = pi_k q_kj, kappa is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c
+the row and column sums (Cohen, 1960, Educational and Psychological Measurement 20, 37-46). Its standard error
+is by the delta method, for draws from the mixture that of Fleiss, Cohen & Everitt (1969, Psychological
+Bulletin 72, 323-327). The interval is normal on the scale of Fisher's z, artanh kappa, with the standard
+error se / (1 - kappa^2), and so stays between -1 and 1. Where no row is called wrongly, kappa is 1 with a
+standard error of zero: its lower limit is that of Clopper & Pearson for p_o, with p_e as it is.
 
-The rates and standard errors are those of `discrim.inference.error_rates.counted`, whose interval takes
-longer than all of a small search.
-
-What a table of actual by predicted classes says: accuracy, agreement, and rates of single classes.
-
-Theory. With n_kj rows of class k that are called j, q_kj = n_kj / n_k, and pi_k the shares of the classes
-among the rows that are meant, the joint shares are p_kj = pi_k q_kj. Where pi are the shares of the rows
-themselves, rows are draws from the mixture: shares are binomial, with Clopper & Pearson's exact interval.
-Where they are given, each class is a sample of its own, and what mixes classes has the variance and the
-limits of a stratified sample, which `discrim.inference.error_rates` describes.
-
-*Kappa* is (p_o - p_e) / (1 - p_e) with p_o = sum p_kk and p_e = sum r_k c_k, r and c the row and column
-sums (Cohen, 1960, Educational and Psychological Measurement 20, 37-46). Its standard error is by the delta
-method, for draws from the mixture that of Fleiss, Cohen & Everitt (1969, Psychological Bulletin 72,
-323-327). The interval is normal on the scale of Fisher's z, artanh kappa, with the standard error se / (1 -
-kappa^2), and so stays between -1 and 1. Where no row is called wrongly, kappa is 1 with a standard error of
-zero: its lower limit is that of Clopper & Pearson for p_o, with p_e as it is.
-
-*Predictive values* under a given prior are Bayes' theorem with estimated q: the positive one of class k is
+Predictive values under a given prior are Bayes' theorem with estimated q: the positive one of class k is
 a / (a + b) with a = pi_k q_kk and b = sum over j /= k of pi_j q_jk. Its logit is ln a - ln b with the
-variance var(a)/a^2 + var(b)/b^2, as classes are sampled apart (Mercaldo, Lau & Zhou, 2007, Statistics in
-Medicine 26, 2170-2183); the interval is normal on that scale. Where a or b is zero, the limit on the other
+variance var(a)/a^2 + var(b)/b^2, as classes are sampled independently (Mercaldo, Lau & Zhou, 2007, Statistics
+in Medicine 26, 2170-2183); the interval is normal on that scale. Where a or b is zero, the limit on the other
 side is that of shares to which z^2 rows are added, half of them as called so, z the normal quantile, as they
 advise for shares near 0 and 1.
 """
@@ -119,16 +106,7 @@ def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = 
 def confusion_table(
     actual: Codes, predicted: Codes, classes: pd.Index, weights: Floats | None = None
 ) -> pd.DataFrame:
-    """Counts of actual classes (rows) by predicted classes (columns).
-
-    Parameters
-    ----------
-    actual, predicted : (n,) int
-        Codes into classes; a row with a negative code is left out.
-    classes : Index of length K
-    weights : (n,) float, optional
-        Frequency weights; without them the counts are integers.
-    """
+    """Counts of actual (rows) by predicted classes (columns), of codes (n,); negative ones are left out."""
     counts = counts_of(actual, predicted, len(classes), weights)
     return pd.DataFrame(counts, index=classes.rename("actual"), columns=classes.rename("predicted"))
 
@@ -144,8 +122,6 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
         Prior probabilities; a class without rows has no part in them.
     costs : (K, K) float or None
         Actual by predicted; None counts errors.
-    level : float
-        Of the interval.
     sampled : bool
         The shares are those of the rows: the errors are binomial.
     """
@@ -181,28 +157,22 @@ def counted_labels(
     *,
     sampled: bool,
 ) -> Rates:
-    """Error rate of labels, as `counted` has it of their confusion table, which is not made.
+    """Error rate of codes (n,), as `counted` has it of their confusion table, which is not made.
 
-    Parameters
-    ----------
-    actual, predicted : (n,) int
-        Codes; a row with a negative one is left out.
-    shares, level, sampled
-        As of `counted`.
-    weights : (n,) float or None
+    A row with a negative code is left out.
     """
     check_level(level)
     k = len(shares)
     known = (actual >= 0) & (predicted >= 0) & (predicted < k)
     w = np.ones(int(known.sum())) if weights is None else weights[known]
-    own, missed = actual[known], (actual != predicted)[known]
-    rows = np.bincount(own, w, k).astype(np.float64, copy=False)
-    lost = np.bincount(own[missed], w[missed], k)
+    codes, missed = actual[known], (actual != predicted)[known]
+    rows = np.bincount(codes, w, k).astype(np.float64, copy=False)
+    wrong_by_class = np.bincount(codes[missed], w[missed], k)
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = lost / rows
+        by_class = wrong_by_class / rows
         variance = (by_class - by_class**2) / rows
-    wrong = float(lost.sum())
-    sums = rows, by_class, variance, wrong, wrong + float((rows - lost).sum())
+    wrong = float(wrong_by_class.sum())
+    sums = rows, by_class, variance, wrong, wrong + float((rows - wrong_by_class).sum())
     return _of_classes(sums, shares, level, None, sampled=sampled)
 
 
@@ -250,16 +220,9 @@ def _of_classes(
 def posterior_based(
     posteriors: Floats, actual: Codes, shares: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
-    """Error rate estimated from the posteriors (n, K) of rows of known class, without an interval.
+    """Error rate by the posteriors (n, K) of rows of known class, without an interval; q are the shares.
 
-    Parameters
-    ----------
-    posteriors : (n, K) float
-        A row without posteriors is left out, as is one without a class.
-    actual : (n,) int
-    shares : (K,) float
-        The prior q.
-    weights : (n,) float or None
+    A row without posteriors is left out, as is one without a class.
     """
     known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p, codes = posteriors[known], actual[known]
@@ -290,7 +253,7 @@ class Resampled:
 
     Attributes
     ----------
-    own, seen : (n,) int
+    actual, predicted : (n,) int
         Class of each row, and what the rule of all rows calls it; negative for none.
     drawn : (B, n) int
         Times that each row is in each sample.
@@ -299,8 +262,8 @@ class Resampled:
         label.
     """
 
-    own: Codes
-    seen: Codes
+    actual: Codes
+    predicted: Codes
     drawn: NDArray[np.integer]
     called: NDArray[np.integer]
 
@@ -308,31 +271,17 @@ class Resampled:
 def point_six_three_two(
     rows: Resampled, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
-    """The .632+ estimate, with the delta-method standard error of the whole of it.
+    """The .632+ estimate, with the delta-method standard error of the whole of it; as `counted`.
 
-    Parameters
-    ----------
-    prior : (K,) float
-        Shares that the classes are weighted by.
-    costs : (K, K) float or None
-        Actual by predicted; None counts errors.
-    level : float
-        Of the interval, normal on the logit scale, of mean costs on the log scale.
-    sampled : bool
-        The shares are those of the rows, and vary with them.
-
-    Returns
-    -------
-    Rates
-        Standard error and limits are missing where the samples are so few that their own noise is all that
-        is seen of the variance.
+    The interval is normal on the logit scale, of mean costs on the log scale. Standard error and limits are
+    missing where the samples are so few that their own noise is all that is seen of the variance.
     """
     k = len(prior)
     unit = 1.0 - np.eye(k) if costs is None else costs
-    table = counts_of(rows.own, rows.seen, k).astype(np.float64)
+    table = counts_of(rows.actual, rows.predicted, k).astype(np.float64)
     apparent = counted(table, prior, costs, level, sampled=False).estimate
     gamma = no_information(table, prior, costs)
-    shares = (prior / np.bincount(rows.own, minlength=k))[rows.own]
+    shares = (prior / np.bincount(rows.actual, minlength=k))[rows.actual]
     times = (rows.called >= 0).sum(axis=0)
     if not times.any():
         return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
@@ -342,17 +291,17 @@ def point_six_three_two(
     outside = float(weight @ losses)
     rate, slopes = _weighed(apparent, outside, gamma)
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = np.bincount(rows.own, weight * losses, k) / np.bincount(rows.own, weight, k)
+        by_class = np.bincount(rows.actual, weight * losses, k) / np.bincount(rows.actual, weight, k)
     in_class = table.sum(axis=1, keepdims=True)
     called = np.divide(table, in_class, out=np.zeros((k, k)), where=in_class > 0)
     blind = prior @ unit
-    known = rows.seen >= 0
-    own_loss, own_blind = np.zeros((2, len(weight)))
-    own_loss[known] = unit[rows.own[known], rows.seen[known]]
-    own_blind[known] = blind[rows.seen[known]]
-    direct = np.column_stack([own_loss, losses, own_blind]) @ slopes
+    known = rows.predicted >= 0
+    apparent_loss, blind_loss = np.zeros((2, len(weight)))
+    apparent_loss[known] = unit[rows.actual[known], rows.predicted[known]]
+    blind_loss[known] = blind[rows.predicted[known]]
+    direct = np.column_stack([apparent_loss, losses, blind_loss]) @ slopes
     moved = weight * direct + slopes[1] * pulls
-    variance = _within_classes(moved, rows.own, k) - slopes[1] ** 2 * noise
+    variance = _within_classes(moved, rows.actual, k) - slopes[1] ** 2 * noise
     if sampled:
         classes = [(called * unit).sum(axis=1), by_class, unit @ (prior @ called) + called @ blind]
         each = np.nan_to_num(np.column_stack(classes)) @ slopes
@@ -372,13 +321,13 @@ def _left_outside(
     sums = np.zeros(n)
     for called in rows.called:
         out = called >= 0
-        sums[out] += unit[rows.own[out], called[out]]
+        sums[out] += unit[rows.actual[out], called[out]]
     losses = np.divide(sums, times, out=np.zeros(n), where=times > 0)
     share = np.divide(weight * n_samples, times, out=np.zeros(n), where=times > 0)
     pulls, squares = np.zeros((2, n))
     for drawn, called in zip(rows.drawn, rows.called, strict=True):
         out = called >= 0
-        excess = float(share[out] @ (unit[rows.own[out], called[out]] - losses[out]))
+        excess = float(share[out] @ (unit[rows.actual[out], called[out]] - losses[out]))
         pull = (drawn - 1.0) * excess
         pulls += pull
         squares += pull**2
@@ -392,8 +341,8 @@ def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floa
     if not (bounded > apparent and gamma > apparent):
         rate, slopes = 0.368 * apparent + 0.632 * bounded, np.array([0.368, 0.632, 0.0])
     else:
-        room = gamma - apparent
-        overfit = (bounded - apparent) / room
+        span = gamma - apparent
+        overfit = (bounded - apparent) / span
         w = 0.632 / (1 - 0.368 * overfit)
         rate = (1 - w) * apparent + w * bounded
         turn = overfit * 0.368 * w**2 / 0.632
@@ -466,7 +415,6 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
 
     Examples
     --------
-    >>> import numpy as np
     >>> shares, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
     >>> [round(end, 4) for end in mixed_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
     [0.0062, 0.1873]
@@ -499,22 +447,20 @@ TIE = 1e-12
 
 
 def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
-    """Error rates (G,) of G rules and their standard errors; missing where a number of wrong rows is.
+    """Error rates (G,) of G rules and their standard errors, those of `counted`, whose interval takes longer.
 
     Parameters
     ----------
     wrong : (G, K) float
-        Rows of each class, or sums of their weights, that a rule gives to another one.
+        Rows of each class, or sums of their weights, that a rule gives to another one; where it is missing,
+        the rate is too.
     rows : (K,) float
         All rows.
-    shares : (K,) float
-        Prior probabilities; a class without rows has no part in them.
-    sampled : bool
-        The shares are those of the rows: the errors are binomial.
+    shares, sampled
+        As of `counted`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> rows, shares = np.array([10.0, 30.0]), np.array([0.5, 0.5])
     >>> rates_along(np.array([[1.0, 3.0]]), rows, shares, sampled=True)[0].tolist()
     [0.1]
@@ -534,7 +480,6 @@ def as_good(errors: Floats, slack: float = TIE) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> as_good(np.array([np.nan, 0.1, 0.1, 0.3])).tolist()
     [False, True, True, False]
     """
@@ -549,13 +494,7 @@ ROUNDING = 1e-14
 
 
 class Estimate(NamedTuple):
-    """An estimate with its standard error and the limits of its interval.
-
-    Attributes
-    ----------
-    estimate, se, low, high : float
-        Missing where there is none.
-    """
+    """An estimate with its standard error and the limits of its interval, missing where there is none."""
 
     estimate: float
     se: float = np.nan
@@ -567,15 +506,7 @@ NONE = Estimate(np.nan)
 
 
 def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
-    """Shares (K,) of the classes that figures are weighted by: those given, of the classes that have rows.
-
-    Parameters
-    ----------
-    counts : (K, K) float
-        Actual by predicted.
-    shares : (K,) float or None
-        None: those of the rows.
-    """
+    """Shares (K,) of the classes that have rows: those given, or else those of the rows of counts (K, K)."""
     rows = counts.sum(axis=1)
     pi = rows if shares is None else np.where(rows > 0, shares, 0.0)
     whole = pi.sum()
@@ -583,25 +514,17 @@ def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
 
 
 def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
-    """Share of the rows that are called by their class.
+    """Share of the rows that are called by their class, from counts (K, K) of actual by predicted classes.
 
-    Parameters
-    ----------
-    counts : (K, K) float
-        Actual by predicted.
-    shares : (K,) float or None
-        Prior that classes are weighted by; None: as the rows have them.
-    level : float
-        Of the interval.
+    Classes are weighted by a prior, the shares; None has them as the rows do.
 
     Examples
     --------
-    >>> import numpy as np
     >>> accuracy(np.array([[8.0, 2.0], [1.0, 9.0]]), None, 0.95).estimate
     0.85
     """
-    given = np.ones(len(counts)) if shares is None else shares
-    rates = counted(counts, given, None, level, sampled=shares is None)
+    prior = np.ones(len(counts)) if shares is None else shares
+    rates = counted(counts, prior, None, level, sampled=shares is None)
     total = wrong_of(counts)[1]
     right = float(np.trace(counts)) / total if shares is None and total else 1 - rates.estimate
     return Estimate(right, rates.se, 1 - rates.high, 1 - rates.low)
@@ -613,22 +536,13 @@ def balanced_accuracy(counts: Floats, level: float) -> Estimate:
 
 
 def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
-    """Cohen's kappa, the agreement of actual and predicted classes beyond that of chance.
+    """Cohen's kappa, the agreement of actual and predicted classes beyond that of chance; as `accuracy`.
 
-    Parameters
-    ----------
-    counts, shares, level
-        As of `accuracy`.
-
-    Returns
-    -------
-    Estimate
-        Its interval is normal on the scale of Fisher's z; missing where the standard error is zero, unless
-        kappa is 1. All is missing where chance alone agrees always.
+    Its interval is normal on the scale of Fisher's z; missing where the standard error is zero, unless kappa
+    is 1. All is missing where chance alone agrees always.
 
     Examples
     --------
-    >>> import numpy as np
     >>> round(kappa(np.array([[20.0, 5.0], [10.0, 15.0]]), None, 0.95).estimate, 6)
     0.4
     """
@@ -641,7 +555,7 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     agreed, chance = float(np.trace(joint)), float(pi @ columns)
     if not chance < 1:
         return NONE
-    found = (agreed - chance) / (1 - chance)
+    estimate = (agreed - chance) / (1 - chance)
     slope = (np.eye(len(counts)) * (1 - chance) - (1 - agreed) * (columns[:, None] + pi)) / (1 - chance) ** 2
     if shares is None:
         mean = float((joint * slope).sum())
@@ -654,29 +568,20 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     rounding = ROUNDING * float(np.abs(slope).max()) / float(np.sqrt(rows.sum()))
     error = float(np.sqrt(variance)) if variance > rounding**2 else 0.0
     if not error > 0:
-        if abs(1 - found) > ROUNDING:
-            return Estimate(found, error)
+        if abs(1 - estimate) > ROUNDING:
+            return Estimate(estimate, error)
         effective = 1 / float(np.divide(pi**2, rows, out=np.zeros(len(rows)), where=rows > 0).sum())
         low = exact_interval(effective, effective, level)[0]
         # With chance as it is, a low agreement of classes of unlike shares may lie beyond what kappa can be.
-        return Estimate(found, error, max((low - chance) / (1 - chance), -1.0), 1.0)
-    centre, half = np.arctanh(found), check_level(level) * error / (1 - found**2)
-    return Estimate(found, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
+        return Estimate(estimate, error, max((low - chance) / (1 - chance), -1.0), 1.0)
+    centre, half = np.arctanh(estimate), check_level(level) * error / (1 - estimate**2)
+    return Estimate(estimate, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 
 
 def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[tuple[Estimate, ...]]:
-    """Sensitivity, specificity, positive and negative predictive value of each class against all others.
+    """The `MEASURES` of each class against all others; as `accuracy`.
 
-    Parameters
-    ----------
-    counts, shares, level
-        As of `accuracy`.
-
-    Returns
-    -------
-    list of length K
-        In the order of `MEASURES`. A class without rows has no sensitivity, one that is never called no
-        positive predictive value.
+    A class without rows has no sensitivity, one that is never called no positive predictive value.
     """
     rows, called, right = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
     total = float(counts.sum())
@@ -693,20 +598,20 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
     with np.errstate(divide="ignore", invalid="ignore"):
         within = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
         variances = np.where(rows[:, None] > 0, within * (1 - within) / rows[:, None], 0.0)
-    found: list[tuple[Estimate, ...]] = []
+    measures: list[tuple[Estimate, ...]] = []
     for k in range(len(counts)):
-        other = np.where(np.arange(len(counts)) == k, 0.0, pi)
-        own = np.where(np.arange(len(counts)) == k, pi, 0.0)
+        other_prior = np.where(np.arange(len(counts)) == k, 0.0, pi)
+        class_prior = np.where(np.arange(len(counts)) == k, pi, 0.0)
         called_k, passed_k, spread = within[:, k], 1 - within[:, k], variances[:, k]
-        found.append(
+        measures.append(
             (
                 _binomial(float(right[k]), float(rows[k]), level),
-                _stratified(other, passed_k, spread, rows, level),
-                _predictive(own, other, called_k, spread, rows, level),
-                _predictive(other, own, passed_k, spread, rows, level),
+                _stratified(other_prior, passed_k, spread, rows, level),
+                _predictive(class_prior, other_prior, called_k, spread, rows, level),
+                _predictive(other_prior, class_prior, passed_k, spread, rows, level),
             )
         )
-    return found
+    return measures
 
 
 def _binomial(hits: float, rows: float, level: float) -> Estimate:

@@ -1,20 +1,17 @@
-"""Was one covariance enough? LDA against QDA.
+"""Tests of the model of LDA: one covariance against one for each class, and normal classes against any.
 
-Theory. With W_k the scatter of class k on n_k - 1 degrees of freedom, W = sum W_k on
-N - K, and maximum-likelihood covariances W_k / n_k and W / N, twice the gain in
-log-likelihood of QDA over LDA is
+*One covariance.* With W_k the scatter of class k on n_k - 1 degrees of freedom, W = sum W_k on N - K, and
+maximum-likelihood covariances W_k / n_k and W / N, twice the gain in log-likelihood of QDA over LDA is
 
     -2 ln Lambda = N ln|W/N| - sum n_k ln|W_k/n_k|,    df = p (p + 1)(K - 1)/2.
 
-Box's M is the same with degrees of freedom in the place of counts; its chi-square
-and F approximations match the first two moments of its null distribution (Box,
-1949, Biometrika 36, 317-346). Both are far from robust against long tails.
+Box's M is the same with degrees of freedom in the place of counts; its chi-square and F approximations match
+the first two moments of its null distribution (Box, 1949, Biometrika 36, 317-346). Both are far from robust
+against long tails.
 
-Are classes normal with one covariance? The slopes of LDA against those of the logistic model.
-
-Theory. Both estimate the slopes of the log odds. Under normal classes with one covariance LDA's are
-efficient; the logistic model's are consistent without it. By Hausman (1978, Econometrica 46, 1251-1271)
-the variance of their difference is then the difference of their variances, and
+*Normal classes.* LDA and the logistic model both estimate the slopes of the log odds. Under normal classes
+with one covariance LDA's are efficient; the logistic model's are consistent without it. By Hausman (1978,
+Econometrica 46, 1251-1271) the variance of their difference is then the difference of their variances, and
 
     H = (b - B)' [V_B - V_b]^+ (b - B)  ~  chi-square on the rank of V_B - V_b
 
@@ -36,53 +33,31 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
-from discrim.inference.result import TestResult, approximations
+from discrim.inference.result import TestResult, approximations, chi_square_test
 
 ASSUMES = "Normal classes; equal covariances under the hypothesis. Sensitive to long tails."
 
 
 def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
-    """Raw likelihood ratio of one covariance (LDA) against one for each class (QDA).
-
-    Parameters
-    ----------
-    llf_common, llf_separate : float
-        Maximised log-likelihoods on the same rows.
-    df : float
-        Difference in free parameters.
-    """
-    statistic = 2 * (llf_separate - llf_common)
-    pvalue = float(chi2_sf(statistic, df))
-    return TestResult(
-        "Likelihood ratio",
-        statistic,
-        (float(df),),
-        pvalue,
-        ASSUMES + " The chi-square is asymptotic: too many rejections in small samples.",
-        approximations({"Likelihood ratio": (statistic, float(df), np.nan, pvalue)}),
-    )
+    """Likelihood ratio of one covariance (LDA) against one for each class (QDA), from log-likelihoods."""
+    assumes = ASSUMES + " The chi-square is asymptotic: too many rejections in small samples."
+    return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
 
 
-def box_m(covariances: Floats, counts: Floats) -> TestResult:
+def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     """Box's M test that the classes have one covariance.
 
     Parameters
     ----------
     covariances : (K, p, p) float
-        Of the classes, divisor n_k - 1, in any common coordinates: M is affinely invariant, and
-        whitened ones keep the most digits.
+        Of the classes, divisor n_k - 1, in any common coordinates: M is affinely invariant, and whitened ones
+        keep the most digits.
     counts : (K,) float
-        n_k.
 
     Returns
     -------
     TestResult
         `statistic` is the chi-square; `table` has M and both approximations.
-
-    Raises
-    ------
-    NotSupportedError
-        One class only.
 
     Notes
     -----
@@ -130,12 +105,7 @@ def slope_covariance(
 ) -> tuple[Floats, Floats]:
     """Slopes (K - 1, p) of LDA's log odds in the units of z, and the covariance of them all, stacked.
 
-    Parameters
-    ----------
-    covariance : Covariance
-        Within classes.
-    nu : float
-        Its degrees of freedom.
+    The covariance within classes has nu degrees of freedom.
     """
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
@@ -148,13 +118,10 @@ def slope_covariance(
     return slopes, stacked.reshape(q * p, q * p)
 
 
-def hausman(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
+def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
     """Hausman's test on two estimates (m,) of the same numbers and their covariances (m, m).
 
-    Raises
-    ------
-    NotSupportedError
-        In no direction the robust estimate is less precise than the efficient one.
+    A NotSupportedError says that the robust estimate is in no direction less precise than the efficient one.
     """
     # In standard errors of the robust one, so that units do not decide what is zero.
     unit = np.sqrt(np.diagonal(robust_cov))
@@ -167,15 +134,8 @@ def hausman(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov
             "in large samples of normal classes: Hausman's test has nothing to compare. See box_m()."
         )
     statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
-    df = float(kept.sum())
-    pvalue = float(chi2_sf(statistic, df))
-    left = len(gap) - int(df)
-    return TestResult(
-        "Hausman",
-        statistic,
-        (df,),
-        pvalue,
-        "Normal classes with one covariance under the hypothesis; asymptotic."
-        + (f" {left} of {len(gap)} directions left out, where LDA is not the more precise." if left else ""),
-        approximations({"Hausman": (statistic, df, np.nan, pvalue)}),
-    )
+    left = len(gap) - int(kept.sum())
+    assumes = "Normal classes with one covariance under the hypothesis; asymptotic."
+    if left:
+        assumes += f" {left} of {len(gap)} directions left out, where LDA is not the more precise."
+    return chi_square_test("Hausman", statistic, float(kept.sum()), assumes)

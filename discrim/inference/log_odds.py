@@ -1,20 +1,17 @@
-"""Log odds of the linear rule, with standard errors under the model.
+"""Log odds of the linear rule with standard errors, and Wald's test from a root of a covariance.
 
-Theory. For classes 0 and 1 the rule's log odds are alpha + x'b with
-b = S^-1 (m_1 - m_0) and alpha = ln(pi_1/pi_0) - b'(m_0 + m_1)/2. Under normal
-classes with one covariance the means, the covariance and the class proportions are
-independent; the delta method on all three gives, with a = 1/n_0 + 1/n_1,
-D2 = b'S b and c = (m_0 + m_1)/2,
+*Log odds.* For classes 0 and 1 the rule's log odds are alpha + x'b with b = S^-1 (m_1 - m_0) and alpha =
+ln(pi_1/pi_0) - b'(m_0 + m_1)/2. Under normal classes with one covariance the means, the covariance and the
+class proportions are independent; the delta method on all three gives, with a = 1/n_0 + 1/n_1, D2 = b'S b
+and c = (m_0 + m_1)/2,
 
     var(b)     = a S^-1 + (D2 S^-1 + b b')/nu
     var(alpha) = c' var(b) c + a D2/4 + (1/n_1 - 1/n_0) c'b  (+ a where the prior is estimated).
 
-A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/nu.
-(Efron, 1975, JASA 70, 892-898, for the setting; the formulas are derived in the vignettes.)
+A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/nu. (Efron, 1975, JASA 70,
+892-898, for the setting; the formulas are derived in the vignettes.)
 
-Wald's test of linear hypotheses, and standard errors by the delta method, from a root of a covariance.
-
-Theory. Under R b = c the distance (R b - c)'(R V R')^-1 (R b - c) has the chi-square law with as many
+*Wald's test.* Under R b = c the distance (R b - c)'(R V R')^-1 (R b - c) has the chi-square law with as many
 degrees of freedom as R has rows that are independent. With V = H'H and the triangular factor T of H R' the
 statistic is the squared length of T'^-1 (R b - c): neither V nor R V R' is formed, whose squares would lose
 half of the digits, and of columns in extreme units the range.
@@ -68,16 +65,12 @@ def log_odds(
     *,
     estimated_prior: bool,
 ) -> LogOdds:
-    """Log odds of classes against the reference class.
+    """Log odds of the classes `others` (q,) against the reference class.
 
     Parameters
     ----------
-    covariance : Covariance
-        Within classes.
     divisor : float
-        Of the covariance; its degrees of freedom nu in the variances.
-    prior : (K,) float
-    others : (q,) int
+        Of the covariance within classes; its degrees of freedom nu in the variances.
     estimated_prior : bool
         Whether the prior is the class proportions, whose own variance then counts.
     """
@@ -97,9 +90,9 @@ def log_odds(
         slopes_var = covariance.inverse[:, None] ** 2 * variances
         middle_var = (middle**2 * variances).sum(axis=0)
     else:
-        own = both + d2 / divisor
-        slopes_var = own * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
-        middle_var = own * (middle**2).sum(axis=0) + along**2 / divisor
+        spread = both + d2 / divisor
+        slopes_var = spread * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
+        middle_var = spread * (middle**2).sum(axis=0) + along**2 / divisor
     constant_var = middle_var + both * d2 / 4 + (1 / n1 - 1 / n0) * along
     if estimated_prior:
         constant_var += both
@@ -113,15 +106,9 @@ def log_odds(
 
 
 def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
-    """Coefficients with z tests and intervals, one row of the index for each.
+    """Coefficients with z tests and intervals, one row of the index by (class, term) for each.
 
-    Parameters
-    ----------
-    shrink : float
-        Factor of the slopes, and of all of the constants but the prior odds.
-    index : MultiIndex by (class, term)
-    level : float
-        Of the intervals.
+    `shrink` is a factor of the slopes, and of all of the constants but the prior odds.
 
     Returns
     -------
@@ -169,23 +156,17 @@ def dependent_row(rows: Floats) -> int | None:
 
 
 def wald_statistic(
-    root: Floats, estimates: Floats, contrasts: Floats, values: Floats, given: Floats | None = None
+    root: Floats, estimates: Floats, contrasts: Floats, values: Floats, restrictions: Floats | None = None
 ) -> float:
-    """The statistic of contrasts (r, k) of estimates (k,) against values (r,).
+    """The statistic of contrasts (r, k) of estimates (k,) with covariance root'root against values (r,).
 
-    It is missing where the covariance of the contrasts is singular.
-
-    Parameters
-    ----------
-    root : (m, k) float
-        root'root is the covariance of the estimates.
-    given : (s, k) float, optional
-        Contrasts that are zero whether or not the hypothesis holds: the statistic is that of both together
-        less that of these alone.
+    It is missing where the covariance of the contrasts is singular. Restrictions (s, k) are contrasts that
+    are zero whether or not the hypothesis holds: the statistic is that of both together less that of these
+    alone.
     """
-    before = 0 if given is None else len(given)
-    if given is not None:
-        contrasts, values = np.vstack([given, contrasts]), np.concatenate([np.zeros(before), values])
+    before = 0 if restrictions is None else len(restrictions)
+    if restrictions is not None:
+        contrasts, values = np.vstack([restrictions, contrasts]), np.concatenate([np.zeros(before), values])
     turned = root @ contrasts.T
     size = lengths(turned)
     with np.errstate(invalid="ignore", divide="ignore"):

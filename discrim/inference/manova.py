@@ -1,44 +1,36 @@
-"""Do the class means differ, and in how many dimensions? Tests from the roots of W^-1 B.
+"""Tests of linear models of several responses: class means and their dimensions, terms, and coefficients.
 
-Theory. With roots lambda_i, p columns, q = K - 1, v = N - K, s = min(p, q), m = (|p - q| - 1)/2 and
-n = (v - p - 1)/2, the statistics are
+*Means.* With roots lambda_i of W^-1 B, p columns, q = K - 1, v = N - K, s = min(p, q), m = (|p - q| - 1)/2
+and n = (v - p - 1)/2, the statistics are
 
-    Wilks               prod 1/(1 + lambda),      Rao's F (1951, Bulletin of the ISI 33, 177-180), exact
-    for s <= 2, Pillai              sum lambda/(1 + lambda),  F on s(2m + s + 1), s(2n + s + 1),
-    Hotelling-Lawley    sum lambda,               F of Pillai & Samson (1959), and McKeon's (1974,
-    Biometrika 61,
-                                                  381-383), which is closer,
-    Roy                 lambda_1,                 an upper bound of F, so that its p-value is a lower one.
+    Wilks             prod 1/(1 + lambda),      Rao's F (1951, Bulletin of the ISI 33, 177-180), exact for
+                                                s <= 2,
+    Pillai            sum lambda/(1 + lambda),  F on s(2m + s + 1), s(2n + s + 1),
+    Hotelling-Lawley  sum lambda,               F of Pillai & Samson (1959), and McKeon's (1974, Biometrika
+                                                61, 381-383), which is closer,
+    Roy               lambda_1,                 an upper bound of F, so that its p-value is a lower one.
 
 That the means span no more than k dimensions is tested by the roots left out: Wilks' with p - k and q - k
 in the place of p and q, and Bartlett's chi-square (N - 1 - (p + K)/2) sum ln(1 + lambda) (1947, JRSS
 Suppl. 9, 176-197).
 
-Tests of the terms of a linear model of several responses.
-
-Theory. Rows Y (n, p) have the model Y = XB + U, the rows of U normal with one covariance. A hypothesis on q
+*Terms.* Rows Y (n, p) have the model Y = XB + U, the rows of U normal with one covariance. A hypothesis on q
 combinations of B has the scatter H = Z'Z, Z being the part (q, p) of Y in the q directions of the column
 space of X that the hypothesis denies, and E = U'U is what X leaves, on v = N - rank(X) degrees of freedom.
-All four statistics are functions of the roots of E^-1 H, the squared singular values of Z E^{-1/2}.
-
-The directions of a term are those of its columns that others do not have. Which others makes its type (the
+All four statistics are functions of the roots of E^-1 H, the squared singular values of Z E^{-1/2}. The
+directions of a term are those of its columns that others do not have. Which others makes its type (the
 names are SAS's): I, the terms before it; II, all terms but those that contain it; III, all other terms. Type
-III depends on how factors are coded unless their columns sum to zero over the levels. Here they do.
+III depends on how factors are coded unless their columns sum to zero over the levels. Here they do. With R
+the triangle of [X Y] all this happens in as many dimensions as there are columns, and no sum of squares is a
+difference of others.
 
-With R the triangle of [X Y] all this happens in as many dimensions as there are columns, and no sum of
-squares is a difference of others.
-
-Ellipses of the hypothesis that class means are equal, and of the error beside them.
-
-Theory. With E the scatter within classes on v = N - K degrees of freedom and H that between them on
+*Ellipses.* With E the scatter within classes on v = N - K degrees of freedom and H that between them on
 q = K - 1, the error's ellipse is that of E/v, and the hypothesis's that of H/(lambda v), where lambda is the
 value from which Roy's largest root of E^-1 H is significant. In some direction a'Ha exceeds lambda a'Ea if
 and only if the largest root exceeds lambda: the hypothesis's ellipse then reaches beyond that of the error
 (Friendly, 2007, Journal of Computational and Graphical Statistics 16, 421-444). Roy's value is that of the
 upper bound of F on d = max(p, q) and v - d + q degrees of freedom, lambda = d/(v - d + q) F, which is exact
 where min(p, q) is one.
-
-Tests of the coefficients of least squares, and of whole regressions, as R's `summary.lm` has them.
 """
 
 from __future__ import annotations
@@ -60,16 +52,7 @@ from discrim.inference.result import TestResult, approximations
 
 
 def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestResult:
-    """Wilks' lambda with Rao's F.
-
-    Parameters
-    ----------
-    roots : (r,) float
-        Eigenvalues of W^-1 B; those left out are zero.
-    n_columns, n_classes : int
-        p and K.
-    total : float
-        N, the number of rows.
+    """Wilks' lambda with Rao's F, from the roots (r,) of W^-1 B; those left out are zero. N is the total.
 
     Returns
     -------
@@ -79,7 +62,6 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
 
     Examples
     --------
-    >>> import numpy as np
     >>> result = wilks(np.array([32.1919292, 0.2853910]), 4, 3, 150)
     >>> round(result.statistic, 7), result.df
     (0.0234386, (8.0, 288.0))
@@ -105,12 +87,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
 
 
 def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """The four statistics of equal means, each with its F.
-
-    Parameters
-    ----------
-    roots, n_columns, n_classes, total
-        As for `wilks`.
+    """The four statistics of equal means, each with its F; as `wilks`.
 
     Returns
     -------
@@ -125,24 +102,25 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
         pillai = float(np.where(np.isinf(roots), 1.0, roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
-    rows: dict[str, tuple[float, float, float, float, str]] = {}
-    kind = "exact" if s <= 2 else "approximate"
-    rows["Wilks' lambda"] = (rao.statistic, float(rao.table["statistic"].iloc[0]), rao.df[0], rao.df[1], kind)
-    kind = "exact" if s == 1 else "approximate"
+    wilks_f = float(rao.table["statistic"].iloc[0])
     df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
-    rest = float((1 / (1 + roots)).sum()) + s - len(roots)
+    complement = float((1 / (1 + roots)).sum()) + s - len(roots)
     with np.errstate(divide="ignore"):
         # Roots beyond the range of doubles leave no rest.
-        f = float(np.divide(pillai, rest)) * df2 / df1
-    rows["Pillai's trace"] = (pillai, f, df1, df2, kind)
-    df2 = 2 * (s * n + 1)
-    rows["Hotelling-Lawley trace"] = (hotelling, hotelling / s * df2 / df1, df1, df2, kind)
-    f, df1, df2 = _mckeon(hotelling, p, q, n)
-    rows["Hotelling-Lawley trace, McKeon"] = (hotelling, f, df1, df2, kind)
-    r = max(p, q)
-    kind = "exact" if s == 1 else "upper bound"
-    rows["Roy's greatest root"] = (lead, lead * (v - r + q) / r, float(r), float(v - r + q), kind)
+        pillai_f = float(np.divide(pillai, complement)) * df2 / df1
+    samson = 2 * (s * n + 1)
+    r, kind = max(p, q), "exact" if s == 1 else "approximate"
+    rows = {
+        "Wilks' lambda": (rao.statistic, wilks_f, *rao.df, "exact" if s <= 2 else "approximate"),
+        "Pillai's trace": (pillai, pillai_f, df1, df2, kind),
+        "Hotelling-Lawley trace": (hotelling, hotelling / s * samson / df1, df1, samson, kind),
+        "Hotelling-Lawley trace, McKeon": (hotelling, *_mckeon(hotelling, p, q, n), kind),
+        "Roy's greatest root": (
+            *(lead, lead * (v - r + q) / r, float(r), float(v - r + q)),
+            "exact" if s == 1 else "upper bound",
+        ),
+    }
     columns = ["statistic", "F", "df1", "df2", "F_is"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     few = ~(table["df2"] > 0)
@@ -161,12 +139,7 @@ def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float
 
 
 def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """Sequential tests that the means span no more than k dimensions, k = 0, 1, ...
-
-    Parameters
-    ----------
-    roots, n_columns, n_classes, total
-        As for `wilks`.
+    """Sequential tests that the means span no more than k dimensions, k = 0, 1, ...; as `wilks`.
 
     Returns
     -------
@@ -202,7 +175,7 @@ class Hypothesis:
     part : (q, p) float
         Z, whose Z'Z is the scatter H; q is its degrees of freedom.
     columns : int
-        Columns that were asked for; more than q where some are determined by others.
+        Columns of the term; more than q where some are determined by others.
     """
 
     part: Floats
@@ -251,10 +224,10 @@ class LeastSquares:
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
         """That a term is not needed, of type I, II or III."""
-        own = self.factors[term]
+        factors = self.factors[term]
         others = {
             1: list(range(term)),
-            2: [j for j in range(len(self.groups)) if j != term and not own < self.factors[j]],
+            2: [j for j in range(len(self.groups)) if j != term and not factors < self.factors[j]],
             3: [j for j in range(len(self.groups)) if j != term],
         }[kind]
         before = [0, *(column for j in others for column in self.groups[j])]
@@ -292,21 +265,21 @@ class LeastSquares:
     def dependent(self) -> list[Dependency]:
         """Responses whose residuals are zero, or are determined by those of the responses before them."""
         whole = np.sqrt((self.y[1:] ** 2).sum(axis=0))
-        found: list[Dependency] = []
+        dependencies: list[Dependency] = []
         free: list[int] = []
         for j in range(self.error.shape[1]):
             length = float(np.linalg.norm(self.error[:, j]))
             if length <= SAME * whole[j]:
-                found.append(Dependency(j, ()))
+                dependencies.append(Dependency(j, ()))
                 continue
             kept = self.error[:, free] / np.linalg.norm(self.error[:, free], axis=0)
             weights = np.linalg.lstsq(kept, self.error[:, j] / length, rcond=None)[0]
             if np.linalg.norm(self.error[:, j] / length - kept @ weights) <= SAME:
                 on = tuple(free[i] for i in np.flatnonzero(np.abs(weights) > 1e-8).tolist())
-                found.append(Dependency(j, on))
+                dependencies.append(Dependency(j, on))
             else:
                 free.append(j)
-        return found
+        return dependencies
 
 
 def least_squares(
@@ -316,7 +289,7 @@ def least_squares(
     groups: Sequence[Sequence[int]],
     factors: Sequence[frozenset[str]],
 ) -> LeastSquares:
-    """The linear model whose rows have a triangle.
+    """The linear model whose rows have a triangle; groups and factors as of `LeastSquares`.
 
     Parameters
     ----------
@@ -326,34 +299,24 @@ def least_squares(
         N, the sum of the weights.
     n_model : int
         m, columns of the model with the constant.
-    groups, factors
-        As of `LeastSquares`.
     """
     x, y = triangle[:, :n_model], triangle[:, n_model:]
     basis = spans(x, [range(n_model)])[0]
     rank = basis.shape[1]
     if rank == n_model:
-        rest = y[n_model:]
+        residuals = y[n_model:]
     else:
-        rest = y - basis @ (basis.T @ y)
-        rest -= basis @ (basis.T @ rest)
+        residuals = y - basis @ (basis.T @ y)
+        residuals -= basis @ (basis.T @ residuals)
     p = y.shape[1]
-    padded = np.vstack([rest, np.zeros((max(p - len(rest), 0), p))])
+    padded = np.vstack([residuals, np.zeros((max(p - len(residuals), 0), p))])
     error = qr(padded, mode="r", check_finite=False)[0][:p]
-    own = tuple(tuple(each) for each in groups)
-    return LeastSquares(x, y, own, tuple(factors), error, total - rank, rank)
+    columns = tuple(tuple(each) for each in groups)
+    return LeastSquares(x, y, columns, tuple(factors), error, total - rank, rank)
 
 
 def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     """Orthonormal bases of what each group of columns adds to the span of the groups before it.
-
-    Parameters
-    ----------
-    x : (r, m) float
-
-    Returns
-    -------
-    list of (r, rank) float
 
     Examples
     --------
@@ -361,22 +324,22 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     [1, 1]
     """
     known = np.zeros((len(x), 0))
-    found = []
+    bases = []
     for group in groups:
-        own = x[:, list(group)]
-        length = np.sqrt((own**2).sum(axis=0))
-        own = own / np.where(length > 0, length, 1.0)
+        columns = x[:, list(group)]
+        length = np.sqrt((columns**2).sum(axis=0))
+        columns = columns / np.where(length > 0, length, 1.0)
         # Twice is enough for what is left to be orthogonal to the last digit.
         for _ in range(2):
-            own = own - known @ (known.T @ own)
-        if own.shape[1]:
-            q, r, _ = qr(own, mode="economic", pivoting=True, check_finite=False)
+            columns = columns - known @ (known.T @ columns)
+        if columns.shape[1]:
+            q, r, _ = qr(columns, mode="economic", pivoting=True, check_finite=False)
             basis = q[:, np.abs(np.diagonal(r)) > SAME]
         else:
-            basis = own
+            basis = columns
         known = np.hstack([known, basis])
-        found.append(basis)
-    return found
+        bases.append(basis)
+    return bases
 
 
 def column_rank(x: Floats, group: Sequence[int]) -> int:
@@ -387,11 +350,6 @@ def column_rank(x: Floats, group: Sequence[int]) -> int:
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
     """Value from which Roy's largest root is significant; missing where no degrees of freedom are left.
 
-    Parameters
-    ----------
-    total : float
-        N, the number of rows.
-
     Examples
     --------
     >>> round(roy_critical(4, 3, 150), 4)
@@ -399,8 +357,8 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
     """
     q, v = n_classes - 1, total - n_classes
     d = max(n_columns, q)
-    rest = v - d + q
-    return float(d / rest * stats.f.isf(alpha, d, rest)) if rest > 0 else np.nan
+    df2 = v - d + q
+    return float(d / df2 * stats.f.isf(alpha, d, df2)) if df2 > 0 else np.nan
 
 
 def scatter_between(means: Floats, counts: Floats) -> Floats:
@@ -416,26 +374,9 @@ def scatter_between(means: Floats, counts: Floats) -> Floats:
 
 
 def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) -> pd.DataFrame:
-    """Coefficients with t tests and intervals.
+    """Coefficients with t tests and intervals: coef, se, t, p, low, high, as R's `summary.lm` has them.
 
-    Parameters
-    ----------
-    coef, se : (m,) float
-    df : float
-        Residual degrees of freedom; tests are missing where it is not positive.
-    index : Index of length m
-    level : float
-        Of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        coef, se, t, p, low, high.
-
-    Raises
-    ------
-    DataError
-        The level is no share.
+    Tests are missing where the residual degrees of freedom are not positive.
     """
     check_level(level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -449,20 +390,10 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
 def regression_table(
     explained: Floats, residual: Floats, n_columns: int, df: float, index: pd.Index
 ) -> pd.DataFrame:
-    """R2 and the F test of each of several regressions on the same columns.
+    """R2 and the F test of each of several regressions on the same columns, as R's `summary.lm` has them.
 
-    Parameters
-    ----------
-    explained, residual : (K,) float
-        Sums of squares.
-    df : float
-        Residual degrees of freedom.
-    index : Index of length K
-
-    Returns
-    -------
-    DataFrame
-        R2, sigma (residual standard deviation), F, df1, df2, p.
+    They come from sums of squares (K,) explained and residual. Columns are R2, sigma (residual standard
+    deviation), F, df1, df2, p.
     """
     degrees = df if df > 0 else np.nan
     with np.errstate(divide="ignore", invalid="ignore"):

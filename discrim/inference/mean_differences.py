@@ -1,12 +1,11 @@
-"""Which columns tell the classes apart, and which classes are how far apart.
+"""Which columns tell the classes apart, how far apart classes are, and how far from them normal rows lie.
 
-What squared distances of rows to the mean of their class would be, were the classes normal.
-
-Theory. Of n rows of a class whose covariance is estimated on v degrees of freedom that hold these rows, the
-squared distance d2 to the class mean has n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2) (Gnanadesikan & Kettenring,
-1972, Biometrics 28, 81-124, for v = n - 1). The i-th smallest of n distances lies between the quantiles of
-Beta(i, n + 1 - i) of that law: pointwise limits, which need no simulation. Of a row that had no part in mean
-and covariance, m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in the fit.
+*Distances of rows.* Of n rows of a class whose covariance is estimated on v degrees of freedom that hold
+these rows, the squared distance d2 to the class mean has n/(n - 1) d2/v ~ Beta(p/2, (v - p)/2) (Gnanadesikan
+& Kettenring, 1972, Biometrics 28, 81-124, for v = n - 1). The i-th smallest of n distances lies between the
+quantiles of Beta(i, n + 1 - i) of that law: pointwise limits, which need no simulation. Of a row that had no
+part in mean and covariance, m/(m + 1) (v - p + 1)/(p v) d2 ~ F(p, v - p + 1), with m rows of the class in
+the fit.
 """
 
 from __future__ import annotations
@@ -33,17 +32,13 @@ def between_squares(moments: ClassMoments) -> Floats:
 
 
 def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
-    """One-way analysis of variance of each column.
-
-    Parameters
-    ----------
-    terms : Index of length p
+    """One-way analysis of variance of each column, by term.
 
     Returns
     -------
     DataFrame
-        By term: sd_total (divisor N - 1), sd_within (N - K), sd_between (N (K - 1)/K, as SAS), R2, F, df1,
-        df2, p. A column that is constant within classes has an infinite F.
+        sd_total (divisor N - 1), sd_within (N - K), sd_between (N (K - 1)/K, as SAS), R2, F, df1, df2, p. A
+        column that is constant within classes has an infinite F.
     """
     within, between = moments.squares.sum(axis=0), between_squares(moments)
     total, k = moments.total, moments.n_classes
@@ -70,10 +65,7 @@ def distance_table(
     Parameters
     ----------
     covariance : Covariance
-        Pooled, unbiased.
-    nu : float
-        Its degrees of freedom, N - K.
-    classes : Index of length K
+        Pooled, unbiased, with nu = N - K degrees of freedom.
 
     Returns
     -------
@@ -101,8 +93,6 @@ def generalized_distances(
     ----------
     covariances : tuple of Covariance
         One for all classes, or one for each.
-    log_prior : (K,) float
-    classes : Index of length K
 
     Returns
     -------
@@ -139,10 +129,7 @@ def partial_table(
     axes : Canonical
         With the roots of W^-1 B as squared singular values.
     covariance : Covariance
-        Pooled, unbiased.
-    nu : float
-        N - K.
-    terms : Index of length p
+        Pooled, unbiased, with nu = N - K degrees of freedom.
 
     Returns
     -------
@@ -221,8 +208,8 @@ def distance_quantiles(
         kept = np.concatenate([steps, np.arange(n - far, n)])
         order, rank = order[kept], rank[kept]
     tail = (1 - level) / 2
-    rest = n + 1 - rank
-    limits = [law(stats.beta.ppf(share, rank, rest)) for share in (tail, 1 - tail)]
+    above = n + 1 - rank
+    limits = [law(stats.beta.ppf(share, rank, above)) for share in (tail, 1 - tail)]
     return pd.DataFrame(
         dict(zip(columns, [order, law((rank - 0.5) / n), squared[order], *limits], strict=True))
     )
@@ -233,10 +220,10 @@ def _law(n: int, p: int, freedom: float | None, fitted: float | None) -> Any:
     if freedom is None:
         return lambda share: stats.chi2.ppf(share, p)
     if fitted is not None:
-        rest = freedom - p + 1
-        if rest <= 0 or fitted <= 0:
+        df2 = freedom - p + 1
+        if df2 <= 0 or fitted <= 0:
             return None
-        return lambda share: (fitted + 1) / fitted * p * freedom / rest * stats.f.ppf(share, p, rest)
+        return lambda share: (fitted + 1) / fitted * p * freedom / df2 * stats.f.ppf(share, p, df2)
     if n < 2 or freedom <= p:
         return None
     return lambda share: freedom * (n - 1) / n * stats.beta.ppf(share, p / 2, (freedom - p) / 2)

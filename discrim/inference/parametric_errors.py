@@ -1,4 +1,4 @@
-"""Error rates of the linear rule computed from the normal model, not from the rows.
+"""Error rates of the linear rule computed from the normal model, not from the rows, and what it says of rows.
 
 Theory. Between two normal classes with one covariance, at squared distance D2, the rule that cuts the log
 odds at t errs with probability Phi(t/D - D/2) in the first class and Phi(-t/D - D/2) in the second.
@@ -34,11 +34,9 @@ own move changes the rate R = sum_k pi_k r_k by nothing of first order: dR/dm_k 
 With G these slopes (K, r) and M the whitened means, the variance of R is sum_k |G_k|^2/n_k + tr(A^2)/(2 nu),
 A the symmetric part of G'M.
 
-How typical a row is of a class, and how sure its posterior.
-
-Theory. *Typicality.* A new row x of class k lies at D2 from the estimated mean, with S on nu degrees of
-freedom; then n_k/(n_k + 1) D2 (nu - p + 1)/(nu p) has an F distribution with p and nu - p + 1 degrees of
-freedom (Hotelling's T2 for a sample of one; McLachlan, 1992, Discriminant Analysis and Statistical Pattern
+*Typicality.* A new row x of class k lies at D2 from the estimated mean, with S on nu degrees of freedom; then
+n_k/(n_k + 1) D2 (nu - p + 1)/(nu p) has an F distribution with p and nu - p + 1 degrees of freedom
+(Hotelling's T2 for a sample of one; McLachlan, 1992, Discriminant Analysis and Statistical Pattern
 Recognition, sec. 6.4). The chi-square that other programs print is its limit. A row of the fit is judged
 by the others: its distances under the moments without it have the same distribution with n_k - 1 and nu -
 1.
@@ -148,7 +146,6 @@ def two_classes(
     ----------
     d2, counts, nu, p, shrunk, expected
         As for `error_by_class`.
-    log_prior : (2,) float
     costs : (2, 2) float or None
         Actual by predicted, of any kind: where one class costs least for every row, the rule calls it always.
     level : float
@@ -207,19 +204,12 @@ def many_classes(
     shrunk: bool,
     stretch: float,
 ) -> Rates:
-    """D or DS of any number of classes.
+    """D or DS of any number of classes; as `two_classes`.
 
     Parameters
     ----------
     means : (K, p) float
         Class means, whitened by the unbiased covariance.
-    counts : (K,) float
-    nu : float
-        N - K.
-    log_prior : (K,) float
-    costs : (K, K) float or None
-    level : float
-        Of the interval, as for `two_classes`.
     stretch : float
         Factor of the rule's log densities: N / (N - K) where its covariance has divisor N, else 1.
     """
@@ -229,12 +219,16 @@ def many_classes(
         raise NotSupportedError(
             f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use 'D' or 'cv'."
         )
-    held = _within_span(means * np.sqrt(factor))
-    integral = _kept(held, log_prior, stretch) if costs is None else _paid(held, log_prior, costs, stretch)
+    coordinates = _within_span(means * np.sqrt(factor))
+    integral = (
+        _kept(coordinates, log_prior, stretch)
+        if costs is None
+        else _paid(coordinates, log_prior, costs, stretch)
+    )
     rates, slopes = integral
     prior = np.exp(log_prior)
     slopes = slopes * prior[:, None] * np.sqrt(factor)
-    turn = slopes.T @ held / np.sqrt(factor)
+    turn = slopes.T @ coordinates / np.sqrt(factor)
     variance = float((slopes**2).sum(axis=1) @ (1 / counts)) + float(((turn + turn.T) ** 2).sum()) / (8 * nu)
     return _rates(rates, float(prior @ rates), float(np.sqrt(variance)), costs, level)
 
@@ -247,21 +241,21 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
     # The mean length of a standard normal vector, as a factor of a chi distribution's.
     length = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
     rates, slopes = np.ones(k), np.zeros((k, r))
-    for own in np.flatnonzero(~np.isneginf(log_prior)):
+    for code in np.flatnonzero(~np.isneginf(log_prior)):
         # The lead over each other class at distance t along a ray is start + slope t.
-        gaps = stretch * (means[own] - means)
-        slope, start = rays @ gaps.T, gaps @ means[own] + constant[own] - constant
+        gaps = stretch * (means[code] - means)
+        slope, start = rays @ gaps.T, gaps @ means[code] + constant[code] - constant
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -start / slope
         low = np.maximum(np.where(slope > 0, ends, 0.0).max(axis=1), 0.0)
         high = np.where(slope < 0, ends, np.inf).min(axis=1)
         # Of classes that are alike the first is called.
-        behind = (start < 0) | ((start == 0) & (np.arange(k) < own))
+        behind = (start < 0) | ((start == 0) & (np.arange(k) < code))
         kept = (low < high) & ~((slope == 0) & behind).any(axis=1)
         low, high = (np.where(kept, end, np.inf) ** 2 / 2 for end in (low, high))
-        rates[own] = (scipy.special.gammainc(r / 2, low) + scipy.special.gammaincc(r / 2, high)).mean()
+        rates[code] = (scipy.special.gammainc(r / 2, low) + scipy.special.gammaincc(r / 2, high)).mean()
         moment = scipy.special.gammainc((r + 1) / 2, high) - scipy.special.gammainc((r + 1) / 2, low)
-        slopes[own] = -length * moment @ rays / len(rays)
+        slopes[code] = -length * moment @ rays / len(rays)
     return rates, slopes
 
 
@@ -271,12 +265,12 @@ def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tu
     noise = _points(k, r)
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
     rates, slopes = np.empty(k), np.empty((k, r))
-    for own, mean in enumerate(means):
+    for code, mean in enumerate(means):
         values = stretch * (noise + mean) @ means.T + constant
         weights = np.exp(values - values.max(axis=1, keepdims=True))
-        paid = costs[own, np.argmin(weights @ costs, axis=1)]
-        rates[own] = paid.mean()
-        slopes[own] = (paid - rates[own]) @ noise / len(noise)
+        paid = costs[code, np.argmin(weights @ costs, axis=1)]
+        rates[code] = paid.mean()
+        slopes[code] = (paid - rates[code]) @ noise / len(noise)
     return rates, slopes
 
 
@@ -308,19 +302,10 @@ def _within_span(means: Floats) -> Floats:
 
 
 def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
-    """P(D2 > d2 | class) of new rows.
+    """P(D2 > d2 | class) of new rows, (K, m), from squared distances under unbiased covariances.
 
-    Parameters
-    ----------
-    d2 : (K, m) float
-        Squared distances under unbiased covariances.
-    counts, free : (K, m) or (K, 1) float
-        n_k and the degrees of freedom nu of the covariance, without the row.
-
-    Returns
-    -------
-    (K, m) float
-        Missing where nu < p.
+    Counts n_k and degrees of freedom nu of the covariance, (K, m) or (K, 1), are those without the row. It is
+    missing where nu < p.
     """
     denominator = np.where(free >= p, free - p + 1, np.nan)
     f = counts / (counts + 1) * d2 * denominator / (free * p)
@@ -333,13 +318,12 @@ class ScoreCovariance:
 
     Attributes
     ----------
-    own : (m, K) float
-        Variances.
+    variances : (m, K) float
     times : callable
         From vectors (m, K), one a row, to the products (m, K) with the covariance of the row.
     """
 
-    own: Floats
+    variances: Floats
     times: Callable[[Floats], Floats]
 
 
@@ -348,17 +332,8 @@ def common_covariance(
 ) -> ScoreCovariance:
     """Covariances of scores under one covariance.
 
-    Parameters
-    ----------
-    d2 : (m, K) float
-        Squared distances of rows to means.
-    gaps : (K, K) float
-        Squared distances between the means.
-    counts : (K,) float
-
-    Notes
-    -----
-    As 2 u_k'u_l is D2_k + D2_l less the gap of k and l, the squares of all pairs times a vector are three
+    They come from the squared distances d2 (m, K) of rows to means, and `gaps` (K, K) between the means. As
+    2 u_k'u_l is D2_k + D2_l less the gap of k and l, the squares of all pairs times a vector are three
     products with the gaps, and no row has a matrix of its own.
     """
     means = (d2 + estimated_prior) / counts
@@ -378,28 +353,23 @@ def separate_covariance(
     d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool
 ) -> ScoreCovariance:
     """Covariances of scores where each class has its own; as `common_covariance`."""
-    own = (d2 + estimated_prior) / counts + (d2**2 - 2 * d2 + p) / (2 * nu)
-    return ScoreCovariance(own, lambda v: own * v)
+    variances = (d2 + estimated_prior) / counts + (d2**2 - 2 * d2 + p) / (2 * nu)
+    return ScoreCovariance(variances, lambda v: variances * v)
 
 
 def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper bounds (m, K) of posteriors, normal on the logit scale.
-
-    Parameters
-    ----------
-    posteriors : (m, K) float
-    """
+    """Lower and upper bounds (m, K) of posteriors (m, K), normal on the logit scale."""
     others = 1 - posteriors
     rows, top = np.arange(len(posteriors)), posteriors.argmax(axis=1)
-    rest = posteriors.copy()
-    rest[rows, top] = 0.0
+    remaining = posteriors.copy()
+    remaining[rows, top] = 0.0
     # Where p is one in floating point, the others' sum is what it leaves of them.
-    others[rows, top] = np.where(posteriors[rows, top] > 0.5, rest.sum(axis=1), others[rows, top])
+    others[rows, top] = np.where(posteriors[rows, top] > 0.5, remaining.sum(axis=1), others[rows, top])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # The derivatives for class k are (e_k - p)/(1 - p_k): one product a row for all k together.
         product = covariance.times(posteriors)
         whole = np.einsum("mk,mk->m", posteriors, product)[:, None]
-        variance = (covariance.own - 2 * product + whole) / others**2
+        variance = (covariance.variances - 2 * product + whole) / others**2
         # Where p_k is near one, e_k - p would lose the digits of what it leaves.
         slopes = -posteriors / others[rows, top][:, None]
         slopes[rows, top] = 1.0

@@ -1,22 +1,20 @@
-"""Reference distributions by resampling: the likelihood ratio of LDA against QDA.
+"""Resampling: likelihood ratios of LDA against QDA, two rules on the same rows, shuffled labels, folds.
 
-Theory. The ratio does not change under affine maps of the rows within classes, so that under one normal
-covariance its distribution depends on n_k and p alone: scatters W_k are drawn as Wishart matrices with n_k
-- 1 degrees of freedom by their triangular roots (Bartlett, 1933, Proceedings of the Royal Society of
-Edinburgh 53, 260-283). This is the parametric bootstrap, and exact up to the number of replicates. The
-permutation distribution shuffles the rows' deviations from their class means over the classes: it needs no
-normality, and is exact but for the means' being estimated. The p-value counts the observed ratio as one
-replicate: (1 + number as large)/(1 + replicates) (Davison & Hinkley, 1997, Bootstrap Methods and their
-Application, ch. 4).
+*Likelihood ratios.* The ratio of LDA against QDA does not change under affine maps of the rows within
+classes, so that under one normal covariance its distribution depends on n_k and p alone: scatters W_k are
+drawn as Wishart matrices with n_k - 1 degrees of freedom by their triangular roots (Bartlett, 1933,
+Proceedings of the Royal Society of Edinburgh 53, 260-283). This is the parametric bootstrap, and exact up to
+the number of replicates. The permutation distribution shuffles the rows' deviations from their class means
+over the classes: it needs no normality, and is exact but for the means' being estimated. The p-value counts
+the observed ratio as one replicate: (1 + number as large)/(1 + replicates) (Davison & Hinkley, 1997,
+Bootstrap Methods and their Application, ch. 4).
 
-Is one rule better than another on the same rows? McNemar's test and the corrected resampled t test.
-
-Theory. Of the rows on which just one of two rules is wrong, b are the first one's and c the second one's.
-If the rules are equally good, b is binomial (b + c, 1/2): the exact test doubles the smaller tail, and
-(|b - c| - 1)^2 / (b + c) is about chi-square on one degree of freedom (McNemar, 1947, Psychometrika 12,
-153-157; with Edwards' continuity correction, 1948, Psychometrika 13, 185-187). It takes rows as
-independent and each rule as one rule, whereas cross-validation judges every fold by rules of its own: it
-is about these fits more than about the method on other samples (Dietterich, 1998, Neural Computation 10,
+*Two rules on the same rows.* Of the rows on which just one of two rules is wrong, b are the first one's and c
+the second one's. If the rules are equally good, b is binomial (b + c, 1/2): the exact test doubles the
+smaller tail, and (|b - c| - 1)^2 / (b + c) is about chi-square on one degree of freedom (McNemar, 1947,
+Psychometrika 12, 153-157; with Edwards' continuity correction, 1948, Psychometrika 13, 185-187). It takes
+rows as independent and each rule as one rule, whereas cross-validation judges every fold by rules of its own:
+it is about these fits more than about the method on other samples (Dietterich, 1998, Neural Computation 10,
 1895-1923).
 
 Rows of a group depend on one another, and groups do not. If the rules are equally good, the difference d_k =
@@ -35,30 +33,24 @@ n_2 and n_1 the rows that test and train; Bouckaert & Frank (2004, PAKDD, LNCS 3
 test of choice for 10 x 10 folds. It is an approximation: no unbiased estimate of that variance exists
 (Bengio & Grandvalet, 2004, Journal of Machine Learning Research 5, 1089-1105).
 
-Labels shuffled as chance may have dealt them, and how often they do as well as the true ones.
-
-Theory. If the columns say nothing of the class, every labelling that keeps what the design fixed was as
-likely as the one that was seen. With P of them drawn, of which b give a statistic as large as the one seen or
-larger, p = (1 + b) / (1 + P) is exact: no more than a share alpha of tables without a relation have p <=
-alpha (Phipson & Smyth, 2010, Statistical Applications in Genetics and Molecular Biology 9, 39).
-
-Rows of one animal, patient or site are alike. Shuffled one by one they would lose that likeness, and their
-true labels would look better than chance for no other reason (Mundry & Sommer, 2007, Animal Behaviour 74,
+*Shuffled labels.* If the columns say nothing of the class, every labelling that keeps what the design fixed
+was as likely as the one that was seen. With P of them drawn, of which b give a statistic as large as the one
+seen or larger, p = (1 + b) / (1 + P) is exact: no more than a share alpha of tables without a relation have
+p <= alpha (Phipson & Smyth, 2010, Statistical Applications in Genetics and Molecular Biology 9, 39). Rows of
+one animal, patient or site are alike. Shuffled one by one they would lose that likeness, and their true
+labels would look better than chance for no other reason (Mundry & Sommer, 2007, Animal Behaviour 74,
 965-976). There are two designs. Where each group is of one class ("nested"), groups are what was labelled,
 and they exchange labels as wholes. Where groups have rows of several classes ("crossed"), labels are shuffled
 among the rows of each group.
 
-Rows dealt to folds: classes in proportion, groups together, the same for every model.
-
-Theory. Folds are a function of what is known of the rows before any model is: how many there are, their
-classes, their groups, and a seed. Two models of one table are then judged on the same folds, whatever
-columns they use, and their errors can be compared pair by pair.
-
-Without groups, the rows of each class are shuffled and dealt in turn, so that a class has in any two folds
-the same number of rows up to one, as have the folds. With groups, these are shuffled and then placed from
-the largest to the smallest, each where sum_k c_fk g_k / n_k is least, c_fk being the rows of class k that
-fold f holds already, g_k those of the group and n_k all: the place that adds least to sum_fk c_fk^2 / n_k,
-which is smallest where each fold has the same share of each class.
+*Folds* are a function of what is known of the rows before any model is: how many there are, their classes,
+their groups, and a seed. Two models of one table are then judged on the same folds, whatever columns they
+use, and their errors can be compared pair by pair. Without groups, the rows of each class are shuffled and
+dealt in turn, so that a class has in any two folds the same number of rows up to one, as have the folds. With
+groups, these are shuffled and then placed from the largest to the smallest, each where sum_k c_fk g_k / n_k
+is least, c_fk being the rows of class k that fold f has already, g_k those of the group and n_k all: the
+place that adds least to sum_fk c_fk^2 / n_k, which is smallest where each fold has the same share of each
+class.
 """
 
 from __future__ import annotations
@@ -78,7 +70,10 @@ from discrim.core.numerics.special import chi2_sf, t_isf, t_sf
 from discrim.errors import DataError
 
 CHUNK = 2**20
-"""Numbers held at a time."""
+"""Numbers that replicates have at a time."""
+
+TIE = 1e-12
+"""Difference of statistics of about one that is no more than rounding."""
 
 
 def ratio(logdets: Floats, whole: Floats, counts: Floats, p: int) -> Floats:
@@ -100,38 +95,33 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
     """Ratios (replicates,) under one normal covariance, for class counts (K,)."""
     rng = np.random.default_rng(seed)
     size = int(np.clip(CHUNK // (len(counts) * p * p), 1, replicates))
-    found: list[Floats] = []
+    ratios: list[Floats] = []
     with late_bar(replicates, "parametric bootstrap") as tell:
-        while (left := replicates - sum(len(part) for part in found)) > 0:
+        while (left := replicates - sum(len(part) for part in ratios)) > 0:
             roots = _roots(counts - 1, p, min(size, left), rng)
             logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
             # The sum over the classes is one product of the roots side by side.
-            side = np.swapaxes(roots, 1, 2).reshape(len(roots), p, -1)
-            whole = np.linalg.slogdet(side @ np.swapaxes(side, 1, 2))[1]
-            found.append(ratio(logdets, whole, counts, p))
+            side_by_side = np.swapaxes(roots, 1, 2).reshape(len(roots), p, -1)
+            whole = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
+            ratios.append(ratio(logdets, whole, counts, p))
             tell(len(roots))
-    return np.concatenate(found)
+    return np.concatenate(ratios)
 
 
 def permutation_ratios(
     deviations: Floats, counts: NDArray[np.int64], replicates: int, seed: int | None
 ) -> Floats:
-    """Ratios (replicates,) of deviations shuffled over the classes.
+    """Ratios (replicates,) of deviations (N, p) shuffled over the classes, which have counts (K,) of rows.
 
-    Parameters
-    ----------
-    deviations : (N, p) float
-        Of the rows from their class means, whitened so that digits are kept.
-    counts : (K,) int
-        Rows of the classes.
+    The deviations are those of rows from their class means, whitened so that digits are kept.
     """
     rng = np.random.default_rng(seed)
     n, p = deviations.shape
     stops = np.cumsum(counts)
     size = int(np.clip(CHUNK // (n * p), 1, replicates))
-    found: list[Floats] = []
+    ratios: list[Floats] = []
     with late_bar(replicates, "permutation") as tell:
-        while (left := replicates - sum(len(part) for part in found)) > 0:
+        while (left := replicates - sum(len(part) for part in ratios)) > 0:
             # Keys rather than shuffles: one sort for all replicates of a chunk.
             order = np.argsort(rng.random((min(size, left), n)), axis=1)
             shuffled = deviations[order]
@@ -140,17 +130,79 @@ def permutation_ratios(
                 rows = shuffled[:, start:stop]
                 rows = rows - rows.mean(axis=1, keepdims=True)
                 scatters.append(np.swapaxes(rows, 1, 2) @ rows)
-            held = np.stack(scatters, axis=1)
-            logdets, whole = np.linalg.slogdet(held)[1], np.linalg.slogdet(held.sum(axis=1))[1]
-            found.append(ratio(logdets, whole, counts.astype(np.float64), p))
+            stacked = np.stack(scatters, axis=1)
+            logdets, whole = np.linalg.slogdet(stacked)[1], np.linalg.slogdet(stacked.sum(axis=1))[1]
+            ratios.append(ratio(logdets, whole, counts.astype(np.float64), p))
             tell(len(order))
-    return np.concatenate(found)
+    return np.concatenate(ratios)
 
 
-def exceedance(observed: float, replicates: Floats) -> float:
-    """Monte Carlo p-value, (1 + number as large as the observed) / (1 + replicates)."""
-    # A replicate that is the observed arrangement again differs by rounding only.
-    return float((1 + (replicates >= observed * (1 - 1e-12)).sum()) / (1 + len(replicates)))
+SORTED = 2**21
+"""Numbers that are sorted at a time."""
+
+
+class RunningInterval:
+    """The two equal-tailed quantiles of arrays of one shape, of which only the outermost are kept.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of a replicate.
+    replicates : int
+        How many will be added, 2 or more.
+    level : float
+        Between the quantiles.
+
+    Examples
+    --------
+    >>> interval = RunningInterval((1,), 5, 0.5)
+    >>> for value in (3.0, 1.0, 5.0, 2.0, 4.0):
+    ...     interval.add(np.array([value]))
+    >>> [float(end[0]) for end in interval.ends()]
+    [2.0, 4.0]
+    """
+
+    def __init__(self, shape: tuple[int, ...], replicates: int, level: float) -> None:
+        self._position = (replicates - 1) * (1 - level) / 2
+        self._size = int(self._position) + 2
+        self._low, self._high = np.full((2, self._size, *shape), np.inf)
+        self._high *= -1
+        self._new = np.empty((self._size, *shape))
+        self._missing = np.zeros(shape, dtype=bool)
+        self._waiting = 0
+
+    def add(self, values: Floats) -> None:
+        """Enter a replicate."""
+        self._new[self._waiting] = values
+        self._missing |= np.isnan(values)
+        self._waiting += 1
+        if self._waiting == self._size:
+            self._settle()
+
+    def _settle(self) -> None:
+        count = self._missing.size // len(self._missing) if len(self._missing) else 1
+        step = max(SORTED // (2 * self._size * count), 1)
+        for start in range(0, len(self._missing), step):
+            part = np.s_[:, start : start + step]
+            for outermost, sign in ((self._low[part], 1.0), (self._high[part], -1.0)):
+                both = np.concatenate([outermost, self._new[: self._waiting][part]])
+                both *= sign
+                both.partition(self._size - 1, axis=0)
+                np.multiply(both[: self._size], sign, out=outermost)
+        self._waiting = 0
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """Lower and upper quantiles, linear between the two nearest as NumPy's; missing where a value is."""
+        if self._waiting:
+            self._settle()
+        share = self._position - int(self._position)
+        limits = []
+        for outermost, sign in ((self._low, 1.0), (self._high, -1.0)):
+            nearest = np.partition(sign * outermost, [self._size - 2, self._size - 1], axis=0)[-2:]
+            with np.errstate(invalid="ignore"):
+                end = sign * (nearest[0] + share * (nearest[1] - nearest[0]))
+            limits.append(np.where(self._missing, np.nan, end))
+        return limits[0], limits[1]
 
 
 class McNemar(NamedTuple):
@@ -170,15 +222,7 @@ class McNemar(NamedTuple):
 
 
 class CorrectedT(NamedTuple):
-    """The corrected resampled t test.
-
-    Attributes
-    ----------
-    mean, se : float
-        Of the differences.
-    low, high : float
-        Interval of the mean.
-    """
+    """The corrected resampled t test: the mean of the differences, and its interval."""
 
     mean: float
     se: float
@@ -214,11 +258,8 @@ MOST_STEPS = 10**9
 def grouped_mcnemar(differences: Floats) -> McNemar:
     """McNemar's test of rows in groups; missing is an exact p-value of more than `MOST_STEPS`.
 
-    Parameters
-    ----------
-    differences : (G,) float
-        Of each group: rows on which the first rule alone is wrong, less those on which the second is; whole
-        numbers.
+    Each group has a difference, a whole number: rows on which the first rule alone is wrong, less those on
+    which the second is.
 
     Examples
     --------
@@ -247,14 +288,8 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
 def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
     """Standard errors of the mean of values (J,) by fold: s/sqrt(J), and that corrected for shared training.
 
-    Missing where there are fewer than two values, or one is infinite.
-
-    Parameters
-    ----------
-    values : (J,) float
-        Of all folds of all repeats.
-    folds : int
-        Of one repeat: n_2/n_1 = 1/(folds - 1).
+    The values are of all folds of all repeats, and each repeat has `folds`: n_2/n_1 = 1/(folds - 1). They are
+    missing where there are fewer than two values, or one is infinite.
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
@@ -263,22 +298,14 @@ def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
-    """The corrected resampled t test that differences (J,) by fold have the mean zero.
+    """The corrected resampled t test that differences (J,) by fold have the mean zero, with its interval.
 
     Where no fold differs, t is 0 and the p-value 1.
 
-    Parameters
-    ----------
-    differences : (J,) float
-    folds : int
-        Of one repeat.
-    level : float
-        Of the interval.
-
     Examples
     --------
-    >>> found = corrected_t(np.array([0.02, 0.0, 0.04, -0.01, 0.05]), folds=5)
-    >>> round(found.se, 4), round(found.statistic, 3), round(found.pvalue, 3)
+    >>> test = corrected_t(np.array([0.02, 0.0, 0.04, -0.01, 0.05]), folds=5)
+    >>> round(test.se, 4), round(test.statistic, 3), round(test.pvalue, 3)
     (0.0171, 1.169, 0.307)
     """
     mean, df = float(differences.mean()), len(differences) - 1.0
@@ -290,10 +317,6 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     half = float(t_isf((1 - level) / 2, df)) * error
     pvalue = 2 * float(t_sf(abs(statistic), df))
     return CorrectedT(mean, error, statistic, df, pvalue, mean - half, mean + half)
-
-
-TIE = 1e-12
-"""Rates that differ by rounding are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +340,11 @@ class Shuffle:
     @classmethod
     def of(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> Shuffle:
         """Of the classes (m,) of rows, their units (each its own without them) and blocks (one without)."""
-        own = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
+        numbers = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
         within = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
-        _, first = np.unique(own, return_index=True)
+        _, first = np.unique(numbers, return_index=True)
         numbered = np.unique(within[first], return_inverse=True)[1]
-        return cls(own.astype(np.intp), codes[first], numbered.astype(np.intp))
+        return cls(numbers.astype(np.intp), codes[first], numbered.astype(np.intp))
 
     def codes(self, rng: np.random.Generator) -> Codes:
         """Classes (m,) of the rows after a shuffle."""
@@ -349,45 +372,37 @@ def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
     return int(units[at]), int(first[units[at]]), int(codes[at])
 
 
-def permutation_pvalue(seen: float, drawn: Floats) -> float:
-    """(1 + b) / (1 + P) of P statistics drawn, b of which are as large as the one seen or larger.
+def permutation_pvalue(observed: float, drawn: Floats, unit: float = 1.0) -> float:
+    """(1 + b) / (1 + P) of P statistics drawn, b of which are as large as the observed one or larger.
+
+    Differences that rounding may make, relative to the unit of the statistics, make none larger.
 
     Examples
     --------
-    >>> import numpy as np
     >>> permutation_pvalue(0.9, np.array([0.5, 0.6, 0.9]))
     0.5
     """
-    return float((1 + (drawn >= seen - TIE).sum()) / (1 + len(drawn)))
+    return float((1 + (drawn >= observed - TIE * unit).sum()) / (1 + len(drawn)))
 
 
 def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
-    """Fold (R, n) of each row in each repeat, -1 for a row without a class.
+    """Fold (R, n) of each row in each repeat, from codes (n,) of classes; -1 for a row without a class.
 
-    Parameters
-    ----------
-    codes : (n,) int
-        Class of each row, -1 where it has none.
-    rng : Generator
-        The first repeat does not depend on how many there are.
-
-    Notes
-    -----
-    How the classes are numbered does not matter.
+    The first repeat does not depend on how many there are, nor any on how the classes are numbered.
     """
     positions = np.flatnonzero(codes >= 0)
     dealt = np.full((repeats, len(codes)), -1, dtype=np.intp)
-    seen = _as_seen(codes[positions])
+    classes = _as_they_appear(codes[positions])
     # Short codes sort by radix, in linear time.
-    seen = seen.astype(np.int16) if len(seen) and seen.max() < 2**15 else seen
-    for own in dealt:
+    classes = classes.astype(np.int16) if len(classes) and classes.max() < 2**15 else classes
+    for fold_of in dealt:
         order = rng.permutation(len(positions))
-        order = order[np.argsort(seen[order], kind="stable")]
-        own[positions[order]] = np.arange(len(order)) % folds
+        order = order[np.argsort(classes[order], kind="stable")]
+        fold_of[positions[order]] = np.arange(len(order)) % folds
     return dealt
 
 
-def _as_seen(codes: Codes) -> Codes:
+def _as_they_appear(codes: Codes) -> Codes:
     """Codes numbered as they first appear: what the levels' order is does not matter then."""
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
@@ -395,35 +410,32 @@ def _as_seen(codes: Codes) -> Codes:
 def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
     """Fold (R, n) of each row in each repeat, all rows of a group in one; as `deal`.
 
-    Parameters
-    ----------
-    groups : (n,) int
-        Group of each row; a row without a class may have none.
+    A row without a class may have no group.
     """
     used = codes >= 0
     groups = groups[used]
-    kinds = _as_seen(codes[used])
-    n_groups, n_classes = int(groups.max()) + 1, int(kinds.max()) + 1
+    classes = _as_they_appear(codes[used])
+    n_groups, n_classes = int(groups.max()) + 1, int(classes.max()) + 1
     counts = np.zeros((n_groups, n_classes))
-    np.add.at(counts, (groups, kinds), 1.0)
+    np.add.at(counts, (groups, classes), 1.0)
     shares = counts / counts.sum(axis=0)
     sizes = counts.sum(axis=1)
     dealt = np.full((repeats, len(codes)), -1, dtype=np.intp)
-    for own in dealt:
+    for fold_of in dealt:
         order = rng.permutation(n_groups)
         order = order[np.argsort(-sizes[order], kind="stable")]
         place = np.empty(n_groups, dtype=np.intp)
-        held = np.zeros((folds, n_classes))
+        fold_counts = np.zeros((folds, n_classes))
         rows = np.zeros(folds)
         for group in order.tolist():
-            cost = held @ shares[group]
+            cost = fold_counts @ shares[group]
             # Rounding shall not decide between folds that are alike.
             near = cost <= cost.min() + 1e-9
             fold = int(np.argmin(np.where(near, rows, np.inf)))
             place[group] = fold
-            held[fold] += counts[group]
+            fold_counts[fold] += counts[group]
             rows[fold] += sizes[group]
-        own[used] = place[groups]
+        fold_of[used] = place[groups]
     return dealt
 
 

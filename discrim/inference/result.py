@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from discrim.core.numerics.special import chi2_sf
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,8 @@ class TestResult:
     def _line(self) -> str:
         df = ", df " + ", ".join(f"{d:.6g}" for d in self.df) if self.df else ""
         numbers = self.numbers or (("chi-square", self.statistic),)
-        said = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
-        return f"{self.name}: {said}{df}, p {_p(self.pvalue) or 'nan'}"
+        text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
+        return f"{self.name}: {text}{df}, p {_p(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
         """The table as texts, its head first; what is missing is blank."""
@@ -98,6 +101,13 @@ def _number(x: Any, digits: int = 6) -> str:
     if isinstance(x, str):
         return x
     return "" if x is None or math.isnan(x) else f"{x:.{digits}g}"
+
+
+def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> TestResult:
+    """A test whose statistic has a chi-square distribution."""
+    pvalue = float(chi2_sf(statistic, df))
+    table = approximations({name: (statistic, df, np.nan, pvalue)})
+    return TestResult(name, statistic, (df,), pvalue, assumes, table)
 
 
 def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:

@@ -1,12 +1,12 @@
-"""How well scores tell one class from the rest: ROC curves, the area under them, and its standard error.
+"""How well scores tell classes apart: ROC curves, areas under them, and the mean area of pairs of classes.
 
-Theory. Of M rows of a class and N others, the area under the curve is the share of the M N pairs in which
-the score of the former is larger, a tie counting half: Mann and Whitney's statistic, exact by ranks. With
-V_i the share of the others that row i of the class exceeds, and V_j the share of the class that exceeds the
-other row j, its variance is S_V(class) / M + S_V(others) / N with S the variances of these shares (DeLong,
-DeLong & Clarke-Pearson, 1988, Biometrics 44, 837-845); ranks give all of them in the time of a sort (Sun &
-Xu, 2014, IEEE Signal Processing Letters 21, 1389-1393). The interval is normal on the logit scale, and so
-stays between 0 and 1. A frequency weight is so many rows.
+*One class against the rest.* Of M rows of a class and N others, the area under the curve is the share of the
+M N pairs in which the score of the former is larger, a tie counting half: Mann and Whitney's statistic, exact
+by ranks. With V_i the share of the others that row i of the class exceeds, and V_j the share of the class
+that exceeds the other row j, its variance is S_V(class) / M + S_V(others) / N with S the variances of these
+shares (DeLong, DeLong & Clarke-Pearson, 1988, Biometrics 44, 837-845); ranks give all of them in the time of
+a sort (Sun & Xu, 2014, IEEE Signal Processing Letters 21, 1389-1393). The interval is normal on the logit
+scale, and so stays between 0 and 1. A frequency weight is so many rows.
 
 Where the area is 0 or 1 no placement varies and the rows show no variance. The limits are then the areas t
 that are no further off than the quantile z of the normal times their own standard error, which Hanley &
@@ -22,21 +22,15 @@ exact intervals of both shares, each at the square root of the level, so that th
 point with that level at least, as the two shares are of different rows (after Hilgers, 1991, Methods of
 Information in Medicine 30, 96-101). It is one for each threshold, and not for all of them at once.
 
-Areas under the ROC curves of pairs of classes, and their mean, with standard errors.
-
-Theory. A(i|j) is the share of the pairs of a row of class i and one of class j in which the former has the
-larger probability of i, a tie counting half; A(i,j) = (A(i|j) + A(j|i)) / 2, and M is its mean over all
-pairs of classes, which no shares of the classes enter (Hand & Till, 2001, Machine Learning 45, 171-186).
-
-Each of these is a mean over rows, class by class, of their placements: the shares of the rows of another
-class that a row stands above, or below. A sum of areas has as its placement of a row the sum of those of
-the areas that the row is in, and so the variance sum over classes of S_c / n_c, with S_c the variance of
-these sums within class c: DeLong, DeLong & Clarke-Pearson's (1988, Biometrics 44, 837-845), with the
-covariances of areas that share rows. A frequency weight is so many rows.
-
-An area of 0 or 1 has the limits that `discrim.inference.roc` gives it. Those of M, where all areas are 0 or
-1, are the means of theirs: the distances from an estimate to a limit add up where estimates err together,
-and to less where they do not (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702).
+*Pairs of classes.* A(i|j) is the share of the pairs of a row of class i and one of class j in which the
+former has the larger probability of i, a tie counting half; A(i,j) = (A(i|j) + A(j|i)) / 2, and M is its mean
+over all pairs of classes, which no shares of the classes enter (Hand & Till, 2001, Machine Learning 45,
+171-186). Each of these is a mean over rows, class by class, of their placements: the shares of the rows of
+another class that a row stands above, or below. A sum of areas has as its placement of a row the sum of those
+of the areas that the row is in, and so the variance sum over classes of S_c / n_c, with S_c the variance of
+these sums within class c: DeLong's, with the covariances of areas that share rows. The limits of M, where all
+areas are 0 or 1, are the means of theirs: the distances from an estimate to a limit add up where estimates
+err together, and to less where they do not (Zou & Donner, 2008, Statistics in Medicine 27, 1693-1702).
 """
 
 from __future__ import annotations
@@ -91,7 +85,7 @@ class Area:
 
 
 def area_of(auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)) -> Area:
-    """An area with its interval, or with the limits given where its standard error is zero."""
+    """An area with its interval, which is `limits` where its standard error is zero."""
     return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else limits))
 
 
@@ -123,7 +117,6 @@ def against_rest(scores: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> against_rest(np.array([[0.0, -800.0, -800.0]])).round(4).tolist()
     [[799.3069, -800.0, -800.0]]
     """
@@ -143,28 +136,18 @@ def against_rest(scores: Floats) -> Floats:
 
 
 def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None) -> Curve:
-    """The ROC curve of scores.
-
-    Parameters
-    ----------
-    scores : (n,) float
-        Larger ones speak for the class; infinite ones may be among them.
-    positive : (n,) bool
-        Rows of the class.
-    weights : (n,) float, optional
-        Frequencies.
+    """The ROC curve of scores (n,), finite or not, of which larger ones speak for the class.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> found = roc_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
-    >>> found.true_positive.tolist(), found.false_positive.tolist()
+    >>> curve = roc_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
+    >>> curve.true_positive.tolist(), curve.false_positive.tolist()
     ([0.0, 0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0])
     """
-    values, own, others = _tied(scores, positive, weights)
-    called = [np.append(0.0, np.cumsum(side[::-1])) for side in (own, others)]
+    values, in_class, others = _tied(scores, positive, weights)
+    called = [np.append(0.0, np.cumsum(counts[::-1])) for counts in (in_class, others)]
     with np.errstate(invalid="ignore"):
-        true, false = (side / side[-1] for side in called)
+        true, false = (counts / counts[-1] for counts in called)
     return Curve(np.append(np.inf, values[::-1]), false, true)
 
 
@@ -173,31 +156,23 @@ def roc_area(
 ) -> Area:
     """The area under the ROC curve, its standard error and interval; missing without rows on both sides.
 
-    Parameters
-    ----------
-    scores, positive, weights
-        As for `roc_curve`.
-    level : float
-        Of the interval.
-
     Examples
     --------
-    >>> import numpy as np
     >>> roc_area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).auc
     0.75
     """
-    _, own, others = _tied(scores, positive, weights)
-    m, n = float(own.sum()), float(others.sum())
+    _, in_class, others = _tied(scores, positive, weights)
+    m, n = float(in_class.sum()), float(others.sum())
     if not m or not n:
         return Area(np.nan, np.nan, np.nan, np.nan)
     # Twice the pairs, so that ties are whole numbers and the sums exact.
     beaten = 2 * (np.cumsum(others) - others) + others
-    beating = 2 * (m - np.cumsum(own)) + own
-    auc = float(own @ beaten) / (2 * m * n)
+    beating = 2 * (m - np.cumsum(in_class)) + in_class
+    auc = float(in_class @ beaten) / (2 * m * n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        of_own = own @ (beaten / (2 * n) - auc) ** 2 / (np.float64(m) - 1)
-        of_others = others @ (beating / (2 * m) - auc) ** 2 / (np.float64(n) - 1)
-    se = float(np.sqrt(of_own / m + of_others / n)) if m > 1 and n > 1 else np.nan
+        class_variance = in_class @ (beaten / (2 * n) - auc) ** 2 / (np.float64(m) - 1)
+        other_variance = others @ (beating / (2 * m) - auc) ** 2 / (np.float64(n) - 1)
+    se = float(np.sqrt(class_variance / m + other_variance / n)) if m > 1 and n > 1 else np.nan
     return area_of(auc, se, level, extreme_limits(auc, m, n, level))
 
 
@@ -206,7 +181,6 @@ def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, 
 
     Examples
     --------
-    >>> import numpy as np
     >>> [limits.round(4).tolist() for limits in rectangle_limits(np.array([0.0, 0.5]), 10, 0.95)]
     [[0.0, 0.159], [0.354, 0.841]]
     """
@@ -236,9 +210,9 @@ def _tied(
 ) -> tuple[Floats, Floats, Floats]:
     """Scores in rising order, each once, and the rows of the class and others of each."""
     values, at = np.unique(scores, return_inverse=True)
-    held = np.ones(len(scores)) if weights is None else weights
-    own, others = (np.bincount(at[side], held[side], len(values)) for side in (positive, ~positive))
-    return values, own.astype(np.float64), others.astype(np.float64)
+    weights = np.ones(len(scores)) if weights is None else weights
+    in_class, others = (np.bincount(at[rows], weights[rows], len(values)) for rows in (positive, ~positive))
+    return values, in_class.astype(np.float64), others.astype(np.float64)
 
 
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -280,46 +254,34 @@ class _Ordered(NamedTuple):
         """Share (n,) of the others that each row's score exceeds, a tie counting half."""
         # Twice the rows, so that ties are whole numbers and the sums exact.
         twice = sum(others.sums[np.searchsorted(others.values, self.values, side)] for side in SIDES)
-        found = np.empty(len(self.values))
-        found[self.places] = twice / (2 * others.sums[-1])
-        return found
+        shares = np.empty(len(self.values))
+        shares[self.places] = twice / (2 * others.sums[-1])
+        return shares
 
 
 def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, level: float = 0.95) -> PairAreas:
-    """Areas of each pair of classes, and Hand and Till's M.
-
-    Parameters
-    ----------
-    scores : (m, K) float
-        Larger ones speak for the class; infinite ones may be among them.
-    codes : (m,) int
-        Classes of the rows.
-    weights : (m,) float, optional
-        Frequencies.
-    level : float
-        Of the intervals, normal on the logit scale.
+    """Areas of each pair of classes, and Hand and Till's M, from scores (m, K) of rows of classes (m,).
 
     Examples
     --------
-    >>> import numpy as np
     >>> scores = np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5], [0.1, 0.9]])
     >>> pair_areas(scores, np.array([0, 0, 1, 1])).mean.auc
     0.75
     """
     k = scores.shape[1]
-    held = np.ones(len(scores)) if weights is None else weights
-    rows = [np.flatnonzero((codes == c) & (held > 0)) for c in range(k)]
-    own = [held[at] for at in rows]
+    weights = np.ones(len(scores)) if weights is None else weights
+    rows = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(k)]
+    class_weights = [weights[at] for at in rows]
     there = [c for c in range(k) if len(rows[c])]
     factor = 2 / (len(there) * (len(there) - 1)) if len(there) > 1 else np.nan
     missing = Area(np.nan, np.nan, np.nan, np.nan)
-    found = dict.fromkeys(combinations(range(k), 2), missing)
+    by_pair = dict.fromkeys(combinations(range(k), 2), missing)
     summed = [np.zeros(len(at)) for at in rows]
     with late_bar(len(there), "areas of pairs of classes") as tell:
         # By column i all classes stand in one order, which areas with class i ask for.
         halves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         for i in there:
-            ordered = {c: _Ordered.of(scores[rows[c], i], own[c]) for c in there}
+            ordered = {c: _Ordered.of(scores[rows[c], i], class_weights[c]) for c in there}
             for j in there:
                 if j == i:
                     continue
@@ -330,18 +292,18 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
                     continue
                 over, under = halves.pop((j, i))
                 both = (over + parts[1]) / 2, (under + parts[0]) / 2
-                found[j, i] = _area([(both[0], own[j]), (both[1], own[i])], level)
+                by_pair[j, i] = _area([(both[0], class_weights[j]), (both[1], class_weights[i])], level)
                 summed[j] += factor * both[0]
                 summed[i] += factor * both[1]
             tell(1)
-    pairs, areas = list(found), list(found.values())
+    pairs, areas = list(by_pair), list(by_pair.values())
     if len(there) < 2:
         return PairAreas(pairs, areas, missing)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
-    mean = _area([(summed[c], own[c]) for c in there], level, auc)
-    seen = [area for area in areas if not np.isnan(area.auc)]
-    if all(area.se == 0 for area in seen):
-        low, high = (factor * sum(ends) for ends in zip(*((a.low, a.high) for a in seen), strict=True))
+    mean = _area([(summed[c], class_weights[c]) for c in there], level, auc)
+    defined = [area for area in areas if not np.isnan(area.auc)]
+    if all(area.se == 0 for area in defined):
+        low, high = (factor * sum(ends) for ends in zip(*((a.low, a.high) for a in defined), strict=True))
         mean = Area(auc, 0.0, low, high)
     return PairAreas(pairs, areas, mean)
 
@@ -355,8 +317,8 @@ def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None 
         mean = float(placed[0] if (placed == placed[0]).all() else weights @ placed / rows)
         auc = mean if auc is None else auc
         variance += float(weights @ (placed - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
-    found, se = np.nan if auc is None else auc, float(np.sqrt(variance))
+    estimate, se = np.nan if auc is None else auc, float(np.sqrt(variance))
     if len(classes) > 2:
-        return area_of(found, se, level)
+        return area_of(estimate, se, level)
     m, n = (float(weights.sum()) for _, weights in classes)
-    return area_of(found, se, level, extreme_limits(found, m, n, level))
+    return area_of(estimate, se, level, extreme_limits(estimate, m, n, level))

@@ -12,7 +12,7 @@ from scipy import special, stats
 import discrim
 from discrim.core.law.densities import density_of
 from discrim.errors import NotSupportedError
-from discrim.inference.conformal import RunningInterval
+from discrim.inference.resampling import RunningInterval
 
 
 def table_of(n: int, p: int, k: int) -> pd.DataFrame:

@@ -25,11 +25,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.independent.naive_bayes import NaiveBayesFit
-from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import used_codes, used_rows
-from discrim.inference.result import TestResult, approximations
+from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.reading import listed
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.logistic_tests import likelihood_ratio_on
@@ -286,8 +285,8 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     need_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")
-    kinds = [fit._fit.numbers.bias_reduction for fit in (small, large)]
-    if kinds[0] != kinds[1]:
+    penalized = [fit._fit.numbers.bias_reduction for fit in (small, large)]
+    if penalized[0] != penalized[1]:
         raise NotSupportedError(
             "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
             "fit both with it, or both without it."
@@ -303,13 +302,7 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
             "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
             "of the larger fit."
         )
-    pvalue = float(chi2_sf(statistic, df))
-    penalized = "Penalized likelihoods. " if kinds[0] else ""
-    return TestResult(
-        "Likelihood ratio",
-        statistic,
-        (df,),
-        pvalue,
-        f"{penalized}Large samples; under the hypothesis the further columns tell nothing of the classes.",
-        approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
-    )
+    assumes = "Large samples; under the hypothesis the further columns tell nothing of the classes."
+    if penalized[0]:
+        assumes = f"Penalized likelihoods. {assumes}"
+    return chi_square_test("Likelihood ratio", statistic, df, assumes)

@@ -18,9 +18,8 @@ from discrim.core.scatter.covariance import pooled
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import read, repeated, used_rows
 from discrim.inference import likelihood_ratio
-from discrim.inference.likelihood_ratio import hausman as hausman_test
-from discrim.inference.likelihood_ratio import slope_covariance
-from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
+from discrim.inference.likelihood_ratio import hausman_test, slope_covariance
+from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import nested_ratio, refuse_other_rows, same_columns
 from discrim.models.fits.displayed import displayed
@@ -209,7 +208,8 @@ def lr_test(
             raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
         if replicates:
             ratios = _ratios(name, qda_fit, replicates, seed)
-            row = (result.statistic, np.nan, np.nan, exceedance(result.statistic, ratios))
+            pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
+            row = (result.statistic, np.nan, np.nan, pvalue)
             rows.append(approximations({f"Likelihood ratio, {name}": row}))
     return dataclasses.replace(result, table=pd.concat(rows))
 

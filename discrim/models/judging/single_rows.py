@@ -20,7 +20,6 @@ from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows
-from discrim.inference.conformal import RunningInterval
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import (
     ScoreCovariance,
@@ -29,6 +28,7 @@ from discrim.inference.parametric_errors import (
     separate_covariance,
     typical,
 )
+from discrim.inference.resampling import RunningInterval
 from discrim.models.fits.fit import AS_FITTED, Fit, Gaps
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples

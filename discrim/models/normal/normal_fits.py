@@ -34,7 +34,7 @@ from discrim.core.scatter.shrinkage import in_one_unit
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
-from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.covariance_models import covariance_ladder
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
@@ -320,7 +320,9 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
     if dimensions is not None:
         moments = in_one_unit(moments, "factor", None)
         factors = _factors(fit, moments, dimensions, threshold)
-    table = ladder(moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors)
+    table = covariance_ladder(
+        moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors
+    )
     if table["llf"].isna()["common principal components"]:
         spread = within_sd(moments)
         wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
@@ -372,4 +374,4 @@ def box_m_of_moments(moments: ClassMoments) -> TestResult:
     common = pooled(moments, moments.total - moments.n_classes)
     # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
     roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
-    return likelihood_ratio.box_m(np.stack([root.T @ root for root in roots]), moments.counts)
+    return likelihood_ratio.box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)

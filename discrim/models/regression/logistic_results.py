@@ -18,7 +18,7 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.core.numerics.special import chi2_sf, normal_sf
+from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, fit_from_search
 from discrim.core.regression.row_diagnostics import Influence
@@ -28,7 +28,7 @@ from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.rows import used_rows
 from discrim.inference.error_rates import check_level
-from discrim.inference.result import TestResult, approximations
+from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import asked_type, check_flag, check_word, listed
@@ -699,15 +699,8 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
             return likelihood_ratios_by_term(self._fit, kind)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
-        pvalue = float(chi2_sf(statistic, df))
-        return TestResult(
-            "Likelihood ratio",
-            statistic,
-            (df,),
-            pvalue,
-            "Large samples; under the hypothesis no column tells the classes apart.",
-            approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
-        )
+        assumes = "Large samples; under the hypothesis no column tells the classes apart."
+        return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
     def to_statsmodels(self) -> Any:
         """The results object of statsmodels at these estimates, for what this package does not compute.

@@ -57,7 +57,7 @@ from discrim.frame.linear_model import equations
 from discrim.frame.rows import used_rows
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
-from discrim.inference.result import TestResult, approximations
+from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.fit import Fit, by_class_and_term
 from discrim.models.fits.reading import asked_type, check_word, is_number, listed, told
 from discrim.models.regression.logistic_inference import (
@@ -210,16 +210,8 @@ def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     statistic = wald_statistic(root, numbers.params().T.ravel(), contrasts, values)
     if np.isnan(statistic):
         _refuse_singular(numbers, len(contrasts))
-    df = float(len(contrasts))
-    pvalue = float(chi2_sf(statistic, df))
-    return TestResult(
-        "Wald",
-        statistic,
-        (df,),
-        pvalue,
-        f"Large samples. Covariance of the estimates: {estimator_note(numbers.robust)}.",
-        approximations({"Wald": (statistic, df, np.nan, pvalue)}),
-    )
+    assumes = f"Large samples. Covariance of the estimates: {estimator_note(numbers.robust)}."
+    return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
 def _refuse_singular(numbers: LogisticFit, asked: int) -> NoReturn:
