@@ -47,6 +47,12 @@ GIB = 2.0**30
 CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
+def slices(n: int, step: int) -> Iterator[slice]:
+    """The places 0 to n - 1, `step` of them at a time."""
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
 def are_whole(values: Floats | float, least: float = 0.0, most: float = LARGEST_WHOLE) -> bool:
     """Whether all numbers are whole, and from `least` to `most`; none are."""
     numbers = np.asarray(values)

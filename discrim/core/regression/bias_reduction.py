@@ -20,7 +20,6 @@ Mathematical Software 7, 348-368), which takes a quarter of the steps that learn
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +27,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import reduced
-from discrim.core.regression.newton import HALVINGS, Forms, Newton, NewtonFrame, log_probabilities, sweep
+from discrim.core.numerics.arrays import Floats, slices
+from discrim.core.regression.newton import (
+    HALVINGS,
+    BlockLikelihood,
+    Forms,
+    Newton,
+    NewtonFrame,
+    log_probabilities,
+)
 from discrim.core.scatter.covariance import EPS
 
 LONGEST = 8.0
@@ -49,24 +54,12 @@ IN_VAIN = 20
 """Steps that neither rise nor come closer after which a search has ended."""
 
 
-def maximize_penalized(
-    blocks: RowBlocks, frame: NewtonFrame, start: Floats, reference: int, *, tol: float, maxiter: int
-) -> Newton:
-    """The maximum of l(b) + ln|I(b)|/2.
+def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float, maxiter: int) -> Newton:
+    """The maximum of l(b) + ln|I(b)|/2, as by `discrim.core.regression.newton.maximize`.
 
-    Parameters
-    ----------
-    blocks, frame, start, reference, maxiter
-        As for `discrim.core.regression.newton.maximize`.
-    tol : float
-        Adjusted score, in standard errors, at which the search ends.
-
-    Returns
-    -------
-    Newton
-        Its `llf` is the likelihood without the penalty.
+    The search ends at an adjusted score of `tol` standard errors. The `llf` is that without the penalty.
     """
-    at = _Point.of(blocks, frame, start, reference)
+    at = _Point.of(likelihood, start)
     beyond, progress = np.zeros_like(at.information), _Progress()
     for steps in range(maxiter + 1):
         if at.adjusted is None:
@@ -82,10 +75,10 @@ def maximize_penalized(
         except LinAlgError:
             beyond[:], step = 0.0, scoring
         near, slope = decrement <= 1e-4, float(at.adjusted @ step)
-        moved = _ahead(blocks, frame, at, step, reference, slope, near=near)
+        moved = _ahead(likelihood, at, step, slope, near=near)
         if moved is None and beyond.any():
             beyond[:], step = 0.0, scoring
-            moved = _ahead(blocks, frame, at, step, reference, decrement**2, near=near)
+            moved = _ahead(likelihood, at, step, decrement**2, near=near)
         if moved is None:
             break
         size, there = moved
@@ -95,7 +88,7 @@ def maximize_penalized(
         at = there
     # No step leads up: what is left of the adjusted score is rounding, if it is no more than that could be.
     best, decrement = progress.best
-    rounded = decrement <= min(max(ROUNDED, best.rounding(frame.longest)), MOST_ROUNDED)
+    rounded = decrement <= min(max(ROUNDED, best.rounding(likelihood.frame.longest)), MOST_ROUNDED)
     return Newton(best.coef, best.information, best.llf, decrement, steps, rounded)
 
 
@@ -141,35 +134,28 @@ class _Point(NamedTuple):
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
-    def of(cls, blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> _Point:
-        llf, score, information, _ = sweep(blocks, frame, coef, reference)
+    def of(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
+        llf, score, information, _ = likelihood.sweep(coef)
         factor = _factored(information)
         if factor is None or not np.isfinite(llf):
             return cls(coef, llf, -np.inf, None, information, (information, True), np.inf)
-        adjustment, farthest = _adjustment(blocks, frame, coef, reference, factor)
+        adjustment, farthest = _adjustment(likelihood, coef, factor)
         adjusted = (score + adjustment).T.ravel()
         return cls(coef, llf, llf + _half_logdet(factor), adjusted, information, factor, farthest)
 
 
 def _ahead(
-    blocks: RowBlocks,
-    frame: NewtonFrame,
-    at: _Point,
-    step: Floats,
-    reference: int,
-    slope: float,
-    *,
-    near: bool,
+    likelihood: BlockLikelihood, at: _Point, step: Floats, slope: float, *, near: bool
 ) -> tuple[float, _Point] | None:
     """The first point along halved steps that is no lower, and the share of the step; None without one.
 
     No row's log odds move far at once, where its information would be all but lost, and the step after
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
-    size = min(1.0, LONGEST / (_reach(blocks, frame, at, step) or 1.0))
+    size = min(1.0, LONGEST / (_reach(likelihood, at, step) or 1.0))
     for _ in range(HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
-        there = _Point.of(blocks, frame, moved, reference)
+        there = _Point.of(likelihood, moved)
         # Beside the maximum the goal is flat to rounding: there the step is right as it is.
         if there.adjusted is not None and (
             near
@@ -180,13 +166,13 @@ def _ahead(
     return None
 
 
-def _reach(blocks: RowBlocks, frame: NewtonFrame, at: _Point, step: Floats) -> float:
+def _reach(likelihood: BlockLikelihood, at: _Point, step: Floats) -> float:
     """The most that a step moves the log odds of a row, or a bound of it that is no matter."""
     # By the inequality of Cauchy and Schwarz in the metric of the information.
     bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
     if bound <= LONGEST:
         return bound
-    return reduced(blocks, partial(_longest, frame=frame, lines=step.reshape(at.coef.T.shape)), max)
+    return likelihood.reduced(_longest, max, lines=step.reshape(at.coef.T.shape))
 
 
 def _longest(blocks: RowBlocks, frame: NewtonFrame, lines: Floats) -> float:
@@ -208,18 +194,16 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
     )
 
 
-def penalized_sweep(
-    blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int
-) -> tuple[float, Floats, Floats]:
-    """Penalized log-likelihood, its score (p + 1, q) and the information; as `regression.newton.sweep`.
+def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, Floats, Floats]:
+    """Penalized log-likelihood, its score (p + 1, q) and the information.
 
     Where the information is singular in floating point the penalized likelihood is minus infinity.
     """
-    llf, score, information, _ = sweep(blocks, frame, coef, reference)
+    llf, score, information, _ = likelihood.sweep(coef)
     factor = _factored(information)
     if factor is None:
         return -np.inf, score, information
-    adjustment, _ = _adjustment(blocks, frame, coef, reference, factor)
+    adjustment, _ = _adjustment(likelihood, coef, factor)
     return llf + _half_logdet(factor), score + adjustment, information
 
 
@@ -239,13 +223,13 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
 
 
 def _adjustment(
-    blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, factor: tuple[Floats, bool]
+    likelihood: BlockLikelihood, coef: Floats, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
     """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
-    task = partial(_adjusting, frame=frame, coef=coef, reference=reference, inverse=inverse)
-    return reduced(blocks, task, lambda a, b: (a[0] + b[0], max(a[1], b[1])))
+    options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}
+    return likelihood.reduced(_adjusting, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
 
 
 def _adjusting(
@@ -255,17 +239,17 @@ def _adjusting(
     forms = Forms(inverse, p1)
     gradient, farthest, piece = np.zeros((p1, q)), 0.0, forms.piece(PIECE)
     for x, _, weights in blocks:
-        for start in range(0, len(x), piece):
-            at = slice(start, start + piece)
+        for at in slices(len(x), piece):
             z = frame.columns(x[at])
             shares = log_probabilities(coef.T @ z, reference)[1]
-            own, across = np.empty(shares.shape), np.zeros(shares.shape)
+            variances, across = np.empty(shares.shape), np.zeros(shares.shape)
             for k, form in enumerate(forms.of(z)):
-                own[k] = form[0]
+                variances[k] = form[0]
                 across[k] += np.einsum("bm,bm->m", shares[k:], form)
                 across[k + 1 :] += shares[k] * form[1:]
-            part = 0.5 * (own - (shares * own).sum(axis=0)) - (across - (shares * across).sum(axis=0))
+            part = 0.5 * (variances - (shares * variances).sum(axis=0))
+            part -= across - (shares * across).sum(axis=0)
             part *= shares
             gradient += z @ (part if weights is None else part * weights[at]).T
-            farthest = max(farthest, float(own.max(initial=0.0)))
+            farthest = max(farthest, float(variances.max(initial=0.0)))
     return gradient, farthest

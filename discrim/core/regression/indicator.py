@@ -21,12 +21,10 @@ columns predict best, of mean square one over the rows, are sqrt(N/n_k) u_k with
 of Q'C diag(n)^-1/2, whose singular value r is a canonical correlation. The regression on such a score,
 divided by sqrt(r^2 (1 - r^2)), is a discriminant variable with unit variance (divisor N) within classes.
 
-Discriminant analysis by any regression: optimal scoring of fitted values.
-
-Theory (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270). Scores of the classes have mean zero and mean
-square one over the rows. Start from any K - 1 such scores, mutually uncorrelated, in the columns of T0 (K,
-K-1); with Y the scores of the rows' classes and F what the regression fits to them, the optimal scores are
-T0 v with v the eigenvectors of Y'F/N, which for least squares is symmetric (its symmetric part is taken of
+*Any other regression* in the place of least squares gives a flexible discriminant analysis (Hastie,
+Tibshirani & Buja, 1994). Start from any K - 1 scores, mutually uncorrelated, in the columns of T0 (K, K-1);
+with Y the scores of the rows' classes and F what the regression fits to them, the optimal scores are T0 v
+with v the eigenvectors of Y'F/N, which for least squares is symmetric (its symmetric part is taken of
 others). An eigenvalue l is the squared canonical correlation, and 1 - l the average squared residual. The
 variates
 
@@ -128,15 +126,8 @@ class IndicatorFit:
     explained: Floats
     basis: Floats
 
-    @property
-    def estimated_prior(self) -> bool:
-        """The prior is that of the rows."""
-        return True
-
-    @property
-    def has_distances(self) -> bool:
-        """There is no model of the rows within classes."""
-        return False
+    estimated_prior = True
+    has_distances = False
 
     @property
     def residual_df(self) -> float:
@@ -180,9 +171,9 @@ class IndicatorFit:
         coef, constants = self.functions()
         scale, df = self.moments.scale, self.residual_df
         sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
-        own = np.sqrt(column_squares(self.inverse.T)) * scale
+        slopes = np.sqrt(column_squares(self.inverse.T)) * scale
         reach = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
-        errors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), reach), own]
+        errors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), reach), slopes]
         return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * errors, df)
 
     def leverages(self, x: Floats) -> Floats:
@@ -195,12 +186,12 @@ class IndicatorFit:
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            gone = 1.0 if weights is None else np.minimum(weights, 1.0)
-            own = np.zeros((len(x), len(self.prior)))
-            own[np.arange(len(x)), codes] = 1.0
-            left = 1.0 - gone * self.leverages(x)
+            out = 1.0 if weights is None else np.minimum(weights, 1.0)
+            indicators = np.zeros((len(x), len(self.prior)))
+            indicators[np.arange(len(x)), codes] = 1.0
+            left = 1.0 - out * self.leverages(x)
             left = np.where(left > SPOILT, left, np.nan)
-            return np.asarray(own - (own - rule.scores(x)) / left[:, None])
+            return np.asarray(indicators - (indicators - rule.scores(x)) / left[:, None])
 
         return scores
 
@@ -344,10 +335,7 @@ class FlexibleFit:
     scores: Floats
     centroids: Floats
 
-    @property
-    def has_distances(self) -> bool:
-        """There is no full covariance of the columns within classes."""
-        return False
+    has_distances = False
 
     def variates(self, x: Floats) -> Floats:
         """Variates (m, r) of rows (m, p); of a row with a missing value, missing."""
@@ -372,15 +360,9 @@ def starting_scores(counts: Floats) -> Floats:
 
 
 def optimal_values(start: Floats, sides: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues (K - 1,), falling, and vectors of the regression of scores.
+    """Eigenvalues (K - 1,), falling, and vectors of the regression of starting scores (K, K - 1).
 
-    Parameters
-    ----------
-    start : (K, K - 1) float
-        Starting scores.
-    sides : (K, K - 1) float
-        Sums of the fitted values over the rows of each class.
-    counts : (K,) float
+    The sides (K, K - 1) are sums of the fitted values over the rows of each class.
     """
     product = start.T @ sides / counts.sum()
     values, vectors = np.linalg.eigh((product + product.T) / 2)
@@ -400,7 +382,6 @@ def fit_flexible(
 
     Parameters
     ----------
-    prior : (K,) float
     regress : callable
         See `FlexibleFit`.
     sides : (K, K - 1) float

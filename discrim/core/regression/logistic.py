@@ -1,35 +1,26 @@
 """The numbers of a logistic regression, and the pure function that fits them.
 
-Where the search for a logistic regression begins.
+The coefficients are those of greatest likelihood (`regression.newton`), or of the likelihood that Firth's
+penalty keeps finite (`regression.bias_reduction`).
 
-Linear discriminant analysis gives the log odds where classes are normal, and is close where they nearly are.
-Of many rows a part is enough to come closer: its own maximum lies about as many standard errors of the part
-from that of all rows as the root of the number of coefficients. One step by the score of all rows, and by the
-information of the part, takes out most of that.
+*The search begins* at the log odds of linear discriminant analysis, which are right where classes are normal,
+and close where they nearly are. Of many rows a part is enough to come closer: its own maximum lies about as
+many standard errors of the part from that of all rows as the root of the number of coefficients. One step by
+the score of all rows, and by the information of the part, takes out most of that.
 
-Whether the columns of one model lie within those of another.
-
-Theory. One model is nested in another where each of its columns, and the constant, is a combination of the
-other's: Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1 C;
-what the rows of Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
-The hypothesis that takes the large model to the small one is N'b = 0, N the directions across the range of B.
-
-Covariances of the estimates that hold where the model's variance, or independence of the rows, does not.
-
-Theory. At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and
-of groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
+*Robust covariances* of the estimates hold where the model's variance, or independence of the rows, does not.
+At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and of
+groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
 (Huber, 1967; White, 1982, Econometrica 50, 1-25; of groups Liang & Zeger, 1986, Biometrika 73, 13-22), times
-a factor for small samples. A weight counts equal rows, whose scores add up one by one.
-
-With H = L L', what is held is a root of L^-1 M L^-T: close to the identity where the model holds, so that its
-eigenvalues keep their digits, and with as many rows as there are coefficients however few groups there are.
+a factor for small samples. A weight counts equal rows, whose scores add up one by one. With H = L L', a root
+of L^-1 M L^-T is kept: close to the identity where the model holds, so that its eigenvalues keep their
+digits, and with as many rows as there are coefficients however few groups there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,19 +28,18 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, are_whole, svd
-from discrim.core.numerics.progress import is_apart, reduced
+from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
+from discrim.core.numerics.progress import is_apart
 from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.newton import (
     NOTHING,
+    BlockLikelihood,
     Newton,
     NewtonFrame,
     Swept,
-    gradient,
     informs,
     log_probabilities,
     maximize,
-    sweep,
 )
 from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.covariance import Covariance, pooled
@@ -79,27 +69,23 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
 
 
 def start_of(
-    blocks: RowBlocks, moments: ClassMoments, frame: NewtonFrame, reference: int, floor: Floats
+    likelihood: BlockLikelihood, moments: ClassMoments, floor: Floats
 ) -> tuple[Floats, Swept | None]:
     """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
 
     They are those of a part of the rows, of discriminant analysis, or of the class proportions: the first
     that are likelier than the proportions and whose information exceeds the floor.
     """
-    counts = moments.counts
-    guess, even = (
-        _discriminant(moments, frame, reference),
-        class_odds(counts, reference, len(frame.scale) + 1),
-    )
-    if not np.isfinite(guess).all():
-        return even, None
-    least = float(counts @ np.log(counts / counts.sum()))
-    start = _of_part(blocks, moments, frame, guess, reference, least)
-    for begun in (guess,) if start is None else (start, guess):
-        swept = sweep(blocks, frame, begun, reference)
-        if swept.llf > least and informs(swept.information, floor):
-            return begun, swept
-    return even, None
+    counts, reference = moments.counts, likelihood.reference
+    guess = _discriminant(moments, likelihood.frame, reference)
+    if np.isfinite(guess).all():
+        least = float(counts @ np.log(counts / counts.sum()))
+        start = _of_part(likelihood, moments, guess, least)
+        for coef in (guess,) if start is None else (start, guess):
+            swept = likelihood.sweep(coef)
+            if swept.llf > least and informs(swept.information, floor):
+                return coef, swept
+    return class_odds(counts, reference, moments.n_columns + 1), None
 
 
 def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
@@ -119,7 +105,7 @@ def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> 
 
 
 def _of_part(
-    blocks: RowBlocks, moments: ClassMoments, frame: NewtonFrame, guess: Floats, reference: int, least: float
+    likelihood: BlockLikelihood, moments: ClassMoments, guess: Floats, least: float
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
@@ -128,28 +114,29 @@ def _of_part(
     """
     rows = int(moments.rows.sum())
     # A part of rows that lie apart is no cheaper to reach than all of them.
-    if is_apart(blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
+    if is_apart(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
-    part, held = _Part(blocks, rows), np.zeros(moments.n_classes)
+    part, counts = _Part(likelihood.blocks, rows), np.zeros(moments.n_classes)
     for _, codes, weights in part:
-        held += np.bincount(codes, weights, len(held))
-    share = PART * held / moments.counts
+        counts += np.bincount(codes, weights, len(counts))
+    share = PART * counts / moments.counts
     if not ((share >= 1 / UNEVEN) & (share <= UNEVEN)).all():
         return None
     known = np.zeros((guess.shape[1], guess.shape[1]))
     # The distance of its maximum from that of all rows is as large: closer makes no difference.
     near = np.sqrt(guess.size) / 2
-    found = maximize(part, frame, guess, reference, tol=near, maxiter=PART_STEPS, floor=known)
-    if not found.converged:
+    of_part = maximize(replace(likelihood, blocks=part), guess, tol=near, maxiter=PART_STEPS, floor=known)
+    if not of_part.converged:
         return None
-    llf, score = gradient(blocks, frame, found.coef, reference)
+    llf, score = likelihood.gradient(of_part.coef)
     if not llf > least:
         return None
     try:
-        step = cho_solve(cho_factor(found.information), score.T.ravel()) * (held.sum() / moments.counts.sum())
+        step = cho_solve(cho_factor(of_part.information), score.T.ravel())
     except LinAlgError:
         return None
-    return np.asarray(found.coef + step.reshape(score.T.shape).T)
+    step *= counts.sum() / moments.counts.sum()
+    return np.asarray(of_part.coef + step.reshape(score.T.shape).T)
 
 
 class _Part(RowBlocks):
@@ -161,100 +148,24 @@ class _Part(RowBlocks):
         self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)
 
     def __iter__(self) -> Iterator[RowBlock]:
-        first, held = 0, list[RowBlock]()
+        first, waiting = 0, list[RowBlock]()
         for x, codes, weights in self._blocks:
             low, high = np.searchsorted(self._drawn, (first, first + len(x)))
             some = self._drawn[low:high] - first
-            held.append((x[some], codes[some], None if weights is None else weights[some]))
+            waiting.append((x[some], codes[some], None if weights is None else weights[some]))
             first += len(x)
-            if sum(len(rows) for _, rows, _ in held) >= TOGETHER:
-                together = _joined(held)
-                held.clear()
+            if sum(len(rows) for _, rows, _ in waiting) >= TOGETHER:
+                together = _one_block(waiting)
+                waiting.clear()
                 yield together
-        if held:
-            yield _joined(held)
+        if waiting:
+            yield _one_block(waiting)
 
 
-def _joined(held: list[RowBlock]) -> RowBlock:
-    """One block of several."""
-    weights = [own for _, _, own in held if own is not None]
-    x, codes = (np.concatenate([rows[i] for rows in held]) for i in range(2))
+def _one_block(blocks: list[RowBlock]) -> RowBlock:
+    weights = [own for _, _, own in blocks if own is not None]
+    x, codes = (np.concatenate([block[i] for block in blocks]) for i in range(2))
     return x, codes, np.concatenate(weights) if weights else None
-
-
-ROUNDED = 1e-6
-"""What the columns of another may leave of a column, in its standard deviations, and still hold it."""
-
-
-class Within(NamedTuple):
-    """Whether the columns of a small model lie within those of a large one.
-
-    Attributes
-    ----------
-    combinations : (p + 1, s + 1) float
-        Of the columns of the large model's frame that make the standardized ones of the small model.
-    left : (s,) float
-        The most that a row leaves of each column of the small model, in standard deviations.
-    """
-
-    combinations: Floats
-    left: Floats
-
-    @property
-    def nested(self) -> bool:
-        """Whether nothing is left but rounding."""
-        return bool((self.left <= ROUNDED).all())
-
-
-Pairs = Iterable[tuple[Floats, Floats, Floats | None]]
-"""Rows x of the large model and of the small one, and their weights, block by block."""
-
-
-def within(pairs: Pairs, large: NewtonFrame, small: NewtonFrame) -> Within:
-    """Whether the columns of one model are combinations of those of another, in two passes.
-
-    Parameters
-    ----------
-    pairs : re-iterable of (x (m, p), x (m, s), weights (m,) or None)
-    """
-    p1, s1 = len(large.scale) + 1, len(small.scale) + 1
-    gram, cross = np.zeros((p1, p1)), np.zeros((p1, s1))
-    for x, y, _ in pairs:
-        z = large.columns(x)
-        gram += z @ z.T
-        cross += z @ _standardized(small, y).T
-    combinations = np.asarray(cho_solve(cho_factor(gram), cross))
-    left = np.zeros(s1)
-    for x, y, _ in pairs:
-        gaps = _standardized(small, y) - combinations.T @ large.columns(x)
-        left = np.maximum(left, np.abs(gaps).max(axis=1, initial=0.0))
-    return Within(combinations, left[1:])
-
-
-def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
-    """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
-    z = frame.deviations(x)
-    z[1:] = (z[1:] * frame.scale[:, None] - frame.rest[:, None]) / frame.covariance.sd[:, None]
-    return z
-
-
-def null_directions(combinations: Floats) -> Floats:
-    """Normals (r, p + 1), of length one, of the coefficients of which the small model is made."""
-    left, values, _ = np.linalg.svd(combinations, full_matrices=True)
-    rank = int((values > ROUNDED * values[0]).sum())
-    return np.asarray(left[:, rank:].T)
-
-
-class ColumnBlocks:
-    """Rows of some of the columns, block by block."""
-
-    def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
-        self._rows, self._keep = rows, keep
-
-    def __iter__(self) -> Iterator[RowBlock]:
-        for x, codes, weights in self._rows:
-            # Column by column, as the rows lie.
-            yield x.T[self._keep].T, codes, weights
 
 
 KINDS = ("HC0", "HC1", "cluster")
@@ -326,16 +237,15 @@ def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes
 
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     """The sum over rows of weight times score by score, (r, r)."""
-    task = partial(_squares, frame=frame, coef=coef, reference=reference)
-    return reduced(blocks, task, np.add)
+    likelihood = BlockLikelihood(blocks, frame, reference)
+    return likelihood.reduced(_squares, np.add, coef=coef, reference=reference)
 
 
 def _squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
     total = np.zeros((coef.size, coef.size))
     piece = max(SANDWICH_PIECE // coef.size, 16)
     for x, codes, weights in blocks:
-        for start in range(0, len(x), piece):
-            at = slice(start, start + piece)
+        for at in slices(len(x), piece):
             scores = scores_of(frame, coef, reference, x[at], codes[at])
             if weights is not None:
                 scores *= np.sqrt(weights[at])
@@ -355,15 +265,14 @@ def group_scores(
 ) -> None:
     """Add the scores of a block of rows to the sums (G, r) of their groups (m,)."""
     piece = max(SANDWICH_PIECE // coef.size, 16)
-    for start in range(0, len(x), piece):
-        at = slice(start, start + piece)
+    for at in slices(len(x), piece):
         scores = scores_of(frame, coef, reference, x[at], codes[at])
         if weights is not None:
             scores *= weights[at]
         order = np.argsort(groups[at], kind="stable")
-        held = groups[at][order]
-        first = np.flatnonzero(np.append(True, held[1:] != held[:-1]))
-        sums[held[first]] += np.add.reduceat(scores[:, order], first, axis=1).T
+        group = groups[at][order]
+        first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        sums[group[first]] += np.add.reduceat(scores[:, order], first, axis=1).T
 
 
 def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
@@ -492,7 +401,7 @@ class LogisticFit:
     def score_covariances(self) -> Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]:
         """From rows x (m, p) to variances (m, K) of their scores, and products (m, K) of their covariances.
 
-        The score of the reference is zero. What is held of m rows is m K (p + 1) numbers: with z a row in the
+        The score of the reference is zero. Of m rows m K (p + 1) numbers are in memory: with z a row in the
         frame and C_ab the covariance of the coefficients of two classes, the covariances times v are z'u_a, u
         that of all coefficients times v and z multiplied out.
 
@@ -510,9 +419,9 @@ class LogisticFit:
 
         def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             columns = self.frame.columns(x)
-            own = np.zeros((len(x), k))
+            variances = np.zeros((len(x), k))
             for a, place in enumerate(others):
-                own[:, place] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
+                variances[:, place] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
 
             def times(v: Floats) -> Floats:
                 spread = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
@@ -520,7 +429,7 @@ class LogisticFit:
                 out[:, others] = ((inverse @ spread).reshape(q, p1, len(x)) * columns).sum(axis=1).T
                 return out
 
-            return own, times
+            return variances, times
 
         return of_rows
 
@@ -531,12 +440,12 @@ class LogisticFit:
         if self.estimated_prior or self.robust is not None:
             return np.zeros((q, q))
         constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
-        own = np.linalg.inv(constants)
+        inverse = np.linalg.inv(constants)
         counts = self.counts[self.others]
-        left = own - np.diag(1 / counts) - 1 / self.counts[self.reference]
+        left = inverse - np.diag(1 / counts) - 1 / self.counts[self.reference]
         # No less than nothing is left at the maximum of the likelihood; a penalty may ask for a little less.
         values, vectors = np.linalg.eigh(left)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - own)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def against(self, reference: int) -> LogisticFit:
         """The same fit with its coefficients against another class."""
@@ -547,8 +456,8 @@ class LogisticFit:
         # Rows of the identity less that of the new reference: what each coefficient was in the old ones.
         turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
         back = np.linalg.inv(np.delete(turn, self.reference, axis=1))
-        held = self.newton.information.reshape(k - 1, p1, k - 1, p1)
-        information = np.einsum("ka,kilj,lb->aibj", back, held, back).reshape(self.newton.information.shape)
+        blocks = self.newton.information.reshape(k - 1, p1, k - 1, p1)
+        information = np.einsum("ka,kilj,lb->aibj", back, blocks, back).reshape(self.newton.information.shape)
         coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
         newton = replace(self.newton, coef=coef, information=information)
         robust = self.robust
@@ -579,12 +488,14 @@ class LogisticFit:
         """
         if not (counts > 0).all():
             return None
-        begun = self
-        if self.bias_reduction:
-            start = class_odds(counts, self.reference, len(self.newton.coef))
-            begun = replace(self, newton=replace(self.newton, coef=start))
-        found = begun._from_here(blocks, counts, MOST_STEPS, TOLERANCE, singular)
-        return replace(self, counts=counts, newton=found, robust=None) if found.converged else None
+        fit = self._at_odds(counts) if self.bias_reduction else self
+        ended = fit._from_here(blocks, counts, MOST_STEPS, TOLERANCE, singular)
+        return replace(self, counts=counts, newton=ended, robust=None) if ended.converged else None
+
+    def _at_odds(self, counts: Floats) -> LogisticFit:
+        """The fit at the class proportions alone."""
+        start = class_odds(counts, self.reference, len(self.newton.coef))
+        return replace(self, newton=replace(self.newton, coef=start))
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
         """The fit of other columns before its first step, at the class proportions."""
@@ -603,30 +514,36 @@ class LogisticFit:
         loses its way it goes on from the maximum of even weights, if these are given.
         """
         tol = tol if overlap else max(tol, NEAR_SUPREMUM)
-        found = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
-        if not found.converged and even is not None:
-            begun = self._begun_evenly(blocks, even, maxiter, replace(self, newton=found))
-            found = begun._from_here(blocks, self.counts, maxiter, tol, 0.0)
-        steps = found.steps + self.newton.steps
-        return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
+        ended = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
+        if not ended.converged and even is not None:
+            fit = self._by_even_weights(blocks, even, maxiter, replace(self, newton=ended))
+            ended = fit._from_here(blocks, self.counts, maxiter, tol, 0.0)
+        steps = ended.steps + self.newton.steps
+        return replace(self, newton=replace(ended, steps=steps, converged=ended.converged and overlap))
 
-    def _begun_evenly(self, blocks: RowBlocks, even: Even, maxiter: int, other: LogisticFit) -> LogisticFit:
+    def _by_even_weights(
+        self, blocks: RowBlocks, even: Even, maxiter: int, other: LogisticFit
+    ) -> LogisticFit:
         """The fit of even weights where it is likelier than another.
 
         Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
         """
-        start = class_odds(even.counts, self.reference, len(self.newton.coef))
-        begun = replace(self, newton=replace(self.newton, coef=start))
-        newton = begun._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
-        likelier = sweep(blocks, self.frame, newton.coef, self.reference).llf > other.newton.llf
+        newton = self._at_odds(even.counts)._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
+        likelier = self.likelihood(blocks).sweep(newton.coef).llf > other.newton.llf
         return replace(self, newton=newton) if likelier else other
 
     def _from_here(
         self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:
-        held = self.frame, self.newton.coef, self.reference, counts, tol, maxiter
-        rows, penalized = int(self.moments.rows.sum()), self.bias_reduction
-        return _search(blocks, *held, rows=rows, penalized=penalized, singular=singular)
+        rows = int(self.moments.rows.sum())
+        return _search(
+            self.likelihood(blocks), self.newton.coef, counts, tol, maxiter,
+            rows=rows, penalized=self.bias_reduction, singular=singular,
+        )  # fmt: skip
+
+    def likelihood(self, blocks: RowBlocks) -> BlockLikelihood:
+        """That of rows, in the frame."""
+        return BlockLikelihood(blocks, self.frame, self.reference)
 
     def search(self) -> dict[str, Floats]:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
@@ -656,7 +573,7 @@ def newton_frame(moments: ClassMoments) -> NewtonFrame:
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
     rows, p1, q = int(whole.rows[0]), moments.n_columns + 1, moments.n_classes - 1
-    # What a sweep holds of a row: its columns and some of their pairs, numbers of classes and of their pairs.
+    # A sweep has of a row: its columns and some of their pairs, numbers of classes and of their pairs.
     width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
     piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST), 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
@@ -675,35 +592,31 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood, penalized where asked for.
-
-    Where the search begins says `discrim.core.regression.logistic`.
+    """Maximum likelihood, penalized where that is asked for.
 
     Parameters
     ----------
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
     moments : ClassMoments
         Of the same rows, pooled, no column constant or collinear.
-    prior : (K,) float
     reference : int
         Class without coefficients.
     tol : float
         Distance to the maximum, in standard errors, after which one step more is the last.
     """
     frame, counts = newton_frame(moments), moments.counts
+    likelihood = BlockLikelihood(blocks, frame, reference)
     start, first = class_odds(counts, reference, moments.n_columns + 1), None
     if not bias_reduction:
-        start, first = start_of(blocks, moments, frame, reference, _floor(counts, reference, SINGULAR))
-    held, rows = (frame, start, reference, counts, tol, maxiter), int(moments.rows.sum())
-    found = _search(blocks, *held, rows=rows, penalized=bias_reduction, first=first)
-    return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, found, bias_reduction)
+        start, first = start_of(likelihood, moments, _floor(counts, reference, SINGULAR))
+    rows = int(moments.rows.sum())
+    ended = _search(likelihood, start, counts, tol, maxiter, rows=rows, penalized=bias_reduction, first=first)
+    return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, ended, bias_reduction)
 
 
 def _search(
-    blocks: RowBlocks,
-    frame: NewtonFrame,
+    likelihood: BlockLikelihood,
     start: Floats,
-    reference: int,
     counts: Floats,
     tol: float,
     maxiter: int,
@@ -718,13 +631,11 @@ def _search(
     if penalized:
         # The last step does not square what is left, and there are more of them.
         tol = max(tol * PENALIZED_TOLERANCE, least)
-        return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
+        return maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
     tol = max(tol, least)
-    floor = _floor(counts, reference, singular)
+    floor = _floor(counts, likelihood.reference, singular)
     short = _short_passes(start.size, rows) if singular else 0.0
-    return maximize(
-        blocks, frame, start, reference, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short
-    )
+    return maximize(likelihood, start, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short)
 
 
 def _short_passes(coefficients: int, rows: int) -> float:

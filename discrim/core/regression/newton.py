@@ -20,17 +20,12 @@ sum w p g and v'Hv <= sum w p g^2 <= G s'v, so that s'H^-1 s >= (s'v)^2 / v'Hv >
 sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite is thus the proof that
 there is no such v. Until that holds the search goes on, be the decrement ever so small.
 
-Steps of a search whose curvature is known of an earlier place, mended by what the steps since have taught.
-
-See Nocedal (1980, Mathematics of Computation 35, 773-782).
-
-Sums and forms of products z_i z_j of columns by weights of pairs of classes, each pair once.
-
-Theory. The information of a multinomial logit has blocks sum_r w_kl z z', one for each pair of classes. The
-matrix is symmetric, and each of its blocks is too: of the (q p)^2 numbers no more than q(q + 1)/2 times
-p(p + 1)/2 differ. They are one product of the columns' pairs, (p(p + 1)/2, m), with the weights of the
-classes' pairs, (q(q + 1)/2, m), a quarter of the work of the whole. The quadratic forms z'M_kl z of a
-symmetric matrix M are a product with the same pairs.
+*Work.* The information is symmetric, and each of its blocks is too: of the (q p)^2 numbers no more than q(q +
+1)/2 times p(p + 1)/2 differ. They are one product of the columns' pairs, (p(p + 1)/2, m), with the weights of
+the classes' pairs, (q(q + 1)/2, m), a quarter of the work of the whole. The quadratic forms z'M_kl z of a
+symmetric matrix M are a product with the same pairs. Where even so the information costs much more than the
+score, steps are taken by that of an earlier place, corrected by how far the score has fallen over the steps
+since (Nocedal, 1980, Mathematics of Computation 35, 773-782).
 """
 
 from __future__ import annotations
@@ -39,17 +34,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.blas import dgemm
 
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.progress import reduced, tick
 from discrim.core.scatter.covariance import Covariance
+
+T = TypeVar("T")
 
 REMEMBERED = 12
 """Steps that are learnt from."""
@@ -92,44 +88,39 @@ FEWEST_LINES = 2
 """Pairs of columns of a part, in units of the columns."""
 
 
-class _Part(NamedTuple):
+class _Pairs(NamedTuple):
     """Pairs (i, j), i <= j, of some first lines i, one after the other."""
 
     firsts: range
     size: int
 
 
-def _parts(lines: int, most: int) -> list[_Part]:
+def _parts(lines: int, most: int) -> list[_Pairs]:
     """All pairs of lines, in parts of no more than some number of pairs, or those of a single line."""
     parts, start, size = [], 0, 0
     for i in range(lines):
         if size and size + lines - i > most:
-            parts.append(_Part(range(start, i), size))
+            parts.append(_Pairs(range(start, i), size))
             start, size = i, 0
         size += lines - i
-    return [*parts, _Part(range(start, lines), size)]
+    return [*parts, _Pairs(range(start, lines), size)]
 
 
-def _products(part: _Part, left: Floats, right: Floats, out: Floats) -> Floats:
-    """Products (size, m) of the pairs of lines (n, m), the first of each from the left, in a buffer."""
+def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Floats:
+    """Products (size, m) of pairs of lines (n, m), the first of each from the left, in a buffer."""
     m = left.shape[1]
-    held = out[: part.size * m].reshape(part.size, m)
+    products = buffer[: pairs.size * m].reshape(pairs.size, m)
     end = 0
-    for i in part.firsts:
+    for i in pairs.firsts:
         start, end = end, end + len(right) - i
-        np.multiply(left[i], right[i:], out=held[start:end])
-    return held
+        np.multiply(left[i], right[i:], out=products[start:end])
+    return products
 
 
 class Information:
-    """Sum over rows of diag(own) - held shares', (q, q), times zz', (p + 1, p + 1).
+    """Sum over rows of diag(diagonal) - weighted shares', (q, q), times zz', (p + 1, p + 1).
 
-    Parameters
-    ----------
-    p1, q : int
-        Columns, a leading one among them, and classes.
-    piece : int
-        Most rows that are added at once.
+    Columns are p1, a leading one among them, and classes q; no more rows are added at once than a piece has.
     """
 
     def __init__(self, p1: int, q: int, piece: int) -> None:
@@ -145,18 +136,18 @@ class Information:
         size = [max(part.size for part in parts) for parts in (self._columns, self._classes)]
         self._pairs, self._weights = (np.empty(most * piece) for most in size)
 
-    def add(self, z: Floats, own: Floats, held: Floats, shares: Floats) -> None:
-        """Add rows of columns z (p + 1, m) by their numbers own, held, shares (q, m)."""
+    def add(self, z: Floats, diagonal: Floats, weighted: Floats, shares: Floats) -> None:
+        """Add rows of columns z (p + 1, m) by their numbers diagonal, weighted, shares (q, m)."""
         if self.q <= FEW_CLASSES:
-            weights = np.vstack([own, -held[:1] * shares[1:]])
+            weights = np.vstack([diagonal, -weighted[:1] * shares[1:]])
             self._blocks += (weights[:, None] * z).reshape(-1, z.shape[1]) @ z.T
             return
-        less, pairs = -held, None
+        less, pairs = -weighted, None
         for j, classes in enumerate(self._classes):
             weights = _products(classes, less, shares, self._weights)
             at = 0
             for k in classes.firsts:
-                weights[at] = own[k]
+                weights[at] = diagonal[k]
                 at += self.q - k
             for i, columns in enumerate(self._columns):
                 if pairs is None or len(self._columns) > 1:
@@ -176,7 +167,7 @@ class Information:
         return out.reshape(q * p1, q * p1)
 
 
-def _places(lines: int) -> NDArray[np.intp]:
+def _places(lines: int) -> Codes:
     """The place (n, n) of each pair of lines among those of which the first is no later."""
     places = np.empty((lines, lines), dtype=np.intp)
     upper = np.triu_indices(lines)
@@ -185,39 +176,33 @@ def _places(lines: int) -> NDArray[np.intp]:
 
 
 class Forms:
-    """The quadratic forms z'M_kl z of the blocks of a matrix, for each pair of classes once.
-
-    Parameters
-    ----------
-    matrix : (q (p + 1), q (p + 1)) float
-        Symmetric, class by class.
-    """
+    """The quadratic forms z'M_kl z of the blocks of a symmetric matrix, for each pair of classes once."""
 
     def __init__(self, matrix: Floats, p1: int) -> None:
         self.q = len(matrix) // p1
-        self._matrix, self._held = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
+        self._matrix, self._packed = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
         if self.q <= FEW_CLASSES:
             return
         ((_, self.pairs),) = self._columns = _parts(p1, p1 * p1)
         first, second = np.triu_indices(p1)
-        once = np.where(first == second, 0.5, 1.0)
+        halves = np.where(first == second, 0.5, 1.0)
         for k in range(self.q):
-            own = np.swapaxes(self._matrix[k, :, k:], 0, 1)
-            self._held.append((own[:, first, second] + own[:, second, first]) * once)
+            blocks = np.swapaxes(self._matrix[k, :, k:], 0, 1)
+            self._packed.append((blocks[:, first, second] + blocks[:, second, first]) * halves)
 
     def piece(self, numbers: int) -> int:
         """Rows at once that hold no more than some numbers, or a few."""
-        return max(numbers // (self.pairs if self._held else self._matrix.shape[1]), 16)
+        return max(numbers // (self.pairs if self._packed else self._matrix.shape[1]), 16)
 
     def of(self, z: Floats) -> Iterator[Floats]:
         """For each class k the forms (q - k, m) of the classes from k on, of columns z (p + 1, m)."""
-        if not self._held:
+        if not self._packed:
             for k in range(self.q):
                 yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
             return
         pairs = _products(self._columns[0], z, z, np.empty(self.pairs * z.shape[1]))
-        for held in self._held:
-            yield held @ pairs
+        for packed in self._packed:
+            yield packed @ pairs
 
 
 NOTHING = 1e-12
@@ -229,8 +214,8 @@ HALVINGS = 30
 FLAT = 1e-8
 """Share of the log-likelihood that a step beside the maximum may lose by rounding."""
 
-HELD_OF_CLASSES = 5
-"""Numbers of a row that are held for each class beside its columns."""
+NUMBERS_A_CLASS = 5
+"""Numbers of a row that are in memory for each class beside its columns."""
 
 ARRIVED = 0.1
 """Share of the tolerance at which the information is that of the maximum; a step that goes there is to go as
@@ -358,9 +343,25 @@ class Swept(NamedTuple):
         )
 
 
-def sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Swept:
-    """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
-    return reduced(blocks, partial(_sweep, frame=frame, coef=coef, reference=reference), Swept.merge)
+@dataclass(frozen=True, slots=True)
+class BlockLikelihood:
+    """The likelihood of coefficients (p + 1, q) in a frame, of classes against a reference."""
+
+    blocks: RowBlocks
+    frame: NewtonFrame
+    reference: int
+
+    def sweep(self, coef: Floats) -> Swept:
+        """Log-likelihood, score and information, in one pass."""
+        return self.reduced(_sweep, Swept.merge, coef=coef, reference=self.reference)
+
+    def gradient(self, coef: Floats) -> tuple[float, Floats]:
+        """Log-likelihood and score, in one pass that is short of the information."""
+        return self.reduced(_gradient, _added, coef=coef, reference=self.reference)
+
+    def reduced(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
+        """What a task makes of blocks, frame and options, merged over the parts of the rows."""
+        return reduced(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
 def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Swept:
@@ -369,12 +370,12 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) 
     information = Information(p1, q, frame.piece)
     turn = frame.from_deviations()
     odds = coef.T if turn is None else coef.T @ turn
-    for z, codes, own in _pieces(blocks, frame, frame.piece, plain=turn is not None):
-        lightest = min(lightest, 1.0 if own is None else own.min(initial=np.inf, where=own > 0))
-        logs, held, shares, residual = _residual(odds @ z, codes, own, reference)
+    for z, codes, weights in _pieces(blocks, frame, frame.piece, plain=turn is not None):
+        lightest = min(lightest, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0))
+        logs, weighted, shares, residual = _residual(odds @ z, codes, weights, reference)
         llf += logs
         score += z @ residual.T
-        information.add(z, held * (1 - shares), held, shares)
+        information.add(z, weighted * (1 - shares), weighted, shares)
     whole = information.whole()
     if turn is None:
         return Swept(llf, score, whole, lightest)
@@ -383,23 +384,18 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) 
     return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
 
 
-def gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
-    """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
-    return reduced(blocks, partial(_gradient, frame=frame, coef=coef, reference=reference), _added)
-
-
 def _added(a: tuple[float, Floats], b: tuple[float, Floats]) -> tuple[float, Floats]:
     return a[0] + b[0], a[1] + b[1]
 
 
 def _gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
     llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
-    # What is held of a row is so much less that more of them stay in the cache.
-    piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + HELD_OF_CLASSES * q))
+    # A row takes so much less memory that more of them stay in the cache.
+    piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + NUMBERS_A_CLASS * q))
     turn = frame.from_deviations()
     odds = coef.T if turn is None else coef.T @ turn
-    for z, codes, own in _pieces(blocks, frame, piece, plain=turn is not None):
-        logs, _, _, residual = _residual(odds @ z, codes, own, reference)
+    for z, codes, weights in _pieces(blocks, frame, piece, plain=turn is not None):
+        logs, _, _, residual = _residual(odds @ z, codes, weights, reference)
         llf += logs
         score += z @ residual.T
     return llf, score if turn is None else turn @ score
@@ -409,16 +405,15 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
     """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
     buffer, columns = np.empty((len(frame.scale) + 1, piece)), frame.deviations if plain else frame.columns
     for x, codes, weights in blocks:
-        for start in range(0, len(x), piece):
-            at = slice(start, start + piece)
+        for at in slices(len(x), piece):
             yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
             tick()
 
 
 def _residual(
-    odds: Floats, codes: NDArray[np.intp], weights: Floats | None, reference: int
+    odds: Floats, codes: Codes, weights: Floats | None, reference: int
 ) -> tuple[float, Floats, Floats, Floats]:
-    """Log-likelihood of rows, their probabilities with and without weights, and what the classes leave."""
+    """Log-likelihood of rows, probabilities with weights and without, and residuals with weights."""
     shares, logs = _softmax(odds)
     # The reference has no line of its own.
     modelled = np.flatnonzero(codes != reference)
@@ -426,12 +421,13 @@ def _residual(
     line -= line > reference
     # Places in all lines one after the other, which are found faster than those of a line and a row.
     places = line * odds.shape[1] + modelled
-    own = -logs
-    own[modelled] += odds.ravel()[places]
-    held = shares if weights is None else shares * weights
-    residual = -held
+    log_shares = -logs
+    log_shares[modelled] += odds.ravel()[places]
+    weighted = shares if weights is None else shares * weights
+    residual = -weighted
     residual.ravel()[places] += 1.0 if weights is None else weights[modelled]
-    return float(own.sum() if weights is None else own @ weights), held, shares, residual
+    llf = float(log_shares.sum() if weights is None else log_shares @ weights)
+    return llf, weighted, shares, residual
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
@@ -451,10 +447,8 @@ def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
 
 
 def maximize(
-    blocks: RowBlocks,
-    frame: NewtonFrame,
+    likelihood: BlockLikelihood,
     start: Floats,
-    reference: int,
     *,
     tol: float,
     maxiter: int,
@@ -466,7 +460,6 @@ def maximize(
 
     Parameters
     ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
     start : (p + 1, q) float
         Coefficients in the frame.
     tol : float
@@ -485,41 +478,43 @@ def maximize(
     Newton
         Its `steps` are those from passes with the information.
     """
-    llf, score, information, lightest = first or sweep(blocks, frame, start, reference)
-    search = _Search(blocks, frame, reference, tol, short)
-    bound, known = 2 * frame.longest / lightest, not floor.any()
-    held = last = Newton(start, information, llf, np.inf, 0, False)
+    llf, score, information, lightest = first or likelihood.sweep(start)
+    search = _Search(likelihood, tol, short)
+    bound, known = 2 * likelihood.frame.longest / lightest, not floor.any()
+    place = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
-            above(held.information, floor)
-            factor = cho_factor(held.information)
+            above(place.information, floor)
+            factor = cho_factor(place.information)
         except LinAlgError:
             return replace(last, decrement=np.inf, steps=steps)
         step = _solved(factor, score)
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
-        last = replace(held, decrement=decrement, steps=steps)
-        near = decrement <= tol and (known or _overlap(held.information, bound * decrement**2, len(floor)))
+        last = replace(place, decrement=decrement, steps=steps)
+        # Whether the information exceeds the bound in every direction, so that the classes overlap.
+        least = bound * decrement**2
+        near = decrement <= tol and (known or informs(place.information, least * np.eye(len(floor))))
         if near and decrement <= max(NOTHING, ARRIVED * tol * bool(short)):
-            return replace(last, coef=held.coef + step, converged=True)
+            return replace(last, coef=place.coef + step, converged=True)
         if steps == maxiter:
             break
-        ahead = _Ahead(held.coef, held.llf, score, step, decrement)
+        ahead = _Ahead(place.coef, place.llf, score, step, decrement)
         if short and not near:
             ahead = search.without_information(ahead, factor)
         size = 1.0
         for _ in range(HALVINGS):
             moved = ahead.coef + size * ahead.step
-            found = sweep(blocks, frame, moved, reference)
-            if search.rises(found.llf, ahead, size):
+            swept = likelihood.sweep(moved)
+            if search.rises(swept.llf, ahead, size):
                 break
             size /= 2
         else:
             # No step leads up where the information is lost in rounding, far out where classes are separated.
             return last
-        held = Newton(moved, found.information, found.llf, ahead.decrement, steps + 1, near)
-        score = found.score
-        if held.converged:
-            return _refined(held, score)
+        place = Newton(moved, swept.information, swept.llf, ahead.decrement, steps + 1, near)
+        score = swept.score
+        if place.converged:
+            return _refined(place, score)
     return last
 
 
@@ -536,11 +531,9 @@ class _Ahead(NamedTuple):
 class _Search:
     """What is the same in all of a search's steps."""
 
-    def __init__(
-        self, blocks: RowBlocks, frame: NewtonFrame, reference: int, tol: float, short: float
-    ) -> None:
-        self.blocks, self.frame, self.reference, self.tol, self.short = blocks, frame, reference, tol, short
-        self.rounding = ROUNDING * frame.longest
+    def __init__(self, likelihood: BlockLikelihood, tol: float, short: float) -> None:
+        self.likelihood, self.tol, self.short = likelihood, tol, short
+        self.rounding = ROUNDING * likelihood.frame.longest
 
     def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
         """Whether a share of the step led up."""
@@ -557,7 +550,7 @@ class _Search:
         memory = LimitedMemory(lambda gradient: np.asarray(cho_solve(factor, gradient)))
         for _ in range(int(MOST_SHORT * self.short)):
             moved = ahead.coef + ahead.step
-            llf, score = gradient(self.blocks, self.frame, moved, self.reference)
+            llf, score = self.likelihood.gradient(moved)
             if not self.rises(llf, ahead, 1.0):
                 break
             ascent = score.T.ravel()
@@ -586,11 +579,6 @@ def _solved(factor: tuple[Floats, bool], score: Floats) -> Floats:
     return np.asarray(cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T)
 
 
-def _overlap(information: Floats, least: float, q: int) -> bool:
-    """Whether the information of q classes exceeds a number in every direction."""
-    return informs(information, least * np.eye(q))
-
-
 def informs(information: Floats, floor: Floats) -> bool:
     """Whether the information exceeds the floor in every direction."""
     try:
@@ -604,6 +592,6 @@ def above(information: Floats, floor: Floats) -> None:
     """Raise LinAlgError unless the information exceeds the floor in every direction."""
     q = len(floor)
     excess = information.copy()
-    own = np.arange(len(excess) // q)
-    excess.reshape(q, len(own), q, len(own))[:, own, :, own] -= floor
+    column = np.arange(len(excess) // q)
+    excess.reshape(q, len(column), q, len(column))[:, column, :, column] -= floor
     cholesky(excess, overwrite_a=True)

@@ -120,14 +120,14 @@ class PenalizedFit:
 
     def class_params(self) -> Floats:
         """Coefficients (p + 1, K) by class in the units of the data, the constants first."""
-        standard, held = StandardColumns.of(self.moments), self.by_class
-        slopes = held[1:] / standard.sd[:, None]
-        own = slopes * standard.scale[:, None]
-        constants = held[0] - standard.rest @ slopes - standard.centre @ own
+        standard, beta = StandardColumns.of(self.moments), self.by_class
+        slopes = beta[1:] / standard.sd[:, None]
+        in_data = slopes * standard.scale[:, None]
+        constants = beta[0] - standard.rest @ slopes - standard.centre @ in_data
         if len(self.beta) > 1:
             # Nothing but their differences is determined.
             constants -= constants.mean()
-        return np.vstack([constants, own])
+        return np.vstack([constants, in_data])
 
     def params(self) -> Floats:
         """Coefficients (p + 1, K - 1) against the reference, in the units of the data."""
@@ -148,10 +148,10 @@ class PenalizedFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
-        standard, held = StandardColumns.of(self.moments), self.by_class
-        coef = held[1:] / standard.sd[:, None]
+        standard, beta = StandardColumns.of(self.moments), self.by_class
+        coef = beta[1:] / standard.sd[:, None]
         shift = log_prior - np.log(self.moments.counts / self.moments.total)
-        intercept = held[0] - standard.rest @ coef + shift
+        intercept = beta[0] - standard.rest @ coef + shift
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def end(self) -> dict[str, Floats]:
@@ -208,27 +208,24 @@ def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     standard, n = StandardColumns.of(moments), int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
     z[0] = 1.0
-    codes, held, first = np.empty(n, dtype=np.intp), np.ones(n), 0
-    for x, own, weights in blocks:
-        if weights is not None and not (weights > 0).all():
-            used = weights > 0
-            x, own, weights = x[used], own[used], weights[used]
+    codes, weights, first = np.empty(n, dtype=np.intp), np.ones(n), 0
+    for x, some_codes, some_weights in blocks:
+        if some_weights is not None and not (some_weights > 0).all():
+            used = some_weights > 0
+            x, some_codes, some_weights = x[used], some_codes[used], some_weights[used]
         at = slice(first, first + len(x))
         standard.columns(x, z[1:, at])
-        codes[at] = own
-        if weights is not None:
-            held[at] = weights
+        codes[at] = some_codes
+        if some_weights is not None:
+            weights[at] = some_weights
         first += len(x)
-    return Likelihood(z, codes, held / held.sum(), moments.n_classes)
+    return Likelihood(z, codes, weights / weights.sum(), moments.n_classes)
 
 
 class _Spanned(NamedTuple):
     """A likelihood in coordinates of the space that the rows span, and the way back.
 
-    Attributes
-    ----------
-    basis : (p, r) float or None
-        Orthonormal; None where the columns are as they were.
+    The basis (p, r) is orthonormal, and None where the columns are as they were.
     """
 
     model: Likelihood
@@ -274,7 +271,7 @@ def penalized_path(
     ends: bool = False,
     tell: Callable[[float], object] = lambda share: None,
 ) -> list[Ended]:
-    """Where the searches at falling strengths ended.
+    """Where the searches at falling strengths ended, each of which is told.
 
     Parameters
     ----------
@@ -284,23 +281,21 @@ def penalized_path(
         Most steps at each.
     ends : bool
         Stop where there is next to nothing left to explain.
-    tell : callable
-        What is told of each.
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)
-    found: list[Ended] = []
+    path: list[Ended] = []
     explained: list[float] = []
     for strength in strengths.tolist():
         ended = search.minimize(strength)
-        found.append(ended._replace(beta=spanned.back(ended.beta)))
+        path.append(ended._replace(beta=spanned.back(ended.beta)))
         explained.append(1 - ended.loss / search.null_loss)
         tell(1)
-        if ends and len(found) > LATELY:
+        if ends and len(path) > LATELY:
             gained = explained[-1] - explained[-1 - LATELY]
             if explained[-1] > EXPLAINED or gained < GAINED * explained[-1]:
                 break
-    return found
+    return path
 
 
 def fit_at(
@@ -314,10 +309,7 @@ def fit_at(
 ) -> Ended:
     """Where the search at one strength ends, that goes on until rounding stops it.
 
-    Parameters
-    ----------
-    start : (C, p + 1) float, optional
-        Coefficients to begin with; else the way leads along larger strengths.
+    It begins at coefficients (C, p + 1), or comes along larger strengths.
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, tol, maxiter)

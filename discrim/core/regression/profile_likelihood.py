@@ -16,28 +16,34 @@ the curvature is then learnt from the gradients of the steps, and carried from o
 the next.
 
 Where coefficients are many, nearly all of a pass is the information. There the maximum without columns is
-sought by passes that are short of it: by what the gradients of the steps teach (`limited_memory`) of the
+sought by passes that are short of it: by what the gradients of the steps teach (`LimitedMemory`) of the
 projected inverse information at the estimates, factored once for all terms.
 
 *The bound.* With t = b^ + d se, the root r(d) = sqrt(2 [l(b^) - l_p]) is d where the likelihood is quadratic
 and close to a line where it is not; its derivative follows from the score at the constrained maximum, which
-is a multiple of A. Newton's method on r(d) = z, held between points inside and outside, takes a few steps.
+is a multiple of A. Newton's method on r(d) = z, kept between points inside and outside, takes a few steps.
+
+*Nested models.* A model is nested in another where each of its columns, and the constant, is a combination of
+the other's: Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1
+C; what the rows of Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
+The hypothesis that takes the large model to the small one is N'b = 0, N the directions across the range of B.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.bias_reduction import learnt, penalized_sweep
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import HALVINGS, LimitedMemory, gradient, sweep
+from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame
 
 MOST_STEPS = 1000
 """Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
@@ -56,6 +62,9 @@ SHORT_STEPS = 60
 
 MOST_TRIALS = 100
 """Points at which a profile is looked at for one bound."""
+
+ROUNDED = 1e-6
+"""What combinations of a model's columns may miss a column of another by, in its standard deviations."""
 
 ROOT_TOLERANCE = 1e-9
 """Relative error of the square root of the drop at a bound, before a last step."""
@@ -113,31 +122,31 @@ def maximize_on_plane(
     """
     coef = start
     value, score, information = goal.at(coef)
-    held = information if goal.exact or curvature is None else curvature
+    bent = information if goal.exact or curvature is None else curvature
     for _ in range(MOST_STEPS):
         gradient = score.T.ravel()
         try:
-            factor = cho_factor(held)
+            factor = cho_factor(bent)
         except (LinAlgError, ValueError):
             return None
         step, normals = cho_solve(factor, gradient), cho_solve(factor, plane)
         step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
         if decrement <= TOLERANCE:
-            return Peak(coef, value, gradient, held)
+            return Peak(coef, value, gradient, bent)
         size = 1.0
         for _ in range(HALVINGS):
             moved = coef + size * step.reshape(score.T.shape).T
-            found = goal.at(moved)
+            there = goal.at(moved)
             # Beside the maximum the goal is flat to rounding: there the step is right as it is.
-            if found[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
             size /= 2
         else:
             return None
         coef = moved
-        value, score, information = found
-        held = information if goal.exact else learnt(held, size * step, gradient - score.T.ravel())
+        value, score, information = there
+        bent = information if goal.exact else learnt(bent, size * step, gradient - score.T.ravel())
     return None
 
 
@@ -211,15 +220,15 @@ def _value_on_plane(
         size = 1.0
         for _ in range(HALVINGS):
             moved = coef + size * step.reshape(score.T.shape).T
-            found, there = goal(moved)
+            higher, ahead = goal(moved)
             # Beside the maximum the goal is flat to rounding: there the step is right as it is.
-            if found >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            if higher >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
             size /= 2
         else:
             return None
-        memory.learn(size * step, ascent - metric.along(there.T.ravel()))
-        coef, value, score = moved, found, there
+        memory.learn(size * step, ascent - metric.along(ahead.T.ravel()))
+        coef, value, score = moved, higher, ahead
     return None
 
 
@@ -277,7 +286,7 @@ def deviance_on(
     metric = _Metric(factor, plane)
     start = best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
     if goal.exact and best.coef.size > MANY:
-        value = _value_on_plane(lambda coef: gradient(rows, fit.frame, coef, fit.reference), start, metric)
+        value = _value_on_plane(fit.likelihood(rows).gradient, start, metric)
         if value is not None:
             return 2 * (best.value - value)
     starts = [start]
@@ -311,10 +320,10 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
                 size = float(np.hypot.reduce(normals[j]))
                 unit = normal.ravel() / size
                 error = float(np.sqrt(unit @ cho_solve(factor, unit)))
-                for side, sign in enumerate((-1.0, 1.0)):
+                for end, sign in enumerate((-1.0, 1.0)):
                     profile = _Profile(goal, best, sign * unit, error)
                     far = crossing(profile, np.sqrt(drop))
-                    bounds[side, j, k] = estimates[j, k] + sign * size * error * far
+                    bounds[end, j, k] = estimates[j, k] + sign * size * error * far
                     tell(1)
     return bounds
 
@@ -348,7 +357,7 @@ class _Profile:
         peaks = [peak for near, at in starts if (peak := self._climb(near, d - at)) is not None]
         if not peaks:
             return np.inf, np.nan
-        peak = max(peaks, key=lambda found: found.value)
+        peak = max(peaks, key=lambda peak: peak.value)
         self._near, self._at = peak, d
         value = float(np.sqrt(max(2 * (self._best.value - peak.value), 0.0)))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -365,15 +374,82 @@ class _Profile:
 
 
 def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
+    likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
-        return Goal(lambda coef: penalized_sweep(rows, fit.frame, coef, fit.reference), exact=False)
-    return Goal(lambda coef: sweep(rows, fit.frame, coef, fit.reference)[:3], exact=True)
+        return Goal(lambda coef: penalized_sweep(likelihood, coef), exact=False)
+    return Goal(lambda coef: likelihood.sweep(coef)[:3], exact=True)
 
 
 def _best(fit: LogisticFit, rows: RowBlocks) -> Peak:
     """The maximum without a plane: the estimates."""
     ended = fit.newton
-    value = (
-        penalized_sweep(rows, fit.frame, ended.coef, fit.reference)[0] if fit.bias_reduction else ended.llf
-    )
+    value = penalized_sweep(fit.likelihood(rows), ended.coef)[0] if fit.bias_reduction else ended.llf
     return Peak(ended.coef, value, np.zeros(ended.coef.size), ended.information)
+
+
+class Nesting(NamedTuple):
+    """How the columns of a small model lie within those of a large one.
+
+    Attributes
+    ----------
+    combinations : (p + 1, s + 1) float
+        Of the columns of the large model's frame that make the standardized ones of the small model.
+    left : (s,) float
+        The most that a row leaves of each column of the small model, in standard deviations.
+    """
+
+    combinations: Floats
+    left: Floats
+
+    @property
+    def nested(self) -> bool:
+        """Whether nothing but rounding is left."""
+        return bool((self.left <= ROUNDED).all())
+
+
+def nesting(
+    pairs: Iterable[tuple[Floats, Floats, Floats | None]], large: NewtonFrame, small: NewtonFrame
+) -> Nesting:
+    """Whether the columns of one model are combinations of those of another, in two passes.
+
+    The pairs, which can be iterated again, are rows x (m, p) of the large model, rows x (m, s) of the small
+    one and their weights.
+    """
+    p1, s1 = len(large.scale) + 1, len(small.scale) + 1
+    gram, cross = np.zeros((p1, p1)), np.zeros((p1, s1))
+    for x, y, _ in pairs:
+        z = large.columns(x)
+        gram += z @ z.T
+        cross += z @ _standardized(small, y).T
+    combinations = np.asarray(cho_solve(cho_factor(gram), cross))
+    left = np.zeros(s1)
+    for x, y, _ in pairs:
+        gaps = _standardized(small, y) - combinations.T @ large.columns(x)
+        left = np.maximum(left, np.abs(gaps).max(axis=1, initial=0.0))
+    return Nesting(combinations, left[1:])
+
+
+def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
+    """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
+    z = frame.deviations(x)
+    z[1:] = (z[1:] * frame.scale[:, None] - frame.rest[:, None]) / frame.covariance.sd[:, None]
+    return z
+
+
+def null_directions(combinations: Floats) -> Floats:
+    """Normals (r, p + 1), of length one, of the coefficients of which the small model is made."""
+    left, values, _ = np.linalg.svd(combinations, full_matrices=True)
+    rank = int((values > ROUNDED * values[0]).sum())
+    return np.asarray(left[:, rank:].T)
+
+
+class ColumnBlocks:
+    """Rows of some of the columns, block by block."""
+
+    def __init__(self, rows: RowBlocks, keep: list[int]) -> None:
+        self._rows, self._keep = rows, keep
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        for x, codes, weights in self._rows:
+            # Column by column, as the rows lie.
+            yield x.T[self._keep].T, codes, weights

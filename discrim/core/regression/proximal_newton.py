@@ -1,5 +1,14 @@
 """The minimum of a likelihood with an elastic net penalty, by proximal Newton steps along a path.
 
+Of two classes there is one function of a row, the log odds of the second against the first. Of more there is
+one for each class, of which those of a row may all be moved by one number (the symmetric parametrization).
+
+Notation: z (p + 1, n) are the columns of the rows, one after the other and first a column of ones; beta
+(C, p + 1) the coefficients; eta = beta z (C, n) the functions. With shares s_i of the weights, which sum to
+one, the loss is L = -sum_i s_i log P(y_i), its gradient (C, p + 1) that of r z', r = s (P - Y), and its
+curvature between coefficient j of function c and coefficient l of function d that of
+sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
+
 Minimized is L(beta) + lambda ((1 - a) / 2 |b|^2 + a |b|_1), b all coefficients but the constants. A step
 minimizes the quadratic approximation of L, with the penalty as it is. Which coefficients are zero there is
 found by active sets (the feature-sign search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information
@@ -11,23 +20,6 @@ Along a path of falling lambda, each fit begins where the last one ended, with t
 rule leaves (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani, 2012, JRSS B 74, 245-266); that
 the others have no part is checked at the end. The curvature is that of an earlier place as long as steps by
 it lead on fast: to make it costs more than what is done with it.
-
-Mean negative log-likelihood of classes given standardized columns, its gradient and its curvature.
-
-Of two classes there is one function of a row, the log odds of the second against the first. Of more there is
-one for each class, of which those of a row may all be moved by one number (the symmetric parametrization).
-
-Notation: z (p + 1, n) are the columns of the rows, one after the other and first a column of ones; beta
-(C, p + 1) the coefficients; eta = beta z (C, n) the functions. With shares s_i of the weights, which sum to
-one, the loss is L = -sum_i s_i log P(y_i), its gradient (C, p + 1) that of r z', r = s (P - Y), and its
-curvature between coefficient j of function c and coefficient l of function d that of
-sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
-
-The quadratic approximation of a likelihood with an elastic net penalty, and its minimum by active sets.
-
-Which coefficients are zero at the minimum is found by the feature-sign search of Lee, Battle, Raina & Ng
-(2006, Advances in Neural Information Processing Systems 19): given which are not, and their signs, it is a
-linear system.
 """
 
 from __future__ import annotations
@@ -36,12 +28,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 
 
 class Place(NamedTuple):
@@ -106,10 +97,10 @@ class Likelihood:
         rows = np.arange(len(self.codes))
         if self.functions == 1:
             odds = eta[0]
-            own = np.where(self.codes == 1, odds, -odds)
-            loss = float(self.weights @ np.logaddexp(0.0, -own))
+            signed = np.where(self.codes == 1, odds, -odds)
+            loss = float(self.weights @ np.logaddexp(0.0, -signed))
             # Of a row that is all but certain the rest is small, and has its digits.
-            residual = self.weights * expit(-own) * np.where(self.codes == 1, -1.0, 1.0)
+            residual = self.weights * expit(-signed) * np.where(self.codes == 1, -1.0, 1.0)
             return Place(loss, residual[None], expit(odds)[None])
         shifted = eta - eta.max(axis=0)
         shares = np.exp(shifted)
@@ -136,27 +127,18 @@ class Likelihood:
         return moved
 
     def curvature(self, shares: Floats, rows: Codes, columns: Codes) -> Floats:
-        """Second derivatives between some coefficients and others, by their places in beta.ravel().
+        """Second derivatives (a, b) between coefficients at places (a,) and (b,) of beta.ravel().
 
-        Parameters
-        ----------
-        shares : (C, n) float
-            Probabilities.
-        rows, columns : (a,), (b,) int
-            Of one and the same array half is computed.
-
-        Returns
-        -------
-        (a, b) float
+        Of one and the same array of places half is computed.
         """
         p1, alike = len(self.z), rows is columns
         out = np.empty((len(rows), len(columns)))
-        own, other = np.divmod(rows, p1), np.divmod(columns, p1)
+        this, other = np.divmod(rows, p1), np.divmod(columns, p1)
         columns_of = {d: np.flatnonzero(other[0] == d) for d in np.unique(other[0]).tolist()}
         right = {d: self.z[other[1][theirs]].T for d, theirs in columns_of.items()}
-        for c in np.unique(own[0]).tolist():
-            mine = np.flatnonzero(own[0] == c)
-            left = self.z[own[1][mine]]
+        for c in np.unique(this[0]).tolist():
+            mine = np.flatnonzero(this[0] == c)
+            left = self.z[this[1][mine]]
             for d, theirs in columns_of.items():
                 if alike and d < c:
                     continue
@@ -172,21 +154,22 @@ class Likelihood:
 
         For probabilities P of a row, (diag(sqrt P) - P sqrt P')(.)' = diag(P) - P P'.
         """
-        own, columns = np.divmod(places, len(self.z))
+        functions, columns = np.divmod(places, len(self.z))
         root = np.sqrt(self.weights)
         if self.functions == 1:
             return np.asarray((root * np.sqrt(shares[0] * (1 - shares[0])) * self.z[columns]).T)
         half = np.sqrt(shares)
         parts = []
         for other in range(self.functions):
-            factor = -shares[own] * half[other]
-            factor[own == other] += half[other]
+            factor = -shares[functions] * half[other]
+            factor[functions == other] += half[other]
             parts.append((root * factor * self.z[columns]).T)
         return np.concatenate(parts)
 
 
 MATRICES = 4
-"""Times that the curvature is held: before and after it grows, a copy of some of it, and its root."""
+"""Matrices of its size that the curvature takes: before and after it grows, a copy of some of it, its
+root."""
 
 NEXT_TO_NOTHING = 1e-10
 """Share of the mean curvature that is added to each: steps of constants alone would have no length."""
@@ -200,26 +183,21 @@ ROUNDS = 500
 
 @dataclass(slots=True)
 class Curvature:
-    """Second derivatives at some probabilities, of the coefficients that were asked for so far.
+    """Second derivatives (m, m) at probabilities (C, n), of the coefficients `known` (m,) so far.
 
-    Attributes
-    ----------
-    shares : (C, n) float
-    place : (C (p + 1),) int
-        Where each coefficient is in what is held, -1 where it is not.
-    held : (m, m) float
+    The place of each coefficient (C (p + 1),) is that among the known ones, -1 for others.
     """
 
     model: Likelihood
     shares: Floats
     place: Codes
     known: Codes
-    held: Floats
+    matrix: Floats
     solved: tuple[Codes, Floats, Floats] | None = None
 
     @classmethod
     def at(cls, model: Likelihood, shares: Floats) -> Curvature:
-        """That at probabilities (C, n), of no coefficient yet."""
+        """That of no coefficient yet."""
         size = model.functions * len(model.z)
         none = np.zeros(0, dtype=np.intp)
         return cls(model, shares, np.full(size, -1), none, np.zeros((0, 0)))
@@ -230,13 +208,12 @@ class Curvature:
             before, added, root = self.solved
             if np.array_equal(before, places) and np.array_equal(added, ridge):
                 return root
-        held = self.of(places)
-        own = np.arange(len(places))
-        diagonal = held[own, own]
+        some, at = self.of(places), np.arange(len(places))
+        diagonal = some[at, at]
         tiny = NEXT_TO_NOTHING * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
         while True:
-            matrix = held.copy(order="F")
-            matrix[own, own] += ridge + tiny
+            matrix = some.copy(order="F")
+            matrix[at, at] += ridge + tiny
             root, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
             if not failed:
                 self.solved = places, ridge, root
@@ -254,16 +231,16 @@ class Curvature:
                 "Give a larger strength=, or a grid= of larger ones",
             )
             grown = np.empty((after, after))
-            grown[:before, :before] = self.held
+            grown[:before, :before] = self.matrix
             grown[before:, before:] = self.model.curvature(self.shares, new, new)
             if before:
                 grown[before:, :before] = self.model.curvature(self.shares, new, self.known)
                 grown[:before, before:] = grown[before:, :before].T
             self.place[new] = np.arange(before, after)
             self.known = np.concatenate([self.known, new])
-            self.held = grown
+            self.matrix = grown
         at = self.place[places]
-        return self.held[np.ix_(at, at)]
+        return self.matrix[np.ix_(at, at)]
 
 
 class PenalizedQuadratic:
@@ -299,7 +276,7 @@ class PenalizedQuadratic:
         if not self.first:
             free[:] = True
         sign = np.sign(self.v) * self.penalized
-        one, rounds = False, 0
+        single, rounds = False, 0
         value = best = 0.0
         while rounds < ROUNDS:
             value += self._settle(free, sign)
@@ -311,14 +288,12 @@ class PenalizedQuadratic:
             over = excess > 1e-10 * self.first
             if not over.any():
                 break
-            if rounds > 1 and value > best - 1e-15 * abs(best):
-                if one:
-                    break
-                one = True
-            else:
-                one = False
-            best = value
-            if one:
+            # Where the value does not fall, the coefficients enter one by one, until it does not even so.
+            flat = rounds > 1 and value > best - 1e-15 * abs(best)
+            if flat and single:
+                break
+            single, best = flat, value
+            if single:
                 over = np.arange(len(over)) == np.argmax(excess)
             elif not self.second:
                 over = self._first(over, excess, int(free.sum()))
@@ -326,16 +301,16 @@ class PenalizedQuadratic:
             free |= over
         return self.v.reshape(self.shape)
 
-    def _first(self, over: NDArray[np.bool_], excess: Floats, held: int) -> NDArray[np.bool_]:
+    def _first(self, over: Mask, excess: Floats, free: int) -> Mask:
         """Those that violate their condition most, where all would be more than the rows determine."""
-        most = max(self.model.functions * len(self.model.codes) - held, AT_ONCE)
+        most = max(self.model.functions * len(self.model.codes) - free, AT_ONCE)
         if int(over.sum()) <= most:
             return over
         first = np.zeros_like(over)
         first[np.argpartition(-excess, most)[:most]] = True
         return first
 
-    def _settle(self, free: NDArray[np.bool_], sign: Floats) -> float:
+    def _settle(self, free: Mask, sign: Floats) -> float:
         """Go to the minimum over free coefficients of given signs; what the value changes by."""
         total = 0.0
         for _ in range(ROUNDS):
@@ -345,9 +320,11 @@ class PenalizedQuadratic:
             end = start + step
             wrong = (end * sign[at] < 0) & self.penalized[at] & (self.first > 0)
             if not wrong.any():
-                return total + self._go(at, step, sign)
+                change, self.slope = self._value(at, step)
+                self.v[at] += step
+                return total + change
             kept = np.where(wrong, 0.0, end)
-            change, slope = self._value(at, kept - start, sign)
+            change, slope = self._value(at, kept - start)
             if change > 0:
                 # Only as far as the first that turns.
                 part = start[wrong] / (start[wrong] - end[wrong])
@@ -356,7 +333,7 @@ class PenalizedQuadratic:
                 gone = wrong.copy()
                 gone[wrong] = part <= size * (1 + 1e-12)
                 kept[gone] = 0.0
-                change, slope = self._value(at, kept - start, sign)
+                change, slope = self._value(at, kept - start)
             else:
                 gone = wrong
             self.v[at], self.slope = kept, slope
@@ -365,12 +342,7 @@ class PenalizedQuadratic:
             sign[at[gone]] = 0.0
         return total
 
-    def _go(self, at: Codes, step: Floats, sign: Floats) -> float:
-        change, self.slope = self._value(at, step, sign)
-        self.v[at] += step
-        return change
-
-    def _value(self, at: Codes, step: Floats, sign: Floats) -> tuple[float, Floats]:
+    def _value(self, at: Codes, step: Floats) -> tuple[float, Floats]:
         """What the value changes by with a step of coefficients, and the slope (C m,) after it."""
         moved = np.zeros(self.shape)
         moved.ravel()[at] = step
@@ -410,10 +382,10 @@ class PenalizedQuadratic:
 
 
 SLOW = 0.2
-"""Share of the violation that a step may leave before the curvature is made anew."""
+"""Share of the violation that a step may leave before the curvature is computed afresh."""
 
 CHEAP = 2.0**21
-"""Products up to which the curvature is made anew for each step."""
+"""Products up to which the curvature is computed afresh for each step."""
 
 HALVINGS = 40
 """Most halvings of a step."""
@@ -466,27 +438,22 @@ class ProximalNewton:
         self.before = np.inf
 
     def largest(self) -> float:
-        """The strength at and above which no coefficient of the null fit leaves zero, as glmnet counts it."""
+        """The strength from which on no coefficient that is zero leaves it, as glmnet counts it."""
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
     def begin(self, beta: Floats) -> None:
         """Go on from other coefficients (C, p + 1)."""
         self.beta = beta.copy()
-        self._look()
+        self.eta = self.model.eta(self.beta)
+        self.place = self.model.at(self.eta)
         self.gradient = self.model.gradient(self.place.residual)
         self.curvature, self.before = None, np.inf
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
-        """The minimum at one strength, from where the last search ended.
+        """The minimum at one strength, lambda, from where the last search ended.
 
-        Parameters
-        ----------
-        strength : float
-            lambda.
-        polish : bool
-            Go on until rounding stops it.
-        tol : float, optional
-            In the place of the search's own.
+        To polish it is to go on until rounding stops the search. The tolerance is that of the path by
+        default.
         """
         tol = self.tol if tol is None else tol
         columns = self._strong(strength)
@@ -522,28 +489,20 @@ class ProximalNewton:
         slope[:, 0] = gradient[:, 0]
         at_zero = np.maximum(np.abs(slope) - first, 0.0)
         off = np.abs(slope + first * np.sign(beta))
-        found = np.where(beta != 0, off, at_zero)
-        found[:, 0] = np.abs(gradient[:, 0])
-        return found
+        violations = np.where(beta != 0, off, at_zero)
+        violations[:, 0] = np.abs(gradient[:, 0])
+        return violations
 
     def _strong(self, strength: float) -> Codes:
         """Columns, with that of ones, that may have a part in the fit."""
         if not self.l1_ratio:
             return np.arange(self.beta.shape[1])
-        before = self.largest_seen() if np.isinf(self.before) else self.before
+        before = self.largest() if np.isinf(self.before) else self.before
         bound = min(self.l1_ratio * (2 * strength - before), self.l1_ratio * strength)
         keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
         return np.union1d([0], np.flatnonzero(keep))
 
-    def largest_seen(self) -> float:
-        """The strength of which the present gradient of the coefficients that are zero is the bound."""
-        return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
-
     # ---- steps
-
-    def _look(self) -> None:
-        self.eta = self.model.eta(self.beta)
-        self.place = self.model.at(self.eta)
 
     def _search(
         self, strength: float, columns: Codes, most: int, tol: float, *, polish: bool
@@ -558,7 +517,7 @@ class ProximalNewton:
             now = float(self._violations(gradient, beta, strength).max())
             if now <= self._bound(strength, 0.0 if polish else tol):
                 return steps, False
-            curvature, fresh = self._renew(beta, slow=now > SLOW * worst)
+            curvature, fresh = self._curvature_at(beta, slow=now > SLOW * worst)
             if polish and fresh and now <= self._bound(strength, tol) and now > 0.5 * worst:
                 return steps, True
             worst = now
@@ -571,8 +530,8 @@ class ProximalNewton:
             beta = self.beta[:, columns]
         return most, False
 
-    def _renew(self, beta: Floats, *, slow: bool) -> tuple[Curvature, bool]:
-        """The curvature, made anew where that pays, and whether it is that of this place."""
+    def _curvature_at(self, beta: Floats, *, slow: bool) -> tuple[Curvature, bool]:
+        """The curvature, computed afresh where that pays, and whether it is that of this place."""
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size
         if self.curvature is None or slow or cost <= CHEAP:

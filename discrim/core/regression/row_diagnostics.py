@@ -1,4 +1,4 @@
-"""What single rows say of a logistic regression: residuals, leverage, influence on the estimates.
+"""What rows say of a logistic regression: residuals, leverage and influence of each, and marginal effects.
 
 Theory. A row with columns z, weight w, class y and probabilities p of the classes but the reference adds
 w z (y - p)' to the score and w z z' by W = diag(p) - p p' to the information H. With V = H^-1 and C_ab =
@@ -15,12 +15,10 @@ Pearson's residual is standardized by what the estimates have taken of the row's
 *Digits.* What a row's own class lacks, 1 - p, and the log of p come from the odds of the other classes
 against it, so that neither is lost where the row is sure.
 
-What the probabilities of classes change by where a column of the rows does, and how sure that is.
-
-Theory. Let z be a row in the frame, with a leading one, dz what it changes by for one unit of a column, and
-s_a = dz'b_a. The probability of class k changes by g_k = p_k (s_k - t), t = sum p_l s_l, for one unit more;
-and by p_k(z1) - p_k(z0) where the column changes from one value to another. With dp_k/db_a = p_k ([k = a] -
-p_a) z,
+*Marginal effects* are what the probabilities of classes change by where a column of the rows does. Let z be a
+row in the frame, with a leading one, dz what it changes by for one unit of a column, and s_a = dz'b_a. The
+probability of class k changes by g_k = p_k (s_k - t), t = sum p_l s_l, for one unit more; and by p_k(z1) -
+p_k(z0) where the column changes from one value to another. With dp_k/db_a = p_k ([k = a] - p_a) z,
 
     dg_k/db_a = z [p_k ([k = a] - p_a)(s_k - t) - p_k p_a (s_a - t)] + dz p_k ([k = a] - p_a),
 
@@ -36,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import Forms
 
@@ -69,26 +67,20 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     odds -= odds[codes, at]
     peak = odds.max(axis=0)
     shares = np.exp(odds - peak)
-    own = shares[codes, at]
+    of_class = shares[codes, at]
     shares[codes, at] = 0.0
     rest = shares.sum(axis=0)
-    total = rest + own
+    total = rest + of_class
     surprise = np.where(peak > 0, peak + np.log(total), np.log1p(rest))
     shares /= total
     misses = -shares
     misses[codes, at] = rest / total
-    shares[codes, at] = own / total
+    shares[codes, at] = of_class / total
     return FittedRows(shares, misses, surprise)
 
 
 def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
     """Residuals of rows x (m, p).
-
-    Parameters
-    ----------
-    x, codes, weights
-        A block of rows.
-    kind : {"response", "pearson", "deviance", "working"}
 
     Returns
     -------
@@ -96,37 +88,37 @@ def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | N
     the reference; (1, m) of "deviance", the root of a row's part of the deviance: of two classes with the
     sign of what the second line of the others would have.
     """
-    found = fitted_rows(fit, fit.frame.columns(x), codes)
+    fitted = fitted_rows(fit, fit.frame.columns(x), codes)
     root = 1.0 if weights is None else np.sqrt(weights)
     if kind == "response":
-        return found.misses
+        return fitted.misses
     if kind == "working":
-        return _working(fit, found, codes)
+        return _working(fit, fitted, codes)
     if kind == "pearson":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return found.misses / _spread(found) * root
-    size = np.sqrt(2 * found.surprise) * root
-    if len(found.shares) == 2:
+            return fitted.misses / _spread(fitted) * root
+    size = np.sqrt(2 * fitted.surprise) * root
+    if len(fitted.shares) == 2:
         size = np.where(codes == fit.reference, -size, size)
     return size[None]
 
 
-def _spread(found: FittedRows) -> Floats:
+def _spread(fitted: FittedRows) -> Floats:
     """Standard deviations (K, m) of the indicators."""
-    lacks = np.where(found.misses > 0, found.misses, 1 - found.shares)
+    lacks = np.where(fitted.misses > 0, fitted.misses, 1 - fitted.shares)
     if len(lacks) == 2:
         # Of two classes each is what the other lacks.
-        lacks = found.shares[::-1]
-    return np.sqrt(found.shares * lacks)
+        lacks = fitted.shares[::-1]
+    return np.sqrt(fitted.shares * lacks)
 
 
-def _working(fit: LogisticFit, found: FittedRows, codes: Codes) -> Floats:
+def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
     """W^-1 (y - p) (K - 1, m), which is 1/p of the own class, and -1/p of the reference where that is it."""
     out = np.zeros((len(fit.others), len(codes)))
     with np.errstate(over="ignore"):
-        own = np.exp(found.surprise)
+        inverse = np.exp(fitted.surprise)
     for line, k in enumerate(fit.others):
-        out[line] = np.where(codes == k, own, 0.0) - np.where(codes == fit.reference, own, 0.0)
+        out[line] = np.where(codes == k, inverse, 0.0) - np.where(codes == fit.reference, inverse, 0.0)
     return out
 
 
@@ -155,10 +147,7 @@ Block = tuple[Floats, Codes, Floats | None]
 def row_influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tuple[slice, Influence]]]:
     """From a block of rows to their influence, piece by piece, each with its place in the block.
 
-    Parameters
-    ----------
-    moves : bool
-        Whether to say how each coefficient moves, which takes q (p + 1) numbers a row.
+    How each coefficient moves is told where asked for, as it takes q (p + 1) numbers a row.
     """
     information = fit.newton.information
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
@@ -168,19 +157,18 @@ def row_influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterato
 
     def of_block(block: Block) -> Iterator[tuple[slice, Influence]]:
         x, codes, weights = block
-        for start in range(0, len(x), piece):
-            at = slice(start, min(start + piece, len(x)))
-            own = np.ones(at.stop - at.start) if weights is None else weights[at]
+        for at in slices(len(x), piece):
+            some = np.ones(at.stop - at.start) if weights is None else weights[at]
             z = fit.frame.columns(x[at])
-            found = fitted_rows(fit, z, codes[at])
-            yield at, _of_piece(fit, found, codes[at], own, z, forms, inverse if moves else None)
+            fitted = fitted_rows(fit, z, codes[at])
+            yield at, _of_piece(fit, fitted, codes[at], some, z, forms, inverse if moves else None)
 
     return of_block
 
 
 def _of_piece(
     fit: LogisticFit,
-    found: FittedRows,
+    fitted: FittedRows,
     codes: Codes,
     weights: Floats,
     z: Floats,
@@ -188,11 +176,11 @@ def _of_piece(
     inverse: Floats | None,
 ) -> Influence:
     pull, spread, leverage = (_pulls_of_two if len(fit.others) == 1 else _pulls)(
-        fit, found, weights, z, forms
+        fit, fitted, weights, z, forms
     )
     with np.errstate(over="ignore", invalid="ignore"):
         cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
-        square = (_working(fit, found, codes) * pull).sum(axis=0)
+        square = (_working(fit, fitted, codes) * pull).sum(axis=0)
     moves = None
     if inverse is not None:
         moves = inverse @ (pull[:, None, :] * z).reshape(-1, len(codes))
@@ -200,22 +188,22 @@ def _of_piece(
 
 
 def _pulls_of_two(
-    fit: LogisticFit, found: FittedRows, weights: Floats, z: Floats, forms: Forms
+    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
 ) -> tuple[Floats, Floats, Floats]:
     """As `_pulls`, where all blocks are numbers."""
     (spread,) = forms.of(z)
-    leverage = weights * found.shares[0] * found.shares[1] * spread[0]
+    leverage = weights * fitted.shares[0] * fitted.shares[1] * spread[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        pull = weights * found.misses[fit.others] / (1 - leverage)
+        pull = weights * fitted.misses[fit.others] / (1 - leverage)
     return pull, spread[None], leverage
 
 
 def _pulls(
-    fit: LogisticFit, found: FittedRows, weights: Floats, z: Floats, forms: Forms
+    fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: Forms
 ) -> tuple[Floats, Floats, Floats]:
     """(I - w W C)^-1 w (y - p), (q, m); C, (q, q, m); and leverages (m,)."""
     q, m = len(fit.others), z.shape[1]
-    shares, misses = found.shares[fit.others], found.misses[fit.others]
+    shares, misses = fitted.shares[fit.others], fitted.misses[fit.others]
     spread = np.empty((q, q, m))
     for k, form in enumerate(forms.of(z)):
         spread[k, k:] = spread[k:, k] = form
@@ -228,7 +216,7 @@ def _pulls(
         try:
             pull = np.linalg.solve(np.eye(q) - hat, left[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
-            pull = np.stack([_solved(own, each) for own, each in zip(hat, left, strict=True)])
+            pull = np.stack([_solved(block, side) for block, side in zip(hat, left, strict=True)])
     return np.ascontiguousarray(pull.T), spread, np.trace(hat, axis1=1, axis2=2)
 
 
@@ -238,10 +226,6 @@ def _solved(hat: Floats, left: Floats) -> Floats:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, left))
     except np.linalg.LinAlgError:
         return np.full(len(hat), np.nan)
-
-
-MARGINAL_PIECE = 2**19
-"""Numbers worked on at once."""
 
 
 class Effect(NamedTuple):
@@ -288,8 +272,8 @@ def difference(fit: LogisticFit, first: Floats, then: Floats, shift: Floats, wei
 def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
     """Of rows z (p + 1, m) that change by (p, m), or (p, 1) of all rows, for one unit of a column."""
     shares, others = probabilities(fit, z, shift), fit.others
-    own = np.insert(fit.newton.coef[1:].T @ change, fit.reference, 0.0, axis=0)
-    gaps = own - (shares * own).sum(axis=0)
+    odds = np.insert(fit.newton.coef[1:].T @ change, fit.reference, 0.0, axis=0)
+    gaps = odds - (shares * odds).sum(axis=0)
     effects = shares * gaps
     moves = _moves(fit, shares)
     by_odds = moves * gaps[:, None] - shares[:, None] * effects[others]

@@ -38,17 +38,20 @@ from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import (
     MOST_STEPS,
     TOLERANCE,
-    ColumnBlocks,
     LogisticFit,
     Sandwich,
     fit_logistic,
     group_scores,
-    null_directions,
     root_of_scores,
     score_squares,
-    within,
 )
-from discrim.core.regression.profile_likelihood import deviance_on, deviance_without
+from discrim.core.regression.profile_likelihood import (
+    ColumnBlocks,
+    deviance_on,
+    deviance_without,
+    nesting,
+    null_directions,
+)
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -540,7 +543,7 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
         The small fit has a column that is no combination of the large one's.
     """
     ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
-    found = within(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
+    found = nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
     if not found.nested:
         _refuse_not_nested(small, large, found.left)
     df = float(large.numbers.df_model() - small.numbers.df_model())
