@@ -22,7 +22,8 @@ class Row(NamedTuple):
     results, results_module : str
         The public class of the fits, and its module.
     summary : str
-        Module of its summary: the functions `<name>_sections` and `<name>_brief`.
+        Module of its summary: `<name>_sections` and `<name>_brief`, tables of its sections by name, or
+        functions of the results and their fit that give them.
     pictures : tuple of Kind
         What `plot` draws; the first that suits a fit is its default.
     estimator : str or None
@@ -391,6 +392,6 @@ def summary_of(results: Any, *asked: Any) -> Any:
     return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
-def summary_part(model: str, which: str, fit: Any) -> Any:
-    """The sections of a fit's summary ("sections"), or its short form ("brief")."""
-    return resolve(f"{BY_MODEL[model].summary}:{model}_{which}")(fit)
+def summary_part(model: str, which: str) -> Any:
+    """The sections of a model's summary ("sections"), or those of its short form ("brief")."""
+    return resolve(f"{BY_MODEL[model].summary}:{model}_{which}")

@@ -28,6 +28,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -346,7 +347,11 @@ def _paragraph(text: str) -> str:
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", marked))
 
 
-class Parts(dict[str, Callable[[], Part]]):
+Sections = dict[str, Callable[..., Part]]
+"""Sections of a summary by name, each made of the results and of the fit that they name the numbers of."""
+
+
+class Parts(Sections):
     """The sections of a summary by name, computed where they are asked for.
 
     Attributes
@@ -355,9 +360,15 @@ class Parts(dict[str, Callable[[], Part]]):
         Names of sections, and what makes all of them cheaper; it is called first where all are asked for.
     """
 
-    def __init__(self, parts: Mapping[str, Callable[[], Part]]) -> None:
+    def __init__(self, parts: Mapping[str, Callable[..., Part]]) -> None:
         super().__init__(parts)
-        self.shared: list[tuple[set[str], Callable[[], object]]] = []
+        self.shared: list[tuple[set[str], Callable[..., object]]] = []
+
+    def of(self, *shown: Any) -> Parts:
+        """The same sections, made of what is shown."""
+        bound = Parts({name: partial(make, *shown) for name, make in self.items()})
+        bound.shared = [(names, partial(prepare, *shown)) for names, prepare in self.shared]
+        return bound
 
 
 class Summary:

@@ -334,7 +334,7 @@ class CrossValidation(Shown):
         from discrim.models.pictures.options import PictureOptions
 
         asked = PictureOptions(ax, colors=colors, title=title, other=other)
-        return drawn(self, FOLDS, kind, asked)
+        return drawn((self,), FOLDS, kind, asked)
 
     def summary(self) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook."""

@@ -836,7 +836,7 @@ class StepwiseResults(Shown):
         """
         from discrim.models.pictures.options import PictureOptions
 
-        return drawn(self, STEPS, kind, PictureOptions(ax, colors=colors, title=title))
+        return drawn((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""

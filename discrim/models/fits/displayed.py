@@ -19,9 +19,8 @@ from discrim.errors import NotSupportedError
 from discrim.models.registry import BY_MODEL, BY_RESULTS, resolve, summary_part
 
 if TYPE_CHECKING:
-    from discrim.report.grid import Part
     from discrim.report.numbers import Format
-    from discrim.report.tables import Summary
+    from discrim.report.tables import Parts, Summary
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -153,14 +152,33 @@ class ShownModel(Shown):
         """Name of the verb that makes such fits."""
         return BY_MODEL[self._model()].verb
 
-    def _sections(self) -> Mapping[str, Callable[[], Part]]:
-        """The sections of the summary by name, computed where they are asked for."""
-        parts: Mapping[str, Callable[[], Part]] = summary_part(self._model(), "sections", self)
-        return parts
+    def _subject(self: Any) -> Any:
+        """What summaries and pictures describe, as they are given it beside the results: the fit."""
+        return self._fit
+
+    def _heading(self: Any) -> str:
+        """Title of the short form."""
+        from discrim.report.numbers import clean, shorten
+
+        return f"{self.title}: {shorten(clean(self.formula), 70)}"
+
+    def _parts(self, which: str) -> Parts:
+        """Sections of the summary or of its short form, by name, computed where they are asked for."""
+        from discrim.report.tables import Parts
+
+        sections, shown = summary_part(self._model(), which), (self, self._subject())
+        if callable(sections):
+            sections = sections(*shown)
+        return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)
+
+    def _sections(self) -> Parts:
+        return self._parts("sections")
 
     def _brief(self) -> Summary:
-        brief: Summary = summary_part(self._model(), "brief", self)
-        return brief.shortened()
+        from discrim.report.tables import Summary
+
+        made = {name: make() for name, make in self._parts("brief").items()}
+        return Summary(self._heading(), made).shortened()
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
         """The summary, which prints as text and is shown as tables in a notebook; one table for each section.

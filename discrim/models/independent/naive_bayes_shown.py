@@ -12,7 +12,6 @@ import pandas as pd
 
 from discrim.models.pictures.options import one_column
 from discrim.models.results.headers import (
-    Sections,
     classes_section,
     criterion_item,
     error_items,
@@ -21,70 +20,71 @@ from discrim.models.results.headers import (
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.independent.naive_bayes import NaiveBayesFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.independent.naive_bayes import NaiveBayesResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 
-def naive_bayes_sections(fit: NaiveBayesResults) -> Sections:
+def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
     """Sections of a naive Bayes classifier, in their order."""
-    plan = fit._fit.numbers.plan
+    plan = fit.numbers.plan
     parts: Sections = {
-        "header": lambda: _header(fit),
-        "classes": lambda: _classes(fit),
+        "header": _header,
+        "classes": _classes,
     }
     if len(plan.normal):
-        parts |= {"means": lambda: _means(fit), "deviations": lambda: _deviations(fit)}
+        parts |= {"means": _means, "deviations": _deviations}
     if len(plan.tables):
-        parts["tables"] = lambda: _tables(fit)
+        parts["tables"] = _tables
     if len(plan.kernels):
-        parts["bandwidths"] = lambda: _bandwidths(fit)
+        parts["bandwidths"] = _bandwidths
     if len(plan.counts):
-        parts["multinomial"] = lambda: _multinomial(fit)
-    if fit._fit.numbers.available is not None:
-        parts["available"] = lambda: _available(fit)
+        parts["multinomial"] = _multinomial
+    if fit.numbers.available is not None:
+        parts["available"] = _available
     return parts
 
 
-def naive_bayes_brief(fit: NaiveBayesResults) -> Summary:
+def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
     """The short form: classes, and the densities but for their spread."""
-    parts = {key: part() for key, part in naive_bayes_sections(fit).items() if key not in _LONG}
-    return Summary(title(fit), parts)
+    parts = naive_bayes_sections(results, fit)
+    return {key: make for key, make in parts.items() if key not in _LONG}
 
 
 _LONG = ("header", "deviations", "available")
 
 
-def _header(fit: NaiveBayesResults) -> Pairs:
+def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
         *size_items(fit),
-        *_densities(fit),
+        *_densities(results, fit),
         prior_item(fit),
-        criterion_item(fit, "llf", "Log-likelihood"),
-        criterion_item(fit, "aic", "AIC"),
-        criterion_item(fit, "bic", "BIC"),
-        *error_items(fit),
+        criterion_item(results, "llf", "Log-likelihood"),
+        criterion_item(results, "aic", "AIC"),
+        criterion_item(results, "bic", "BIC"),
+        *error_items(results, fit),
     ]
     return header(fit, items)
 
 
-def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
+def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[tuple[str, Any, str]]:
     """What columns there are, and how each kind is estimated."""
-    plan = fit._fit.numbers.plan
+    plan = fit.numbers.plan
     items: list[tuple[str, Any, str]] = []
     if len(plan.normal):
         divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
         items.append(("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}"))
-        share = f"{fit.smoothing:g} of the largest variance" if fit.smoothing else "none"
-        items.append(("Smoothing", fit.smoothing, share))
+        share = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
+        items.append(("Smoothing", results.smoothing, share))
     if len(plan.tables):
         items.append(("Categorical columns", len(plan.tables), str(len(plan.tables))))
     if len(plan.kernels):
@@ -94,52 +94,52 @@ def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
     if len(plan.counts):
         items.append(("Columns of counts", len(plan.counts), str(len(plan.counts))))
     if len(plan.tables) or len(plan.counts):
-        items.append(("Laplace's correction", fit.laplace, f"{fit.laplace:g}" if fit.laplace else "none"))
+        items.append(
+            ("Laplace's correction", results.laplace, f"{results.laplace:g}" if results.laplace else "none")
+        )
     return items
 
 
-def _classes(fit: NaiveBayesResults) -> Section:
-    if not fit._fit.numbers.is_normal:
-        return classes_section(fit)
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    if not fit.numbers.is_normal:
+        return classes_section(results, fit)
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     title = "Classes, with the log-determinants of their covariances"
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 
 
-def _means(fit: NaiveBayesResults) -> Section:
-    table = fit.means.rename_axis(index=None)
-    return Section("Means", table, column_errors=mean_errors(fit._fit), source="fit.means")
+def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = results.means.rename_axis(index=None)
+    return Section("Means", table, column_errors=mean_errors(fit), source="fit.means")
 
 
-def _deviations(fit: NaiveBayesResults) -> Section:
-    title = (
-        f"Standard deviations within classes, divisor {'n' if fit._fit.numbers.method == 'mle' else 'n-1'}"
-    )
-    if fit.smoothing:
+def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    title = f"Standard deviations within classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
+    if results.smoothing:
         title += ", smoothed"
-    return Section(title, fit.sds.rename_axis(index=None), source="fit.sds")
+    return Section(title, results.sds.rename_axis(index=None), source="fit.sds")
 
 
-def _tables(fit: NaiveBayesResults) -> Section:
-    table = pd.concat({term: shares.T for term, shares in fit.tables.items()})
+def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = pd.concat({term: shares.T for term, shares in results.tables.items()})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     note = (
         "An entry of 0 makes a row impossible in the class; laplace= is the way out."
-        if not fit.laplace and (table == 0).any(axis=None)
+        if not results.laplace and (table == 0).any(axis=None)
         else ""
     )
     named = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
     return Section("Levels within classes, P(level | class)", named, formats, note=note, source="fit.tables")
 
 
-def _bandwidths(fit: NaiveBayesResults) -> Section:
+def _bandwidths(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     title = "Bandwidths of the kernel densities"
-    return Section(title, fit.bandwidths.rename_axis(index=None), source="fit.bandwidths")
+    return Section(title, results.bandwidths.rename_axis(index=None), source="fit.bandwidths")
 
 
-def _available(fit: NaiveBayesResults) -> Section:
-    table = fit.available.T.rename_axis(index=None, columns=None)
+def _available(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
         "Rows that have each column",
         table,
@@ -149,8 +149,8 @@ def _available(fit: NaiveBayesResults) -> Section:
     )
 
 
-def _multinomial(fit: NaiveBayesResults) -> Section:
-    table = fit.multinomial.T.rename_axis(index=None, columns=None)
+def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    table = results.multinomial.T.rename_axis(index=None, columns=None)
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     return Section(
         "Counts within classes, multinomial probabilities", table, formats, source="fit.multinomial"
@@ -161,14 +161,14 @@ MOST_COLOURS = 8
 """Levels that are told apart by the colours of bars."""
 
 
-def density(results: Any, asked: PictureOptions) -> Axes:
+def density(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Density of a column in each class."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, asked)
     return draw_densities(results.density(name), asked.ax, asked.signs(results.classes))
 
 
-def table(results: Any, asked: PictureOptions) -> Axes:
+def table(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Table of a categorical column."""
     name = one_column("table", "levels", list(results._levels), asked)
     return draw_shares(results.tables[name], asked.ax, asked.signs(results.classes))

@@ -12,20 +12,20 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Sections,
     error_items,
     header,
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.style import SIGNS, Signs, faint, new_axes, numbers, set_title, shown_name
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.independent.shrunken_centroids import ShrunkenFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
@@ -37,41 +37,34 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> Sections:
+def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Sections:
     """Sections of nearest shrunken centroids, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": partial(_classes, fit),
+        "header": _header,
+        "classes": _classes,
     }
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
-    return parts | {"survivors": partial(_survivors, fit)}
+    if "path" in fit.cache:
+        parts["path"] = _path
+    return parts | {"survivors": _survivors}
 
 
-def shrunken_centroids_brief(fit: ShrunkenCentroidsResults) -> Summary:
-    """The short form: classes, and the first of the survivors."""
-    return Summary(title(fit), {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
-
-
-def _header(fit: ShrunkenCentroidsResults) -> Pairs:
-    chosen = (
-        "cross-validation" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
-    )
-    kind = "median of s" if fit._fit.numbers.offset == "median" else "given"
-    left = int(fit._fit.numbers.shrunken().any(axis=0).sum())
+def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
+    chosen = "cross-validation" if "path" in fit.cache else "not in the file" if fit.loaded else "given"
+    kind = "median of s" if fit.numbers.offset == "median" else "given"
+    left = int(fit.numbers.shrunken().any(axis=0).sum())
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
-        ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
+        ("Threshold", results.threshold, f"{results.threshold:.4g}"),
         ("Chosen by", chosen, chosen),
-        (f"Offset s0, {kind}", fit.offset, f"{fit.offset:.4g}"),
+        (f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
         ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *size_items(fit),
         ("Columns surviving", left, str(left)),
         prior_item(fit),
-        *error_items(fit),
+        *error_items(results, fit),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if "path" in fit._fit.cache:
+    if "path" in fit.cache:
         notes.append(
             "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
             "it anew in each fold."
@@ -79,9 +72,11 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
     return header(fit, items, " ".join(notes))
 
 
-def _classes(fit: ShrunkenCentroidsResults) -> Section:
-    used = (fit._fit.numbers.shrunken() != 0).sum(axis=1)
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "columns": used}, index=fit.classes)
+def _classes(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:
+    used = (fit.numbers.shrunken() != 0).sum(axis=1)
+    table = pd.DataFrame(
+        {"prior": results.prior, "rows": results.counts, "columns": used}, index=results.classes
+    )
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
     return Section(
         "Classes, with the columns in which their centroids differ from the common mean",
@@ -91,18 +86,20 @@ def _classes(fit: ShrunkenCentroidsResults) -> Section:
     )
 
 
-def _path(fit: ShrunkenCentroidsResults) -> Section:
-    path = fit.path
+def _path(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:
+    path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
-    table["chosen"] = np.where(path["threshold"] == fit.threshold, "*", "")
+    table["chosen"] = np.where(path["threshold"] == results.threshold, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "genes": "count", "chosen": "text"}
     title = "Cross-validated error by threshold"
     return Section(title, table, formats, headings=INTERVAL | {"genes": "columns"}, source="fit.path")
 
 
-def _survivors(fit: ShrunkenCentroidsResults, most: int = MOST_SURVIVORS) -> Section:
-    table = fit.survivors()
+def _survivors(
+    results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit], most: int = MOST_SURVIVORS
+) -> Section:
+    table = results.survivors()
     left = len(table) - most
     more = f" And {left} more: fit.survivors()." if left > 0 else ""
     note = f"The largest first; zero where a class does not differ.{more}"
@@ -115,6 +112,10 @@ def _survivors(fit: ShrunkenCentroidsResults, most: int = MOST_SURVIVORS) -> Sec
     )
 
 
+shrunken_centroids_brief: Sections = {"classes": _classes, "survivors": partial(_survivors, most=BRIEF)}
+"""The short form: classes, and the first of the survivors."""
+
+
 MOST_BARS = 50
 """Columns whose bars are drawn."""
 
@@ -122,7 +123,7 @@ MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Cross-validated error by threshold."""
     path = results.path
     # Only the rule of one standard error takes a threshold whose error is not the least.
@@ -131,7 +132,7 @@ def path(results: Any, asked: PictureOptions) -> Axes:
     return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
 
 
-def centroids(results: Any, asked: PictureOptions) -> Axes:
+def centroids(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Shrunken differences of the columns that survive."""
     return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
 

@@ -528,6 +528,12 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
     def _model(self) -> str:
         return "bayes"
 
+    def _subject(self) -> Known:
+        return self._known
+
+    def _heading(self) -> str:
+        return self.title
+
     def _is_plane(self) -> bool:
         return len(self.columns) > 1 and not isinstance(self._known.law, MassLaw)
 

@@ -5,8 +5,6 @@ Which numbers of a known law a picture shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,89 +14,84 @@ from numpy.typing import NDArray
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.law.bayes_input import ruled
+from discrim.models.law.bayes_input import Known, ruled
 from discrim.models.pictures.planes import chosen, given_values
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.regions import span
 from discrim.report.plots.style import label_codes
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.models.law.bayes import BayesResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
-Parts = dict[str, Callable[[], Section | Pairs]]
-
 LEAST = 1e-6
 """Probability of a value below which a summary leaves it to `decision`."""
 
 
-def bayes_sections(fit: BayesResults) -> Parts:
+def bayes_sections(results: BayesResults, known: Known) -> Sections:
     """Sections of a known law, in their order."""
-    parts: Parts = {"header": partial(_header, fit), "classes": partial(_classes, fit)}
-    if _has_decision(fit):
-        parts["decision"] = partial(_decision, fit)
-    k = len(fit.classes)
-    if fit.costs is None and k * (k - 1) // 2 <= fit.MOST_PAIRS:
-        parts["bounds"] = partial(_bounds, fit)
-    if fit.costs is not None:
-        parts["costs"] = partial(_costs, fit)
+    parts: Sections = {"header": _header, "classes": _classes}
+    if _has_decision(results):
+        parts["decision"] = _decision
+    k = len(results.classes)
+    if results.costs is None and k * (k - 1) // 2 <= results.MOST_PAIRS:
+        parts["bounds"] = _bounds
+    if results.costs is not None:
+        parts["costs"] = _costs
     return parts
 
 
-def bayes_brief(fit: BayesResults) -> Summary:
+def bayes_brief(results: BayesResults, known: Known) -> Sections:
     """The short form: the error, and what is decided where it can be listed."""
-    parts: dict[str, Section | Pairs] = {"header": _header(fit), "classes": _classes(fit)}
-    if _has_decision(fit):
-        parts["decision"] = _decision(fit)
-    return Summary(fit.title, parts)
+    decision: Sections = {"decision": _decision} if _has_decision(results) else {}
+    return {"header": _header, "classes": _classes, **decision}
 
 
-def _has_decision(fit: BayesResults) -> bool:
+def _has_decision(results: BayesResults) -> bool:
     try:
-        return len(fit.decision) > 0
+        return len(results.decision) > 0
     except NotSupportedError:
         return False
 
 
-def _kind(fit: BayesResults) -> str:
-    law = fit._known.law
+def _kind(law: MassLaw | DensityLaw) -> str:
     if isinstance(law, MassLaw):
         return f"table of {law.mass.shape[1]} values"
     what = "discrete distributions" if law.discrete else "densities"
     return f"{what} of one variable" if law.dim == 1 else f"{what} of rows of {law.dim}"
 
 
-def _header(fit: BayesResults) -> Pairs:
-    law = fit._known.law
-    what = "Error rate" if fit.costs is None else "Mean cost"
-    bound = f"{fit.error_bound:.1e}" if fit.error_bound else "0"
+def _header(results: BayesResults, known: Known) -> Pairs:
+    law = known.law
+    what = "Error rate" if results.costs is None else "Mean cost"
+    bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
     items: list[tuple[str, Any, str]] = [
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.columns), str(len(fit.columns))),
-        ("Law", _kind(fit), _kind(fit)),
-        (what, fit.error_rate, f"{fit.error_rate:.6g}"),
-        ("Bound on its error", fit.error_bound, bound),
-        ("Computed by", fit.error_method, fit.error_method),
+        ("Classes", len(results.classes), str(len(results.classes))),
+        ("Columns", len(results.columns), str(len(results.columns))),
+        ("Law", _kind(law), _kind(law)),
+        (what, results.error_rate, f"{results.error_rate:.6g}"),
+        ("Bound on its error", results.error_bound, bound),
+        ("Computed by", results.error_method, results.error_method),
     ]
     note = ""
-    if fit.error_method.endswith("Monte Carlo"):
-        seed = "no seed" if fit._seed is None else f"seed {fit._seed}"
-        note = f"{fit._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
-    pairs = len(fit.classes) * (len(fit.classes) - 1) // 2
-    if fit.costs is None and pairs > fit.MOST_PAIRS:
+    if results.error_method.endswith("Monte Carlo"):
+        seed = "no seed" if results._seed is None else f"seed {results._seed}"
+        note = f"{results._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
+    pairs = len(results.classes) * (len(results.classes) - 1) // 2
+    if results.costs is None and pairs > results.MOST_PAIRS:
         note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
-    response = str(fit.classes.name)
-    names = ", ".join(map(str, fit.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
+    response = str(results.classes.name)
+    names = ", ".join(map(str, results.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
     return Pairs(f"{response} given {names}", items, note)
 
 
-def _classes(fit: BayesResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior})
+def _classes(results: BayesResults, known: Known) -> Section:
+    table = pd.DataFrame({"prior": results.prior})
     formats: dict[Any, Any] = {"prior": "share"}
-    if isinstance(fit._known.law, DensityLaw):
-        table["distribution"] = [distribution_text(given) for given in fit._known.densities.values()]
+    if isinstance(known.law, DensityLaw):
+        table["distribution"] = [distribution_text(given) for given in known.densities.values()]
         formats["distribution"] = "text"
     return Section("Classes", table, formats, source="fit.prior, fit.densities")
 
@@ -118,9 +111,9 @@ def distribution_text(given: Any) -> str:
     return kind.removesuffix("_frozen")
 
 
-def _decision(fit: BayesResults) -> Section:
-    table = fit.decision
-    if isinstance(fit._known.law, DensityLaw) and fit._known.law.on_line:
+def _decision(results: BayesResults, known: Known) -> Section:
+    table = results.decision
+    if isinstance(known.law, DensityLaw) and known.law.on_line:
         shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
         shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
         note = "Between the limits the rule decides for the class named."
@@ -133,7 +126,7 @@ def _decision(fit: BayesResults) -> Section:
         table = table[seen >= LEAST]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
     if table.columns.has_duplicates:
-        table = table.set_axis([*map(str, fit.classes), "probability of value", "rule calls"], axis=1)
+        table = table.set_axis([*map(str, results.classes), "probability of value", "rule calls"], axis=1)
         formats = dict.fromkeys(table.columns, "share") | {"rule calls": "text"}
     return Section(
         "Posteriors by value, the value's probability, and the decision",
@@ -144,8 +137,8 @@ def _decision(fit: BayesResults) -> Section:
     )
 
 
-def _bounds(fit: BayesResults) -> Section:
-    table = fit.bounds()
+def _bounds(results: BayesResults, known: Known) -> Section:
+    table = results.bounds()
     whole, pairs = table.iloc[-1], table.iloc[:-1]
     said = (
         f" Of all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
@@ -161,57 +154,59 @@ def _bounds(fit: BayesResults) -> Section:
     return Section("Bounds on the error of pairs of classes", shown, note=note, source="fit.bounds()")
 
 
-def _costs(fit: BayesResults) -> Section:
-    if fit.costs is None:
+def _costs(results: BayesResults, known: Known) -> Section:
+    if results.costs is None:
         raise NotSupportedError("This law has no costs: call bayes() with costs=.")
-    return Section("Costs, actual (rows) by called (columns)", fit.costs, shared=True, source="fit.costs")
+    return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
 
 
 SAMPLE = 400
 """Rows of the sample that lies over the regions of two columns."""
 
 
-def densities(fit: Any, asked: PictureOptions) -> Axes:
+def densities(results: Any, known: Known, asked: PictureOptions) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
     from discrim.report.plots import law as law_plots
 
-    law, prior = fit._known.law, fit._prior_values(None)
+    law, prior = known.law, results._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:
         at = _span(law, prior)
-        joint = pd.DataFrame(np.exp(fit.decision_function(at).to_numpy()), columns=fit.classes)
-        joint.index = pd.Index(at, name=fit.columns[0])
+        joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
+        joint.index = pd.Index(at, name=results.columns[0])
         return law_plots.draw_joint_densities(
-            joint, fit.decision, ax=asked.ax, signs=asked.signs(fit.classes)
+            joint, results.decision, ax=asked.ax, signs=asked.signs(results.classes)
         )
     listed = law if isinstance(law, MassLaw) else law.enumerated()
     if listed is None:
         raise NotSupportedError(
-            f"kind='densities' draws one variable or a table; x has {len(fit.columns)} columns: use "
+            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns: use "
             "kind='regions'."
         )
-    joint = pd.DataFrame((listed.mass * prior[:, None]).T, index=fit.decision.index, columns=fit.classes)
+    joint = pd.DataFrame(
+        (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
+    )
     seen = joint.sum(axis=1).to_numpy() > 1e-6
-    called = ruled(fit._known, fit)(listed.points[seen])
-    return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(fit.classes))
+    called = ruled(known, results)(listed.points[seen])
+    return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(results.classes))
 
 
-def regions(fit: Any, asked: PictureOptions) -> Axes:
+def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
     from discrim.report.plots.regions import draw_plane
 
-    law, every = fit._known.law, fit.columns.tolist()
+    law, every = known.law, results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
             f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
             "kind='densities'."
         )
-    rows = fit.sample(SAMPLE, seed=0) if asked.data is None else pd.DataFrame(asked.data)
+    rows = results.sample(SAMPLE, seed=0) if asked.data is None else pd.DataFrame(asked.data)
     names = chosen(every, asked, "regions", 2)
     if len(names) < 2:
         raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
     held = {name: float(rows[name].mean()) for name in every if name not in names}
     held |= given_values(asked, every, names, every)
-    rule = ruled(fit._known, fit)
+    rule = ruled(known, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
         x = np.column_stack(
@@ -223,8 +218,8 @@ def regions(fit: Any, asked: PictureOptions) -> Axes:
         return rule(x)
 
     points = rows[names].to_numpy(dtype=np.float64)
-    response = fit.classes.name if fit.classes.name in rows else rows.columns[0]
-    codes = label_codes(rows[response].astype(object), fit.classes.tolist())
+    response = results.classes.name if results.classes.name in rows else rows.columns[0]
+    codes = label_codes(rows[response].astype(object), results.classes.tolist())
     across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
     said = ", ".join(f"{name} = {value:.4g}" for name, value in held.items())
     return draw_plane(
@@ -233,9 +228,9 @@ def regions(fit: Any, asked: PictureOptions) -> Axes:
         (names[0], names[1]),
         points,
         codes,
-        fit.classes.tolist(),
+        results.classes.tolist(),
         ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        signs=asked.signs(results.classes),
         title="Regions of the best rule of the law" + (f"\nheld: {said}" if said else ""),
         weak=bool(said),
     )

@@ -5,7 +5,6 @@ Pictures of mixtures: components in the plane of two columns, and the choice by 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from discrim.models.pictures.spaces import asked_level, asked_terms
 from discrim.models.results.headers import (
     LEFT_OUT,
     Item,
-    Sections,
     criterion_item,
     error_item,
     error_items,
@@ -27,14 +25,15 @@ from discrim.models.results.headers import (
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import Pairs, Section
 from discrim.report.numbers import Format
 from discrim.report.plots.style import set_title
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.mixtures.mixture import MixtureFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.mixtures.mixture import MixtureResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
@@ -46,66 +45,66 @@ MOST_COMPONENTS = 60
 """Components whose means are shown."""
 
 
-def mixture_sections(fit: MixtureResults) -> Sections:
+def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
     """Sections of a mixture discriminant analysis, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": partial(_classes, fit),
-        "components": partial(_components, fit),
+        "header": _header,
+        "classes": _classes,
+        "components": _components,
     }
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
+    if "path" in fit.cache:
+        parts["path"] = _path
     return parts
 
 
-def mixture_brief(fit: MixtureResults) -> Summary:
-    """The short form: classes and components."""
-    return Summary(title(fit), {"classes": _classes(fit), "components": _components(fit)})
-
-
-def _header(fit: MixtureResults) -> Pairs:
-    numbers = fit._fit.numbers
+def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
+    numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
-    steps = "yes" if fit.converged else f"no, in {numbers.maxiter} steps"
+    steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
     left: list[Item] = [
         *row_items(fit),
         *size_items(fit),
         prior_item(fit),
         ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
-        ("Converged", fit.converged, steps),
+        ("Converged", results.converged, steps),
     ]
     right = [
-        criterion_item(fit, "llf", "Log-likelihood"),
-        ("Log-lik. given the classes", fit.llf_given, f"{fit.llf_given:.2f}"),
-        ("Log-lik. of rows alone", fit.llf_rows, f"{fit.llf_rows:.2f}"),
-        ("Free parameters", fit.df_model, str(fit.df_model)),
-        criterion_item(fit, "aic", "AIC"),
-        criterion_item(fit, "bic", "BIC"),
-        *_errors(fit),
+        criterion_item(results, "llf", "Log-likelihood"),
+        ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
+        ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
+        ("Free parameters", results.df_model, str(results.df_model)),
+        criterion_item(results, "aic", "AIC"),
+        criterion_item(results, "bic", "BIC"),
+        *_errors(results, fit),
     ]
     note = (
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
         "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
     )
-    if fit._fit.refits.chosen:
+    if fit.refits.chosen:
         note += (
-            f" These errors keep {fit._fit.refits.chosen}, which the same rows chose; error_rates(['cv']) "
+            f" These errors keep {fit.refits.chosen}, which the same rows chose; error_rates(['cv']) "
             "chooses them anew in each fold."
         )
     return header(fit, [*left, *right], note)
 
 
-def _errors(fit: MixtureResults) -> list[Item]:
+def _errors(results: MixtureResults, fit: Fit[MixtureFit]) -> list[Item]:
     """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
-    if max(fit._fit.numbers.sizes) == 1:
-        return error_items(fit)
-    apparent = error_item(fit, "apparent", "Error, apparent")
+    if max(fit.numbers.sizes) == 1:
+        return error_items(results, fit)
+    apparent = error_item(results, fit, "apparent", "Error, apparent")
     return [apparent, (LEFT_OUT, float("nan"), "see error_rates()")]
 
 
-def _classes(fit: MixtureResults) -> Section:
+def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     table = pd.DataFrame(
-        {"prior": fit.prior, "rows": fit.counts, "components": fit.components, "covariance": fit.covariance}
+        {
+            "prior": results.prior,
+            "rows": results.counts,
+            "components": results.components,
+            "covariance": results.covariance,
+        }
     )
     formats: dict[str, Format] = {
         "prior": "share",
@@ -114,16 +113,16 @@ def _classes(fit: MixtureResults) -> Section:
         "covariance": "text",
     }
     source, note = "fit.prior, fit.components, fit.covariance", ""
-    if fit._fit.numbers.tried is not None and (fit.components > 1).any():
-        table = table.join(fit.runs)
+    if fit.numbers.tried is not None and (results.components > 1).any():
+        table = table.join(results.runs)
         formats |= {"runs": "count", "reached": "count"}
-        source, note = f"{source}, fit.runs", _disagreement(fit)
+        source, note = f"{source}, fit.runs", _disagreement(results)
     return Section("Classes", table, formats, note=note, source=source)
 
 
-def _disagreement(fit: MixtureResults) -> str:
+def _disagreement(results: MixtureResults) -> str:
     """What to say where runs of EM from the best starts ended at different maxima."""
-    runs = fit.runs
+    runs = results.runs
     apart = runs[runs["reached"] < runs["runs"]]
     if apart.empty:
         return ""
@@ -133,9 +132,9 @@ def _disagreement(fit: MixtureResults) -> str:
     )
 
 
-def _components(fit: MixtureResults) -> Section:
-    table = fit.component_means
-    table.insert(0, "share", fit.shares)
+def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+    table = results.component_means
+    table.insert(0, "share", results.shares)
     left_out = len(table) - MOST_COMPONENTS
     note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
     return Section(
@@ -147,12 +146,12 @@ def _components(fit: MixtureResults) -> Section:
     )
 
 
-def _path(fit: MixtureResults) -> Section:
-    path = fit.path.dropna(subset=["BIC"])
+def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
+    path = results.path.dropna(subset=["BIC"])
     by = ["class"] if "class" in path else []
     if by:
         # In the order of the classes, as they are there.
-        path = path.assign(**{"class": pd.Categorical(path["class"], list(fit.classes))})
+        path = path.assign(**{"class": pd.Categorical(path["class"], list(results.classes))})
     ordered = path.sort_values([*by, "BIC"], kind="stable")
     best = ordered.groupby("class", sort=False, observed=True).head(BEST) if by else ordered.head(BEST)
     names = [f"{size} {form}" for size, form in zip(best["components"], best["covariance"], strict=True)]
@@ -168,15 +167,19 @@ def _path(fit: MixtureResults) -> Section:
     return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")
 
 
+mixture_brief: Sections = {"classes": _classes, "components": _components}
+"""The short form: classes and components."""
+
+
 LEVEL = 0.68
 """Share of a component in its outline."""
 
 
-def components(results: Any, asked: PictureOptions) -> Axes:
+def components(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
     from discrim.report.plots.columns import draw_components as draw
 
-    fit, names = results._fit, asked_terms(results, asked, 2)
+    fit, names = fit, asked_terms(results, asked, 2)
     if len(names) > 2:
         raise DataError(f"columns={told(asked.columns)}: kind='components' draws a plane: name two columns.")
     rows = drawn_rows(fit, asked)
@@ -195,7 +198,7 @@ def components(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
     from discrim.report.plots.columns import criterion
 
@@ -204,7 +207,7 @@ def path(results: Any, asked: PictureOptions) -> Axes:
         table = table.assign(**{"class": "all classes"})
     across = "components" if table["components"].nunique() > 1 else "covariance"
     least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
-    axes = criterion(least, across, ax=asked.ax, signs=asked.signs(results._fit.classes))
+    axes = criterion(least, across, ax=asked.ax, signs=asked.signs(fit.classes))
     best = "the best form of each number of components" if across == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes

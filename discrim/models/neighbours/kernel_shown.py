@@ -5,7 +5,6 @@ The picture of the choice of a bandwidth.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,19 +12,19 @@ import pandas as pd
 
 from discrim.models.results.headers import (
     Item,
-    Sections,
     error_items,
     header,
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.neighbours.kernel_density import KernelDensityFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.neighbours.kernel_density import KernelDensityResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
@@ -33,83 +32,86 @@ if TYPE_CHECKING:
 METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
 
 
-def kernel_density_sections(fit: KernelDensityResults) -> Sections:
+def kernel_density_sections(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Sections:
     """Sections of kernel densities, in their order."""
-    parts: Sections = {"header": partial(_header, fit), "classes": partial(_classes, fit)}
-    return parts | ({"path": partial(_path, fit)} if "path" in fit._fit.cache else {})
+    parts: Sections = {"header": _header, "classes": _classes}
+    return parts | ({"path": _path} if "path" in fit.cache else {})
 
 
-def kernel_density_brief(fit: KernelDensityResults) -> Summary:
-    """The short form: kernel, metric and classes."""
-    return Summary(title(fit), {"kernel": Pairs("", _kernel_items(fit)), "classes": _classes(fit)})
-
-
-def _kernel_items(fit: KernelDensityResults) -> list[Item]:
-    numbers = fit._fit.numbers
-    whose = "" if fit.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
-    metric = f"{METRICS[fit.metric]}{whose}"
+def _kernel_items(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> list[Item]:
+    numbers = fit.numbers
+    whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
+    metric = f"{METRICS[results.metric]}{whose}"
     chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
     return [
-        ("Kernel", fit.kernel, fit.kernel),
+        ("Kernel", results.kernel, results.kernel),
         ("Metric", metric, metric),
         ("Bandwidth by", chosen, chosen),
     ]
 
 
-def _header(fit: KernelDensityResults) -> Pairs:
+def _kernel(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
+    return Pairs("", _kernel_items(results, fit))
+
+
+def _header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
     items: list[Item] = [
         *row_items(fit),
-        *_kernel_items(fit),
+        *_kernel_items(results, fit),
         *size_items(fit),
         prior_item(fit),
-        *error_items(fit),
+        *error_items(results, fit),
     ]
-    reach = "" if fit.kernel == "normal" else " A row that no kernel reaches has no class."
+    reach = "" if results.kernel == "normal" else " A row that no kernel reaches has no class."
     note = f"Bandwidths are radii in the metric.{reach}"
-    if "path" in fit._fit.cache:
+    if "path" in fit.cache:
         note = (
             f"{note} The leave-one-out error is that of a bandwidth that was chosen: see error_rates(['cv'])."
         )
     return header(fit, items, note)
 
 
-def _classes(fit: KernelDensityResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "bandwidth": fit.bandwidth})
+def _classes(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "bandwidth": results.bandwidth})
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.bandwidth")
 
 
-def _path(fit: KernelDensityResults) -> Section:
-    path = fit.path
+def _path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
+    path = results.path
     table = path.set_index(path["bandwidth"].map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
-    table["chosen"] = np.where(np.isclose(path["bandwidth"], fit.bandwidth.iloc[0]), "*", "")
+    table["chosen"] = np.where(np.isclose(path["bandwidth"], results.bandwidth.iloc[0]), "*", "")
     return Section(
         "Rows left out, by bandwidth",
         table,
         {"error": "share", "se": "share", "chosen": "text"},
         headings=INTERVAL,
-        note=f"llf is of the rows given their classes.{_of_equal_rows(fit)}{_at_an_end(fit)}",
+        note=f"llf is of the rows given their classes.{_of_equal_rows(results, fit)}{_at_an_end(results)}",
         source="fit.path",
     )
 
 
-def _of_equal_rows(fit: KernelDensityResults) -> str:
+def _of_equal_rows(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> str:
     """How many rows are equal to others, and what becomes of them."""
-    many = fit._fit.cache["path"].attrs["equal_rows"]
+    many = fit.cache["path"].attrs["equal_rows"]
     if not many:
         return ""
-    return f" {many:g} of {fit.counts.sum():g} rows equal others, and equal rows are left out together."
+    return f" {many:g} of {results.counts.sum():g} rows equal others, and equal rows are left out together."
 
 
-def _at_an_end(fit: KernelDensityResults) -> str:
+def _at_an_end(results: KernelDensityResults) -> str:
     """Whether the bandwidth is the first or the last of several that were tried."""
-    tried, chosen = fit.path["bandwidth"], fit.bandwidth.iloc[0]
+    tried, chosen = results.path["bandwidth"], results.bandwidth.iloc[0]
     if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
         which = "largest" if chosen == tried.iloc[-1] else "smallest"
         return f" The chosen one is the {which} that was tried: see grid=."
     return ""
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+kernel_density_brief: Sections = {"kernel": _kernel, "classes": _classes}
+"""The short form: kernel, metric and classes."""
+
+
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Leave-one-out error and likelihood by bandwidth."""
     return bandwidth_path(results.path, float(results.bandwidth.iloc[0]), ax=asked.ax)
 

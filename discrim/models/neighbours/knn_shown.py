@@ -5,26 +5,25 @@ The picture of the choice of k.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Sections,
     error_items,
     header,
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.neighbours.knn import KNNFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.neighbours.knn import KNNResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
@@ -33,100 +32,97 @@ MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def knn_sections(fit: KNNResults) -> Sections:
+def knn_sections(results: KNNResults, fit: Fit[KNNFit]) -> Sections:
     """Sections of nearest neighbours, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": partial(_classes, fit),
+        "header": _header,
+        "classes": _classes,
     }
-    return parts | ({"path": partial(_path, fit)} if "path" in fit._fit.cache else {})
+    return parts | ({"path": _path} if "path" in fit.cache else {})
 
 
-def knn_brief(fit: KNNResults) -> Summary:
-    """The short form: how many neighbours, by which metric, and the classes."""
-    return Summary(title(fit), {"neighbours": _neighbours(fit), "classes": _classes(fit)})
-
-
-def _scale(fit: KNNResults) -> tuple[str, str]:
+def _scale(results: KNNResults, fit: Fit[KNNFit]) -> tuple[str, str]:
     """What columns are divided by, under a label."""
-    if fit.metric == "mahalanobis":
+    if results.metric == "mahalanobis":
         return "Covariance", "pooled, 1/(N-K)"
-    return "Columns divided by", "SD, all rows" if fit._fit.numbers.scale else "nothing"
+    return "Columns divided by", "SD, all rows" if fit.numbers.scale else "nothing"
 
 
-def _neighbours(fit: KNNResults) -> Pairs:
-    label, scale = _scale(fit)
+def _neighbours(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
+    label, scale = _scale(results, fit)
     items: list[tuple[str, Any, str]] = [
-        ("Neighbours k", fit.k, str(fit.k)),
-        ("Rows", fit.nobs, str(fit.nobs)),
-        ("Metric", fit.metric, fit.metric),
+        ("Neighbours k", results.k, str(results.k)),
+        ("Rows", results.nobs, str(results.nobs)),
+        ("Metric", results.metric, results.metric),
         (label, scale, scale),
     ]
     return Pairs("", items)
 
 
-def _header(fit: KNNResults) -> Pairs:
-    chosen = (
-        "leave-one-out" if "path" in fit._fit.cache else "not in the file" if fit._fit.loaded else "given"
-    )
-    label, scale = _scale(fit)
+def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
+    chosen = "leave-one-out" if "path" in fit.cache else "not in the file" if fit.loaded else "given"
+    label, scale = _scale(results, fit)
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
-        ("Neighbours k", fit.k, str(fit.k)),
+        ("Neighbours k", results.k, str(results.k)),
         ("Chosen by", chosen, chosen),
-        ("Metric", fit.metric, fit.metric),
+        ("Metric", results.metric, results.metric),
         (label, scale, scale),
         *size_items(fit),
         prior_item(fit),
-        *error_items(fit),
+        *error_items(results, fit),
     ]
     note = (
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
         "of the larger prior."
     )
-    if "path" in fit._fit.cache:
+    if "path" in fit.cache:
         note = (
             f"{note} The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
         )
     return header(fit, items, note)
 
 
-def _classes(fit: KNNResults) -> Section:
+def _classes(results: KNNResults, fit: Fit[KNNFit]) -> Section:
     columns = {
-        "prior": fit.prior,
-        "rows": fit.counts,
-        "vote": fit._fit.numbers.weights(fit._fit.numbers.prior),
+        "prior": results.prior,
+        "rows": results.counts,
+        "vote": fit.numbers.weights(fit.numbers.prior),
     }
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "vote": "general"}
-    table = pd.DataFrame(columns, index=fit.classes)
+    table = pd.DataFrame(columns, index=results.classes)
     headings = {"vote": "weight of a vote"}
     return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
 
 
-def _path(fit: KNNResults) -> Section:
-    path = fit.path
-    chosen = path["k"] == fit.k
+def _path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
+    path = results.path
+    chosen = path["k"] == results.k
     steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
     shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
     table = shown.set_index("k").rename_axis(index=None)
-    table["chosen"] = np.where(table.index == fit.k, "*", "")
+    table["chosen"] = np.where(table.index == results.k, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
-    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{_at_an_end(fit)}"
+    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{_at_an_end(results)}"
     title = "Leave-one-out error by k"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
-def _at_an_end(fit: KNNResults) -> str:
+def _at_an_end(results: KNNResults) -> str:
     """Whether k is the first or the last of several that were tried, with others to try beyond it."""
-    tried = fit.path["k"]
-    if len(tried) > 1 and fit.k == tried.iloc[-1] < fit.nobs - 1:
+    tried = results.path["k"]
+    if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
         return " It is the largest that was tried: larger ones may be better, see grid=."
-    if len(tried) > 1 and fit.k == tried.iloc[0] > 1:
+    if len(tried) > 1 and results.k == tried.iloc[0] > 1:
         return " It is the smallest that was tried: smaller ones may be better, see grid=."
     return ""
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+knn_brief: Sections = {"neighbours": _neighbours, "classes": _classes}
+"""The short form: how many neighbours, by which metric, and the classes."""
+
+
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Leave-one-out error by k."""
     return leave_one_out_path(results.path, results.k, ax=asked.ax)
 

@@ -7,9 +7,8 @@ Pictures of robust distances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +28,8 @@ from discrim.models.results.headers import (
     prior_item,
     row_items,
     size_items,
-    title,
 )
-from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.grid import INTERVAL, Section
 from discrim.report.numbers import clean, shorten, table_texts
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.style import (
@@ -44,7 +42,7 @@ from discrim.report.plots.style import (
     new_axes,
     with_room,
 )
-from discrim.report.tables import Parts, Summary
+from discrim.report.tables import Parts, Sections
 
 if TYPE_CHECKING:
     from discrim.core.scatter.covariance import Covariance
@@ -58,9 +56,9 @@ MOST_NAMED = 8
 """Flagged rows that a summary names."""
 
 
-def estimate_text(fit: LDAResults | QDAResults) -> str:
+def estimate_text(fit: Fit[Any]) -> str:
     """How the covariance was estimated, in a few words."""
-    robust = fit._fit.numbers.robust
+    robust = fit.numbers.robust
     if robust is None:
         return ""
     if robust.method == "mcd":
@@ -68,10 +66,10 @@ def estimate_text(fit: LDAResults | QDAResults) -> str:
     return f"t, nu = {robust.nu:.4g}{'' if robust.inflated else ', scale'}"
 
 
-def robust_pairs(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
+def robust_pairs(fit: Fit[Any]) -> list[tuple[str, Any, str]]:
     """Lines of a header: how the robust estimates were made."""
-    robust, moments = fit._fit.numbers.robust, fit._fit.numbers.moments
-    em = fit._fit.numbers.em
+    robust, moments = fit.numbers.robust, fit.numbers.moments
+    em = fit.numbers.em
     if em is not None:
         steps = f"{em.steps}{'' if em.converged else ', not converged'}"
         return [
@@ -98,11 +96,11 @@ def robust_pairs(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
     return [*lines, ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")]
 
 
-def flagged_section(fit: LDAResults | QDAResults) -> Section:
+def flagged_section(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     """Rows beyond the cutoff by class, the farthest of them by name."""
-    table = fit.robust_distances()
+    table = results.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
-    counted = pd.DataFrame(index=fit.classes.rename(None))
+    counted = pd.DataFrame(index=results.classes.rename(None))
     by_class = table.dropna(subset="distance").groupby("class", observed=False)
     counted["rows"] = by_class.size().reindex(counted.index, fill_value=0)
     counted["flagged"] = by_class["flagged"].sum().reindex(counted.index, fill_value=0)
@@ -128,7 +126,7 @@ LABEL_SIZE = (5.0, 10.0)
 """Width of a character and height of a line of the rows' labels, in points."""
 
 
-def distances(results: Any, asked: PictureOptions) -> Axes:
+def distances(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Robust distances of the rows against classical ones."""
     table, classical = results.robust_distances(), results._classical_distances()
     signs = asked.signs(results.classes)
@@ -177,28 +175,30 @@ def distance_distance(
     return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
 
 
-def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
+def common_header(
+    results: LDAResults | QDAResults, fit: Fit[Any], divisor: str
+) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
-    em = fit._fit.numbers.em is not None
+    em = fit.numbers.em is not None
     divisor = f"{divisor}, by EM" if em else divisor
     left = [
         *row_items(fit),
         ("Covariance", divisor, divisor),
-        criterion_item(fit, "llf", "Log-likelihood, observed" if em else "Log-likelihood"),
+        criterion_item(results, "llf", "Log-likelihood, observed" if em else "Log-likelihood"),
     ]
     right = [
         *size_items(fit),
         prior_item(fit),
-        criterion_item(fit, "aic", "AIC"),
-        criterion_item(fit, "bic", "BIC"),
+        criterion_item(results, "aic", "AIC"),
+        criterion_item(results, "bic", "BIC"),
     ]
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
     # Leaving out each row takes a search, or a fit, a row: not for a summary.
-    factors = getattr(fit._fit.numbers, "factors", None)
-    takes_fits = fit._fit.numbers.found is not None or (factors is not None and not found_by_class(factors))
+    factors = getattr(fit.numbers, "factors", None)
+    takes_fits = fit.numbers.found is not None or (factors is not None and not found_by_class(factors))
     for method, label in errors[: 1 if takes_fits else 2]:
-        right.append(error_item(fit, method, label))
+        right.append(error_item(results, fit, method, label))
     return left, right
 
 
@@ -207,19 +207,19 @@ def units_text(standardize: bool) -> str:
     return "of standardized columns" if standardize else "in columns' units"
 
 
-def sphere_items(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
+def sphere_items(fit: Fit[Any]) -> list[tuple[str, Any, str]]:
     """The line of a header that says in which units a sphere is one, where there is a sphere."""
-    if fit._fit.numbers.structure not in ("shrunk", "spherical", "factor"):
+    if fit.numbers.structure not in ("shrunk", "spherical", "factor"):
         return []
-    text = units_text(fit._fit.numbers.standardize)
+    text = units_text(fit.numbers.standardize)
     return [("Sphere", text, text)]
 
 
-def covariance_note(fit: LDAResults | QDAResults) -> str:
+def covariance_note(fit: Fit[Any]) -> str:
     """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
-    if fit._fit.numbers.estimator is not None:
-        return f"Covariance by {shorten(clean(fit._fit.numbers.estimator), 90)}, with its own divisor."
-    if fit._fit.numbers.chosen == "loo":
+    if fit.numbers.estimator is not None:
+        return f"Covariance by {shorten(clean(fit.numbers.estimator), 90)}, with its own divisor."
+    if fit.numbers.chosen == "loo":
         return (
             "The leave-one-out error is the smallest of those that chose the shrinkage; "
             "error_rates(['cv']) chooses it anew in each fold."
@@ -227,9 +227,9 @@ def covariance_note(fit: LDAResults | QDAResults) -> str:
     return ""
 
 
-def shrinkage_path_section(fit: LDAResults | QDAResults) -> Section:
+def shrinkage_path_section(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     """Errors of the shrinkages that leave-one-out chose among."""
-    table = fit.path.set_index("shrinkage").rename_axis(index=None)
+    table = results.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
         "Missing where a covariance is singular without some row, or distances exceed double precision."
@@ -241,11 +241,11 @@ def shrinkage_path_section(fit: LDAResults | QDAResults) -> Section:
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
-def logdets_section(fit: QDAResults | RDAResults) -> Section:
+def logdets_section(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     """Prior, rows and log-determinant by class."""
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    own = getattr(fit._fit.numbers, "shrinkage", None)
+    own = getattr(fit.numbers, "shrinkage", None)
     if own is not None:
         table["shrinkage"], formats["shrinkage"] = own, "general"
     return Section(
@@ -253,28 +253,27 @@ def logdets_section(fit: QDAResults | RDAResults) -> Section:
     )
 
 
-def brief_by_class(fit: QDAResults | RDAResults) -> Summary:
-    """The short form: classes and means."""
-    return Summary(title(fit), {"classes": logdets_section(fit), "means": means_section(fit)})
-
-
-def means_section(fit: LDAResults | QDAResults | RDAResults) -> Section:
+def means_section(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     """Class means."""
-    title = "Robust means" if getattr(fit._fit.numbers, "robust", None) is not None else "Means"
+    title = "Robust means" if getattr(fit.numbers, "robust", None) is not None else "Means"
     return instead_of(fit, title, "fit.means") or Section(
-        title, fit.means.rename_axis(index=None), column_errors=mean_errors(fit._fit), source="fit.means"
+        title, results.means.rename_axis(index=None), column_errors=mean_errors(fit), source="fit.means"
     )
 
 
+brief_by_class: Sections = {"classes": logdets_section, "means": means_section}
+"""The short form of what has a covariance for each class: classes and means."""
+
+
 def covariance_section(
-    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = "", name: str = ""
+    fit: Fit[Any], held: Covariance, title: str, source: str, note: str = "", name: str = ""
 ) -> Section:
     """A covariance, as a triangle.
 
     Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
     correlations are shown in its place, as the table "correlations" and the name.
     """
-    scale, terms = fit._fit.numbers.moments.scale, fit.terms
+    scale, terms = fit.numbers.moments.scale, fit.terms
     note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     table = covariance_frame(held, scale, terms)
     section = Section(title, table, shared=True, triangle=True, note=note, source=source)
@@ -296,38 +295,32 @@ def covariance_section(
     return replace(section, shown=(f"correlations {name}".strip(), shown))
 
 
-def variances_section(
-    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
-) -> Section:
+def variances_section(fit: Fit[Any], held: Covariance, title: str, source: str, note: str = "") -> Section:
     """The diagonal of a covariance."""
-    scale, terms = fit._fit.numbers.moments.scale, fit.terms
+    scale, terms = fit.numbers.moments.scale, fit.terms
     note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     with np.errstate(over="ignore", under="ignore"):
         table = pd.DataFrame([(held.sd / scale) ** 2], index=["variance"], columns=terms)
     return Section(title, table, note=note, source=source)
 
 
-def thin_variances_section(
-    fit: LDAResults | QDAResults, held: Covariance, where: str, source: str
-) -> Section:
+def thin_variances_section(fit: Fit[Any], held: Covariance, where: str, source: str) -> Section:
     """The diagonal of a covariance that is never formed whole unless it is asked for."""
     p = len(fit.terms)
-    note = f"The whole {fit._fit.numbers.structure} covariance, {p} x {p}: {source}."
+    note = f"The whole {fit.numbers.structure} covariance, {p} x {p}: {source}."
     return variances_section(fit, held, f"Variances {where}", source, note)
 
 
-def with_equal_covariances(
-    parts: dict[str, Callable[[], Section | Pairs]], fit: LDAResults | QDAResults
-) -> Parts:
+def with_equal_covariances(parts: Sections, fit: Fit[Any]) -> Parts:
     """The sections, with one on equal covariances where these can be tested."""
     whole = Parts(parts)
-    if fit._fit.numbers.has_distances and fit._fit.has_rows:
-        whole["equal_covariances"] = partial(equal_covariances_section, fit)
-        whole.shared.append(({"header", "equal_covariances"}, partial(_read_rows_once, fit._fit)))
+    if fit.numbers.has_distances and fit.has_rows:
+        whole["equal_covariances"] = equal_covariances_section
+        whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))
     return whole
 
 
-def _read_rows_once(fit: Fit[Any]) -> None:
+def _read_rows_once(_: Any, fit: Fit[Any]) -> None:
     """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
     if "apparent" not in fit.cache and not takes_long(fit):
         judged = RowsJudged(fit)
@@ -335,11 +328,11 @@ def _read_rows_once(fit: Fit[Any]) -> None:
         judged.keep()
 
 
-def equal_covariances_section(fit: LDAResults | QDAResults) -> Section:
+def equal_covariances_section(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
     title = "Was one covariance enough? (LDA against QDA)"
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
-    found = equal_covariance_tests(fit._fit)
+    found = equal_covariance_tests(fit)
     if isinstance(found, str):
         return Section(title, empty, "text", note=f"Not tested. {found}")
     ratio, box = found
@@ -356,10 +349,10 @@ def equal_covariances_section(fit: LDAResults | QDAResults) -> Section:
     return Section(title, table, formats, note=_verdict(fit, ratio, box), source="fit.box_m(), lr_test()")
 
 
-def _verdict(fit: LDAResults | QDAResults, ratio: TestResult, box: TestResult) -> str:
+def _verdict(fit: Fit[Any], ratio: TestResult, box: TestResult) -> str:
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     if all(rejected):
-        see = "qda() and covariance_models()" if fit._fit.refits.spread == "pooled" else "covariance_models()"
+        see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"
         return f"One covariance is rejected at 5 %: see {see}."
     if not any(rejected):
         return "One covariance is not rejected at 5 %."

@@ -5,8 +5,6 @@ The picture of a ranking of columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,14 +37,15 @@ from discrim.models.results.headers import (
     holds_note,
     instead_of,
     score_sizes,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import p_text
 from discrim.report.plots.bars import dot_strips
-from discrim.report.tables import Parts, Summary
+from discrim.report.tables import Parts, Sections
 
 if TYPE_CHECKING:
+    from discrim.core.normal.lda import LDAFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.normal.lda import LDAResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
@@ -59,53 +58,43 @@ FIRST = 10
 """Columns of a ranking that are shown."""
 
 
-def lda_sections(fit: LDAResults) -> Parts:
+def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": partial(_linear_header, fit),
-        "classes": partial(classes_section, fit),
-        "means": partial(means_section, fit),
-        "covariance": partial(_covariance, fit),
-        "discriminants": partial(_discriminants, fit),
-        "functions": partial(_functions, fit),
+    parts: Sections = {
+        "header": _linear_header,
+        "classes": classes_section,
+        "means": means_section,
+        "covariance": _covariance,
+        "discriminants": _discriminants,
+        "functions": _functions,
     }
-    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
-        parts["flagged"] = partial(flagged_section, fit)
-    plain = fit._fit.numbers.found is None and fit._fit.numbers.shrinkage is None
-    if plain and fit._fit.numbers.reduced() is None and not is_regular(fit._fit.numbers.structure):
-        parts["log_odds"] = partial(_log_odds, fit)
-    if fit._fit.numbers.variances is not None and fit._fit.numbers.prior.max() < 1:
-        parts["ranking"] = partial(_ranking, fit)
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(shrinkage_path_section, fit)
+    if fit.numbers.robust is not None and fit.has_rows:
+        parts["flagged"] = flagged_section
+    plain = fit.numbers.found is None and fit.numbers.shrinkage is None
+    if plain and fit.numbers.reduced() is None and not is_regular(fit.numbers.structure):
+        parts["log_odds"] = _log_odds
+    if fit.numbers.variances is not None and fit.numbers.prior.max() < 1:
+        parts["ranking"] = _ranking
+    if "path" in fit.cache:
+        parts["path"] = shrinkage_path_section
     return with_equal_covariances(parts, fit)
 
 
-def lda_brief(fit: LDAResults) -> Summary:
-    """The short form: classes, means, discriminants."""
-    parts = {
-        "classes": classes_section(fit),
-        "means": means_section(fit),
-        "discriminants": _discriminants(fit),
-    }
-    return Summary(title(fit), parts)
-
-
-def _linear_header(fit: LDAResults) -> Pairs:
-    mle = fit._fit.numbers.method == "mle"
+def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
+    mle = fit.numbers.method == "mle"
     kinds: dict[str, str] = {"full": "pooled", "correlation": "shrunk correlations"}
-    kind = kinds.get(fit._fit.numbers.structure, fit._fit.numbers.structure)
+    kind = kinds.get(fit.numbers.structure, fit.numbers.structure)
     divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
     left, right = common_header(
-        fit, divisor if fit._fit.numbers.estimator is None else "pooled, an estimator's"
+        results, fit, divisor if fit.numbers.estimator is None else "pooled, an estimator's"
     )
-    left += shrinkage_items(fit)
+    left += shrinkage_items(results, fit)
     left += sphere_items(fit)
-    if fit._fit.numbers.structure == "pinv":
-        rank, p = len(fit._fit.numbers.covariance.root), len(fit.terms)
+    if fit.numbers.structure == "pinv":
+        rank, p = len(fit.numbers.covariance.root), len(results.terms)
         left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
-    if fit._fit.numbers.has_distances:
-        test = fit.wilks
+    if fit.numbers.has_distances:
+        test = results.wilks
         f = float(test.table["statistic"].iloc[0])
         df1, df2 = (f"{d:.6g}" for d in test.df)
         left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
@@ -115,24 +104,24 @@ def _linear_header(fit: LDAResults) -> Pairs:
             shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
             left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
     note = ""
-    if fit._fit.numbers.reduced() is not None:
-        m = fit._fit.numbers.ncomp
+    if fit.numbers.reduced() is not None:
+        m = fit.numbers.ncomp
         first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {covariance_note(fit)}"
     return header(fit, [*left, *right], note.strip())
 
 
-def shrinkage_items(fit: LDAResults) -> list[tuple[str, float, str]]:
+def shrinkage_items(results: LDAResults, fit: Fit[LDAFit]) -> list[tuple[str, float, str]]:
     """The lines of a header that say how much is shrunk, and who said so."""
-    numbers = fit._fit.numbers
+    numbers = fit.numbers
     if numbers.shrinkage is None:
         return []
     if numbers.variances is None:
-        return [(shrinkage_label(numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}")]
+        return [(shrinkage_label(numbers.chosen), results.shrinkage, f"{results.shrinkage:.4g}")]
     pairs = (
-        ("correlations", fit.shrinkage, numbers.chosen),
-        ("variances", fit.variance_shrinkage, numbers.variance_chosen),
+        ("correlations", results.shrinkage, numbers.chosen),
+        ("variances", results.variance_shrinkage, numbers.variance_chosen),
     )
     return [
         (f"Shrinkage, {what}", value, f"{value:.4g}, {'given' if chosen == 'given' else 'estimated'}")
@@ -140,27 +129,27 @@ def shrinkage_items(fit: LDAResults) -> list[tuple[str, float, str]]:
     ]
 
 
-def _covariance(fit: LDAResults) -> Section:
-    held, divisor = fit._fit.numbers.covariance, "N" if fit._fit.numbers.method == "mle" else "N-K"
-    plain = fit._fit.numbers.has_distances or fit._fit.numbers.em is not None
+def _covariance(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    held, divisor = fit.numbers.covariance, "N" if fit.numbers.method == "mle" else "N-K"
+    plain = fit.numbers.has_distances or fit.numbers.em is not None
     kind = "Pooled c" if plain else "Pooled and shrunk c"
     title = f"{kind}ovariance within classes, divisor {divisor}"
-    if fit._fit.numbers.robust is not None:
+    if fit.numbers.robust is not None:
         title = f"Robust covariance within classes ({estimate_text(fit)})"
     elif held.is_diagonal:
-        title = f"Variances ({fit._fit.numbers.structure} covariance within classes, divisor {divisor})"
+        title = f"Variances ({fit.numbers.structure} covariance within classes, divisor {divisor})"
         return variances_section(fit, held, title, "fit.cov")
-    elif fit._fit.numbers.moments.spread == "thin":
+    elif fit.numbers.moments.spread == "thin":
         return thin_variances_section(fit, held, f"within classes, divisor {divisor}", "fit.cov")
-    elif fit._fit.numbers.estimator is not None:
+    elif fit.numbers.estimator is not None:
         title = "Covariance within classes, as the estimator has it"
     return covariance_section(fit, held, title, "fit.cov")
 
 
-def _discriminants(fit: LDAResults) -> Section:
-    table = pd.concat([fit.scaling, fit.explained.to_frame("Share of trace").T])
+def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    table = pd.concat([results.scaling, results.explained.to_frame("Share of trace").T])
     note = "In each column the largest coefficient times its standard deviation within classes is positive."
-    errors = coefficient_errors(difference_sizes(fit._fit.numbers.moments), DRAWN)
+    errors = coefficient_errors(difference_sizes(fit.numbers.moments), DRAWN)
     return Section(
         "Discriminants (unit variance within classes)",
         table,
@@ -171,12 +160,12 @@ def _discriminants(fit: LDAResults) -> Section:
     )
 
 
-def _functions(fit: LDAResults) -> Section:
+def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     short = instead_of(fit, "Classification functions", "fit.coef, fit.intercept")
     if short is not None:
         return short
-    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef])
-    sizes = score_sizes(fit._fit.numbers.moments)
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    sizes = score_sizes(fit.numbers.moments)
     note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
     note += holds_note("the functions", table, sizes, SCORES)
     errors = coefficient_errors(sizes, SCORES)
@@ -184,42 +173,46 @@ def _functions(fit: LDAResults) -> Section:
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
 
-def _ranking(fit: LDAResults) -> Section:
-    table = fit.ranking(top=min(FIRST, len(fit.terms)))[["score", "p", "q", "HC"]]
-    more = f", the first of {len(fit.terms):,}" if len(table) < len(fit.terms) else ""
-    scores = "t-scores" if fit._fit.numbers.covariance.is_diagonal else "CAT scores"
+def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    table = results.ranking(top=min(FIRST, len(results.terms)))[["score", "p", "q", "HC"]]
+    more = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
+    scores = "t-scores" if fit.numbers.covariance.is_diagonal else "CAT scores"
     formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
     title = f"Columns by their {scores}{more}"
     note = "q: false discovery rate; HC: higher criticism."
     return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
 
 
-def _log_odds(fit: LDAResults) -> Section:
-    title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
+def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    title = f"Log odds against {results.classes[0]} (asymptotic standard errors under the model)"
     short = instead_of(fit, title, "fit.log_odds()")
     if short is not None:
         return short
-    table = fit.log_odds()
+    table = results.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
-    errors = coefficient_errors(score_sizes(fit._fit.numbers.moments), LOG_ODDS)
+    errors = coefficient_errors(score_sizes(fit.numbers.moments), LOG_ODDS)
     repeated = np.tile(errors, len(table) // len(errors))
-    none = fit.classes[fit.prior.to_numpy() == 0]
+    none = results.classes[results.prior.to_numpy() == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
     return Section(
         title, table, formats, headings=headings, errors=repeated, note=note, source="fit.log_odds()"
     )
 
 
+lda_brief: Sections = {"classes": classes_section, "means": means_section, "discriminants": _discriminants}
+"""The short form: classes, means, discriminants."""
+
+
 MOST_DOTS = 30
 """Columns that are drawn."""
 
 
-def ranking(results: Any, asked: PictureOptions) -> Axes:
+def ranking(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """The first columns of the ranking, with their scores by class."""
     table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
-    kind = "t-scores" if results._fit.numbers.covariance.is_diagonal else "Cat scores"
+    kind = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{kind} of the classes against the common mean{of}"
     return dot_strips(scores, list(results.classes), title, ax=asked.ax, signs=asked.signs(results.classes))

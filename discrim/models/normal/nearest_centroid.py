@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,11 @@ from discrim.models.results.headers import (
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
-from discrim.report.grid import Pairs, Part, Section
-from discrim.report.tables import Summary
+from discrim.report.grid import Pairs, Section
+from discrim.report.tables import Sections
 
 DISTANCE = "Euclidean, in columns' units"
 
@@ -271,59 +269,54 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 # ---- its summary
 
 
-def nearest_centroid_sections(fit: NearestCentroidResults) -> dict[str, Callable[[], Part]]:
+def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Sections:
     """Sections of nearest centroids, in their order."""
     return {
-        "header": partial(_header, fit),
-        "classes": partial(_classes, fit),
-        "means": partial(_means, fit),
-        "distances": partial(_distances, fit),
-        "columns": partial(_columns, fit),
+        "header": _header,
+        "classes": _classes,
+        "means": _means,
+        "distances": _distances,
+        "columns": _columns,
     }
 
 
-def nearest_centroid_brief(fit: NearestCentroidResults) -> Summary:
-    """The short form: classes and means."""
-    return Summary(title(fit), {"classes": _classes(fit), "means": _means(fit)})
-
-
-def _header(fit: NearestCentroidResults) -> Pairs:
-    equal = not fit._fit.numbers.estimated_prior and np.ptp(fit._fit.prior) == 0
+def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pairs:
+    equal = not fit.numbers.estimated_prior and np.ptp(fit.prior) == 0
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
         ("Distance", DISTANCE, DISTANCE),
-        ("Standard deviation s", fit.sd, f"{fit.sd:.5g}"),
+        ("Standard deviation s", results.sd, f"{results.sd:.5g}"),
         ("Prior", "equal", "equal") if equal else prior_item(fit),
-        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         *size_items(fit),
-        ("AIC", fit.aic, f"{fit.aic:.2f}"),
-        ("BIC", fit.bic, f"{fit.bic:.2f}"),
-        *error_items(fit),
+        ("AIC", results.aic, f"{results.aic:.2f}"),
+        ("BIC", results.bic, f"{results.bic:.2f}"),
+        *error_items(results, fit),
     ]
     return header(fit, items)
 
 
-def _classes(fit: NearestCentroidResults) -> Section:
-    numbers = fit._fit.numbers
+def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    numbers = fit.numbers
     held = numbers.within_reach
     free = held.counts - 1
     # In units of s, so that no square is out of range.
     squares = (numbers.covariance.whiten(np.sqrt(held.squares.T)) ** 2).sum(axis=0)
     own = np.divide(squares, free * held.n_columns, out=np.full(len(free), np.nan), where=free > 0)
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "sd": fit.sd * np.sqrt(own)})
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(own)})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
     note = "The rule takes the one s for all of them."
     return Section("Classes, with their own standard deviations", table, formats, note=note)
 
 
-def _means(fit: NearestCentroidResults) -> Section:
+def _means(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
     # Distances add up columns as they are: what is small against s tells nothing.
-    errors = dict.fromkeys(fit.terms, fit.sd / 2000)
-    return Section("Means", fit.means.rename_axis(index=None), column_errors=errors, source="fit.means")
+    errors = dict.fromkeys(results.terms, results.sd / 2000)
+    return Section("Means", results.means.rename_axis(index=None), column_errors=errors, source="fit.means")
 
 
-def _distances(fit: NearestCentroidResults) -> Section:
-    table = pd.DataFrame(np.sqrt(fit._fit.numbers.gaps()), index=fit.classes, columns=fit.classes)
+def _distances(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
+    table = pd.DataFrame(np.sqrt(fit.numbers.gaps()), index=results.classes, columns=results.classes)
     table = table.rename_axis(index=None, columns=None)
     return Section(
         "Distances between the means, in units of s",
@@ -334,12 +327,16 @@ def _distances(fit: NearestCentroidResults) -> Section:
     )
 
 
-def _columns(fit: NearestCentroidResults) -> Section:
+nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
+"""The short form: classes and means."""
+
+
+def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
     formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
     note = "Squares add up in the columns' units: the larger a column's share, the more it decides."
     return Section(
         "Standard deviations within classes, and shares of the squares within and between classes",
-        fit.column_shares(),
+        results.column_shares(),
         formats,
         note=note,
         source="fit.column_shares()",

@@ -11,7 +11,6 @@ The picture of the choice of alpha and gamma.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,44 +35,50 @@ from discrim.models.normal.gaussian_shown import (
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.rda import chosen_by
-from discrim.models.results.headers import Sections, error_items, header, prior_item, row_items, size_items
+from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.bars import heat_map
 from discrim.report.plots.style import set_title
-from discrim.report.tables import Parts
+from discrim.report.tables import Parts, Sections
 
 if TYPE_CHECKING:
+    from discrim.core.normal.qda import QDAFit
+    from discrim.core.normal.rda import RDAFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
 
-def factor_items(fit: QDAResults) -> list[tuple[str, Any, str]]:
+def factor_items(results: QDAResults, fit: Fit[QDAFit]) -> list[tuple[str, Any, str]]:
     """Lines of a header: the form, and the dimensions."""
-    held = fit._fit.numbers.factors
+    held = fit.numbers.factors
     if held is None:
         return []
     low, high = int(held.dimensions.min()), int(held.dimensions.max())
     text = f"{low}" if low == high else f"{low} to {high}"
     return [
         ("Form", held.form, held.form),
-        (f"Dimensions, {found_label(held)}", fit.dimensions.to_dict(), text),
+        (f"Dimensions, {found_label(held)}", results.dimensions.to_dict(), text),
     ]
 
 
-def factors_section(fit: QDAResults) -> Section:
+def factors_section(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
-    held = fit._fit.numbers.factors
-    table = fit.factors.rename_axis(index=None)
+    held = fit.numbers.factors
+    table = results.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
     note = "One covariance for all classes." if held is not None and common_axes(held.form) else ""
     return Section(
-        "Variances on the axes of the signal, and of the noise beyond them", table, formats, note=note,
+        "Variances on the axes of the signal, and of the noise beyond them",
+        table,
+        formats,
+        note=note,
         source="fit.factors",
-    )  # fmt: skip
+    )
 
 
 MOST_COVARIANCES = 6
@@ -82,77 +87,77 @@ MOST_COVARIANCES = 6
 qda_brief = brief_by_class
 
 
-def qda_sections(fit: QDAResults) -> Parts:
+def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": partial(_quadratic_header, fit),
-        "classes": partial(logdets_section, fit),
-        **({} if fit._fit.numbers.factors is None else {"factors": partial(factors_section, fit)}),
-        "means": partial(means_section, fit),
+    parts: Sections = {
+        "header": _quadratic_header,
+        "classes": logdets_section,
+        **({} if fit.numbers.factors is None else {"factors": factors_section}),
+        "means": means_section,
     }
     most = 1 if _is_common(fit) else MOST_COVARIANCES
-    for label in fit.classes[:most]:
-        parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, fit, label)
-    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
-        parts["flagged"] = partial(flagged_section, fit)
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(shrinkage_path_section, fit)
+    for label in results.classes[:most]:
+        parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, label=label)
+    if fit.numbers.robust is not None and fit.has_rows:
+        parts["flagged"] = flagged_section
+    if "path" in fit.cache:
+        parts["path"] = shrinkage_path_section
     return with_equal_covariances(parts, fit)
 
 
-def _quadratic_header(fit: QDAResults) -> Pairs:
-    mle = fit._fit.numbers.method == "mle"
-    kind = "by class" if fit._fit.numbers.structure == "full" else f"{fit._fit.numbers.structure} by class"
+def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
+    mle = fit.numbers.method == "mle"
+    kind = "by class" if fit.numbers.structure == "full" else f"{fit.numbers.structure} by class"
     divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
     if _is_common(fit):
         divisor = f"factor, common, {'1/N' if mle else '1/(N-K)'}"
     left, right = common_header(
-        fit, divisor if fit._fit.numbers.estimator is None else "by class, an estimator's"
+        results, fit, divisor if fit.numbers.estimator is None else "by class, an estimator's"
     )
-    if fit._fit.numbers.shrinkage is not None:
-        low, high = fit.shrinkage.min(), fit.shrinkage.max()
+    if fit.numbers.shrinkage is not None:
+        low, high = results.shrinkage.min(), results.shrinkage.max()
         text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage.to_dict(), text))
-    left += factor_items(fit)
+        left.append((shrinkage_label(fit.numbers.chosen), results.shrinkage.to_dict(), text))
+    left += factor_items(results, fit)
     left += sphere_items(fit)
     return header(fit, [*left, *right], covariance_note(fit))
 
 
-def _is_common(fit: QDAResults) -> bool:
+def _is_common(fit: Fit[QDAFit]) -> bool:
     """Whether the form of the covariances is one for all classes."""
-    form = fit._fit.numbers.form
+    form = fit.numbers.form
     return form is not None and common_axes(form)
 
 
-def _class_covariance(fit: QDAResults, label: Any) -> Section:
-    divisor = "n" if fit._fit.numbers.method == "mle" else "n-1"
+def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+    divisor = "n" if fit.numbers.method == "mle" else "n-1"
     common = _is_common(fit)
     if common:
         divisor = "N" if divisor == "n" else "N-K"
     where = "within classes" if common else f"in {label}"
-    left_out = len(fit.classes) - MOST_COVARIANCES
+    left_out = len(results.classes) - MOST_COVARIANCES
     note = (
         f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
-        if left_out > 0 and not common and label == fit.classes[MOST_COVARIANCES - 1]
+        if left_out > 0 and not common and label == results.classes[MOST_COVARIANCES - 1]
         else ""
     )
     source = f"fit.covs[{label!r}]"
-    held = fit._fit.numbers.covariances[list(fit.classes).index(label)]
-    if fit._fit.numbers.is_diagonal:
+    held = fit.numbers.covariances[list(results.classes).index(label)]
+    if fit.numbers.is_diagonal:
         return variances_section(fit, held, f"Variances {where}, divisor {divisor}", source, note)
-    if fit._fit.numbers.moments.spread == "thin class":
+    if fit.numbers.moments.spread == "thin class":
         return thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
     title = f"Covariance {where}, {_divisor_words(fit, divisor)}"
-    if fit._fit.numbers.robust is not None:
+    if fit.numbers.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return covariance_section(fit, held, title, source, note, str(label))
 
 
-def _divisor_words(fit: QDAResults, divisor: str) -> str:
-    return f"divisor {divisor}" if fit._fit.numbers.estimator is None else "as the estimator has it"
+def _divisor_words(fit: Fit[QDAFit], divisor: str) -> str:
+    return f"divisor {divisor}" if fit.numbers.estimator is None else "as the estimator has it"
 
 
-def scree(results: Any, asked: PictureOptions) -> Axes:
+def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
     from discrim.report.plots.spaces import draw_scree as draw
 
@@ -160,7 +165,7 @@ def scree(results: Any, asked: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw(table, noise, ax=asked.ax, signs=asked.signs(labels))
-    held = results._fit.numbers.factors
+    held = fit.numbers.factors
     set_title(axes, f"Eigenvalues, {held.form}; filled: signal ({found_label(held)}); lines: noise")
     return axes
 
@@ -168,20 +173,20 @@ def scree(results: Any, asked: PictureOptions) -> Axes:
 rda_brief = brief_by_class
 
 
-def rda_sections(fit: RDAResults) -> Sections:
+def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
     """Sections of a regularized discriminant analysis, in their order."""
     parts: Sections = {
-        "header": partial(_regularized_header, fit),
-        "classes": partial(logdets_section, fit),
-        "means": partial(means_section, fit),
+        "header": _regularized_header,
+        "classes": logdets_section,
+        "means": means_section,
     }
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
+    if "path" in fit.cache:
+        parts["path"] = _path
     return parts
 
 
-def _regularized_header(fit: RDAResults) -> Pairs:
-    numbers, chosen = fit._fit.numbers, chosen_by(fit._fit)
+def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
+    numbers, chosen = fit.numbers, chosen_by(fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
@@ -192,26 +197,26 @@ def _regularized_header(fit: RDAResults) -> Pairs:
     items = [
         *row_items(fit),
         *size_items(fit),
-        ("Alpha", fit.alpha, f"{fit.alpha:g}"),
-        ("Gamma", fit.gamma, f"{fit.gamma:g}"),
+        ("Alpha", results.alpha, f"{results.alpha:g}"),
+        ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
         ("Ridge", units_text(numbers.standardize), units_text(numbers.standardize)),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         prior_item(fit),
-        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
-        *error_items(fit),
+        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        *error_items(results, fit),
     ]
     return header(fit, items, note)
 
 
-def _path(fit: RDAResults) -> Section:
-    table = fit.path.pivot(index="alpha", columns="gamma", values="error")
+def _path(results: RDAResults, fit: Fit[RDAFit]) -> Section:
+    table = results.path.pivot(index="alpha", columns="gamma", values="error")
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {chosen_by(fit._fit)}, alpha (rows) by gamma"
-    without = "row" if fit._fit.numbers.cv == "loo" else "fold"
+    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
+    without = "row" if fit.numbers.cv == "loo" else "fold"
     note = (
         f"Missing where a covariance is singular without some {without}."
         if table.isna().any(axis=None)
@@ -220,10 +225,10 @@ def _path(fit: RDAResults) -> Section:
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
-    title = f"Error by {chosen_by(results._fit)}"
+    title = f"Error by {chosen_by(fit)}"
     if asked.colors is not None and not isinstance(asked.colors, str):
         raise DataError("colors= of kind='path' is the name of a colormap of matplotlib, as 'viridis'.")
     asked.signs(results.classes)

@@ -25,6 +25,7 @@ from discrim.models.pictures.options import needed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes, Signs
 
@@ -54,12 +55,11 @@ class LabelledScores(NamedTuple):
     level: float
 
 
-def confusion(results: Any, asked: PictureOptions) -> Axes:
+def confusion(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
     from discrim.inference.error_rates import confusion_table
 
     method, way = _way(asked)
-    fit = results._fit
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, asked.data, method, JudgingPlan(seed=0))
     refuse_none((actual >= 0) & (predicted >= 0))
@@ -90,9 +90,9 @@ def assessed_confusion(found: Any, asked: PictureOptions) -> Axes:
     return drawn_confusion(found.confusion, _said_way(found), asked)
 
 
-def roc(results: Any, asked: PictureOptions) -> Axes:
+def roc(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """ROC curves: of the second of two classes, else of each class against the rest."""
-    return _roc(results.classes, _judged(results, asked), asked)
+    return _roc(results.classes, _judged(fit, asked), asked)
 
 
 def assessed_roc(found: Any, asked: PictureOptions) -> Axes:
@@ -136,10 +136,10 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
     )
 
 
-def calibration(results: Any, asked: PictureOptions) -> Axes:
+def calibration(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Predicted probabilities against the shares that were seen."""
-    results._fit.need_posteriors("kind='calibration'")
-    return _calibration(results.classes, _judged(results, asked), 10, asked)
+    fit.need_posteriors("kind='calibration'")
+    return _calibration(results.classes, _judged(fit, asked), 10, asked)
 
 
 def assessed_calibration(found: Any, asked: PictureOptions) -> Axes:
@@ -182,12 +182,12 @@ def _way(asked: PictureOptions) -> tuple[Any, str]:
     return method, WAYS[method] if asked.data is None else "new rows"
 
 
-def _judged(results: Any, asked: PictureOptions) -> LabelledScores:
+def _judged(fit: Fit[Any], asked: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
     method, way = _way(asked)
     level = 0.95 if asked.level is None else asked.level
     # The folds are the same each time, and so is the picture.
-    rows = assessed(results._fit, asked.data, method, JudgingPlan(level=level, seed=0))
+    rows = assessed(fit, asked.data, method, JudgingPlan(level=level, seed=0))
     return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
 
 
@@ -204,18 +204,17 @@ def _said_way(found: Any) -> str:
     ]
 
 
-def posteriors(results: Any, asked: PictureOptions) -> Axes:
+def posteriors(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Posterior of each row's own class."""
     from discrim.report.plots import judged as pictures
 
-    fit = results._fit
     rows = needed_rows(fit, asked, "posteriors")
     labels = rows.labels
     found = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     return pictures.draw_posteriors(found, labels, ax=asked.ax, signs=asked.signs(fit.classes))
 
 
-def log_determinants(results: Any, asked: PictureOptions) -> Axes:
+def log_determinants(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
     from discrim.report.plots.columns import draw_log_determinants as draw
 
@@ -226,12 +225,12 @@ MOST_LINES = 40
 """Terms by classes that are drawn; of more, those of the largest z."""
 
 
-def forest(results: Any, asked: PictureOptions) -> Axes:
+def forest(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
     return _drawn(results, asked, ratios=False)
 
 
-def odds_ratios(results: Any, asked: PictureOptions) -> Axes:
+def odds_ratios(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Factors of the odds for one unit of a column, with intervals."""
     return _drawn(results, asked, ratios=True)
 
@@ -277,11 +276,10 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
 
 
-def simplex(results: Any, asked: PictureOptions) -> Axes:
+def simplex(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
     from discrim.report.plots.regions import draw_simplex as draw
 
-    fit = results._fit
     classes = list(fit.classes)
     if len(classes) < 3:
         raise NotSupportedError(

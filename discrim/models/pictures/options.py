@@ -64,7 +64,7 @@ class PictureOptions:
             if field.name not in ("ax", "title") and getattr(self, field.name) is not None
         ]
 
-    def signs(self, classes: Sequence[Any]) -> Signs:
+    def signs(self, classes: Iterable[Any]) -> Signs:
         """Colours, markers and lines of the classes."""
         return signs_of(list(classes), self.colors)
 

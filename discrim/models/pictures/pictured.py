@@ -114,7 +114,7 @@ class Pictured:
         asked = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title
         )
-        return drawn(self, BY_MODEL[self._model()].pictures, kind, asked)
+        return drawn((self, self._subject()), BY_MODEL[self._model()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
         """Whether the formula reads two columns, both of numbers."""
@@ -124,13 +124,19 @@ class Pictured:
         return len(design.columns) == 2 == len(numeric_columns(design))
 
 
-def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: PictureOptions) -> Axes:
-    """Draw the kind asked for of some pictures, or the first that suits the results."""
+def drawn(shown: tuple[Any, ...], pictures: Sequence[Kind], name: str | None, asked: PictureOptions) -> Axes:
+    """Draw the kind asked for of some pictures, or the first that suits.
+
+    Parameters
+    ----------
+    shown : tuple
+        What a picture is given before the options: results, and their fit where they are those of a model.
+    """
     from discrim.report.plots.style import fonts_for, set_title
 
     kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)
-    kind = kinds[name] if name is not None else _first(results, tuple(kinds.values()))
+    kind = kinds[name] if name is not None else _first(shown, tuple(kinds.values()))
     if asked.title is not None and not isinstance(asked.title, str):
         raise DataError(f"title={told(asked.title)}: give a text.")
     for option in asked.given():
@@ -138,9 +144,9 @@ def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Pictu
             those = [each.name for each in kinds.values() if _reads(each, option)]
             other = f", or draw kind {listed(those)}" if those else ""
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
-    names = [*getattr(results, "classes", ()), *getattr(results, "terms", ())]
+    names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
     with fonts_for([*names, asked.title or ""]):
-        axes: Axes = resolve(kind.address)(results, asked)
+        axes: Axes = resolve(kind.address)(*shown, asked)
         if asked.title is not None:
             set_title(axes, asked.title)
     return axes
@@ -150,11 +156,11 @@ def _reads(kind: Kind, option: str) -> bool:
     return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
 
 
-def _first(results: Any, kinds: tuple[Kind, ...]) -> Kind:
+def _first(shown: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Kind:
     for kind in kinds:
-        if kind.first == "plane" and not results._is_plane():
+        if kind.first == "plane" and not shown[0]._is_plane():
             continue
-        if kind.first == "chosen" and "path" not in results._fit.cache:
+        if kind.first == "chosen" and "path" not in shown[1].cache:
             continue
         return kind
     return kinds[-1]

@@ -168,7 +168,7 @@ def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
 
 
 def ground_of(
-    results: Any, asked: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
+    fit: Fit[Any], asked: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
 ) -> Ground:
     """The columns asked for, or the first, and where the others are held.
 
@@ -179,7 +179,6 @@ def ground_of(
     NotSupportedError
         The formula reads no column as numbers.
     """
-    fit = results._fit
     every = numeric_columns(fit.blocks.design)
     if not every:
         raise NotSupportedError(
@@ -288,7 +287,7 @@ MOST_COLUMNS = 6
 TITLE = "Regions of the predicted classes"
 
 
-def regions(results: Any, asked: PictureOptions) -> Axes:
+def regions(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Regions of the classes in the plane of two columns, or of each pair of more, others held.
 
     Examples
@@ -299,7 +298,7 @@ def regions(results: Any, asked: PictureOptions) -> Axes:
     >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
     'petal_length'
     """
-    ground = ground_of(results, asked, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, asked, "regions", MOST_COLUMNS)
     if len(ground.columns) == 1:
         return _line(ground, asked)
     return draw_ground(ground, asked) if len(ground.columns) == 2 else _matrix(ground, asked)
@@ -393,7 +392,7 @@ SHOWN, MOST = 4, 6
 """Columns that are drawn where none are named, and the most that can be."""
 
 
-def partition(results: Any, asked: PictureOptions) -> Axes:
+def partition(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Regions of fits to two columns alone, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
@@ -410,7 +409,6 @@ def partition(results: Any, asked: PictureOptions) -> Axes:
     from discrim.report.plots.bars import draw_triangle, finish
     from discrim.report.plots.regions import draw_plane
 
-    fit = results._fit
     blocks = fit.rows('kind="partition"')
     if blocks.source is not None:
         fit.drawn_rows()

@@ -26,6 +26,7 @@ from discrim.models.pictures.options import DrawnRows, drawn_rows, needed_rows, 
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.report.plots.style import Axes
 
@@ -74,11 +75,10 @@ def asked_level(asked: PictureOptions, default: float) -> float:
     return float(asked.level)
 
 
-def scores(results: Any, asked: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
-    fit = results._fit
     centroids: pd.DataFrame = results._centroids()
     names = asked_axes(list(centroids.columns), asked)
     rows = drawn_rows(fit, asked)
@@ -106,7 +106,7 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
     return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
-def biplot(results: Any, asked: PictureOptions) -> Axes:
+def biplot(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
     return biplot_of(results.canonical(), asked)
 
@@ -132,7 +132,7 @@ def biplot_of(canonical: Any, asked: PictureOptions) -> Axes:
     )
 
 
-def structure(results: Any, asked: PictureOptions) -> Axes:
+def structure(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
     from discrim.report.plots.bars import draw_structure as draw
 
@@ -146,7 +146,7 @@ def structure(results: Any, asked: PictureOptions) -> Axes:
     return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=asked.ax)
 
 
-def scree(results: Any, asked: PictureOptions) -> Axes:
+def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     from discrim.report.plots.bars import draw_scree_bars as draw
 
@@ -199,17 +199,17 @@ def asked_terms(results: Any, asked: PictureOptions, default: int, least: int = 
     return given
 
 
-def ellipses(results: Any, asked: PictureOptions) -> Axes:
+def ellipses(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
     from discrim.report.plots.spaces import draw_ellipses as draw
 
-    fit, names = results._fit, asked_terms(results, asked, 2)
+    names = asked_terms(results, asked, 2)
     if len(names) > 2:
-        return pairs(results, asked)
+        return pairs(results, fit, asked)
     rows = drawn_rows(fit, asked)
     if rows is not None:
         rows.need_classes("ellipses")
-    means, covariances, pooled = _spreads(results, names, rows)
+    means, covariances, pooled = _spreads(results, fit, names, rows)
     level, centred = asked_level(asked, LEVEL), bool(asked.centred)
     axes = draw(
         means,
@@ -227,15 +227,15 @@ def ellipses(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def pairs(results: Any, asked: PictureOptions) -> Axes:
+def pairs(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Each pair of columns, with the outlines of the classes."""
     from discrim.report.plots.columns import draw_pairs as draw
 
-    fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
+    names = asked_terms(results, asked, MOST_PAIRS)
     rows = drawn_rows(fit, asked)
     if rows is not None:
         rows.need_classes("pairs")
-    means, covariances, _ = _spreads(results, names, rows)
+    means, covariances, _ = _spreads(results, fit, names, rows)
     level = asked_level(asked, LEVEL)
     outer = draw(
         means,
@@ -252,14 +252,13 @@ def pairs(results: Any, asked: PictureOptions) -> Axes:
     return outer
 
 
-def he(results: Any, asked: PictureOptions) -> Axes:
+def he(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     from discrim.report.plots.spaces import axis_name
     from discrim.report.plots.spaces import draw_he as draw
     from discrim.report.plots.style import shown_name
 
     refuse_rows(asked, "he")
-    fit = results._fit
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
@@ -281,7 +280,7 @@ def he(results: Any, asked: PictureOptions) -> Axes:
         names = asked_terms(results, asked, 2)
         if len(names) > 2:
             raise DataError(f"columns={told(asked.columns)}: kind='he' draws a plane: name two columns.")
-        means, error = results.means[names], _unbiased(results).loc[names, names].to_numpy()
+        means, error = results.means[names], _unbiased(results, fit).loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
@@ -303,11 +302,11 @@ def he(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def qq(results: Any, asked: PictureOptions) -> Axes:
+def qq(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Squared distances of the rows of each class against the quantiles of their law."""
     from discrim.report.plots.columns import quantiles
 
-    fit, numbers = results._fit, results._fit.numbers
+    numbers = fit.numbers
     robust = numbers.robust is not None
     if getattr(numbers, "em", None) is not None and numbers.found is not None:
         raise numbers.found.refusal("kind='qq'")
@@ -350,7 +349,7 @@ def _radius(level: float) -> float:
 
 
 def _spreads(
-    results: Any, names: Sequence[str], rows: DrawnRows | None
+    results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None
 ) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]:
     """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
     held = list(names)
@@ -374,7 +373,7 @@ def _spreads(
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
         pooled = results.cov.loc[held, held]
-    robust = getattr(results._fit.numbers, "robust", None) is not None
+    robust = getattr(fit.numbers, "robust", None) is not None
     if rows is None or robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError(
@@ -411,9 +410,9 @@ def _of_rows(
     return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
 
 
-def _unbiased(results: Any) -> pd.DataFrame:
+def _unbiased(results: Any, fit: Fit[Any]) -> pd.DataFrame:
     """Covariance within classes with divisor N - K."""
-    numbers = results._fit.numbers
+    numbers = fit.numbers
     held: pd.DataFrame = results.cov * (numbers.divisor / numbers.residual_df)
     return held
 
@@ -432,7 +431,7 @@ def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
 TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
-def territory(results: Any, asked: PictureOptions) -> Axes:
+def territory(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
     Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
@@ -449,7 +448,6 @@ def territory(results: Any, asked: PictureOptions) -> Axes:
     """
     from discrim.report.plots.regions import draw_line, draw_plane
 
-    fit = results._fit
     centroids = results._centroids()
     every = list(centroids.columns)
     if not every:

@@ -17,7 +17,6 @@ from discrim.models.pictures.options import needed_rows
 from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
 from discrim.models.results.headers import (
     SCORES,
-    Sections,
     coefficient_errors,
     error_item,
     error_items,
@@ -27,12 +26,14 @@ from discrim.models.results.headers import (
     score_sizes,
     score_spread,
     size_items,
-    title,
 )
 from discrim.report.grid import Pairs, Section
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.planes.hyperplane import HyperplaneFit
+    from discrim.core.planes.perceptron import PerceptronFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.models.planes.hyperplane import HyperplaneResults
     from discrim.models.planes.perceptron import PerceptronResults
@@ -45,60 +46,48 @@ MOST_SUPPORT = 30
 """Support points that a summary prints."""
 
 
-def perceptron_sections(fit: PerceptronResults) -> Sections:
+def perceptron_sections(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Sections:
     """Sections of a perceptron, in their order."""
     return {
-        "header": lambda: _perceptron_header(fit),
-        "classes": lambda: _classes(fit),
-        "planes": lambda: _planes(fit),
-        "coefficients": lambda: _perceptron_coefficients(fit),
+        "header": _perceptron_header,
+        "classes": _classes,
+        "planes": _planes,
+        "coefficients": _perceptron_coefficients,
     }
 
 
-def perceptron_brief(fit: PerceptronResults) -> Summary:
-    """The short form: how the planes were found, and their coefficients."""
-    parts = {"planes": _planes(fit), "coefficients": _perceptron_coefficients(fit)}
-    return Summary(title(fit), parts)
-
-
-def hyperplane_sections(fit: HyperplaneResults) -> Sections:
+def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Sections:
     """Sections of a separating hyperplane, in their order."""
     parts: Sections = {
-        "header": lambda: _hyperplane_header(fit),
-        "classes": lambda: _classes(fit),
-        "coefficients": lambda: _hyperplane_coefficients(fit),
+        "header": _hyperplane_header,
+        "classes": _classes,
+        "coefficients": _hyperplane_coefficients,
     }
-    if fit._fit.has_rows:
-        parts["support"] = lambda: _support(fit)
+    if fit.has_rows:
+        parts["support"] = _support
     return parts
 
 
-def hyperplane_brief(fit: HyperplaneResults) -> Summary:
-    """The short form: the plane."""
-    parts = {"classes": _classes(fit), "coefficients": _hyperplane_coefficients(fit)}
-    return Summary(title(fit), parts)
-
-
-def _perceptron_header(fit: PerceptronResults) -> Pairs:
-    seed = fit._fit.numbers.seed
+def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Pairs:
+    seed = fit.numbers.seed
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     items = [
         *row_items(fit),
         *size_items(fit),
         ("Order of rows", order, order),
-        ("Step", fit._fit.numbers.step, f"{fit._fit.numbers.step:g}"),
+        ("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
         *_start_items(fit),
-        ("Separable", fit.separable, "yes" if fit.separable else "no"),
-        ("Converged", fit.converged, "yes" if fit.converged else "no"),
-        ("Updates", fit.updates, str(fit.updates)),
-        error_item(fit, "apparent", "Error, apparent"),
+        ("Separable", results.separable, "yes" if results.separable else "no"),
+        ("Converged", results.converged, "yes" if results.converged else "no"),
+        ("Updates", results.updates, str(results.updates)),
+        error_item(results, fit, "apparent", "Error, apparent"),
     ]
-    return Pairs(fit.formula, items, _perceptron_note(fit))
+    return Pairs(results.formula, items, _perceptron_note(results))
 
 
-def _start_items(fit: PerceptronResults) -> list[tuple[str, Any, str]]:
+def _start_items(fit: Fit[PerceptronFit]) -> list[tuple[str, Any, str]]:
     """The coefficients at the beginning, where they were given."""
-    begin = fit._fit.numbers.start
+    begin = fit.numbers.start
     if begin is None:
         return []
     planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in begin.T]
@@ -106,27 +95,27 @@ def _start_items(fit: PerceptronResults) -> list[tuple[str, Any, str]]:
     return [("Start", begin.tolist(), "; ".join(planes) if few else "given: see fit.start")]
 
 
-def _perceptron_note(fit: PerceptronResults) -> str:
+def _perceptron_note(results: PerceptronResults) -> str:
     said = []
-    if len(fit.classes) > 2:
+    if len(results.classes) > 2:
         said.append(
             "There is a plane for each class against the rest; a row gets the class with the largest value."
         )
-    if not fit.converged:
-        counted = "" if fit.nobs <= COUNTED else " of those that it counted on the way"
+    if not results.converged:
+        counted = "" if results.nobs <= COUNTED else " of those that it counted on the way"
         said.append(
             f"Planes that did not come to rest are the pocket's: those with the fewest errors{counted}."
         )
     return " ".join(said)
 
 
-def _classes(fit: PerceptronResults | HyperplaneResults) -> Section:
-    table = pd.DataFrame({"share": fit.prior, "rows": fit.counts})
+def _classes(results: PerceptronResults | HyperplaneResults, fit: Fit[Any]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
     return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
 
 
-def _planes(fit: PerceptronResults) -> Section:
-    table = fit.planes.rename_axis(index=None)
+def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+    table = results.planes.rename_axis(index=None)
     for name in ("separable", "converged"):
         table[name] = table[name].map({True: "yes", False: "no"})
     formats: dict[Any, Any] = dict.fromkeys(["passes", "updates", "errors"], "count")
@@ -139,67 +128,76 @@ def _planes(fit: PerceptronResults) -> Section:
     return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
 
 
-def _perceptron_coefficients(fit: PerceptronResults) -> Section:
-    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
-    moments = fit._fit.numbers.moments
-    within = 1e-4 * score_spread(moments, fit.coef.to_numpy())
+def _perceptron_coefficients(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef]).rename_axis(
+        index=None, columns=None
+    )
+    moments = fit.numbers.moments
+    within = 1e-4 * score_spread(moments, results.coef.to_numpy())
     errors = coefficient_errors(score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
     return Section(title, table, errors=errors, source="fit.coef, fit.intercept")
 
 
-def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
-    boundary = fit.boundary()
+perceptron_brief: Sections = {"planes": _planes, "coefficients": _perceptron_coefficients}
+"""The short form: how the planes were found, and their coefficients."""
+
+
+def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Pairs:
+    boundary = results.boundary()
     items = [
         *row_items(fit),
         *size_items(fit),
-        ("Margin", fit.margin, f"{fit.margin:.6g}"),
-        ("Support points", len(fit._fit.numbers.plane.support), str(len(fit._fit.numbers.plane.support))),
-        ("KKT residual", fit.kkt, f"{fit.kkt:.1e}"),
+        ("Margin", results.margin, f"{results.margin:.6g}"),
+        ("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
+        ("KKT residual", results.kkt, f"{results.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
-        *error_items(fit),
+        *error_items(results, fit),
     ]
     return header(fit, items)
 
 
-def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
-    estimates = pd.concat([pd.Series({"constant": fit.intercept}), fit.coef])
-    table = pd.DataFrame({"coef": estimates, "of length one": estimates * fit.margin})
-    title = f"Plane, positive on the side of {fit.classes[1]}"
-    sizes = score_sizes(fit._fit.numbers.moments)
+def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+    estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
+    table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
+    title = f"Plane, positive on the side of {results.classes[1]}"
+    sizes = score_sizes(fit.numbers.moments)
     note = "coef has the values 1 and -1 at the support points; of length one, the values are distances. "
     note += holds_note("values", table[["coef"]], sizes, SCORES)
-    errors = np.outer(coefficient_errors(sizes, SCORES), [1.0, fit.margin])
+    errors = np.outer(coefficient_errors(sizes, SCORES), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 
-def _support(fit: HyperplaneResults) -> Section:
-    held = fit._fit.numbers.plane.multipliers[:MOST_SUPPORT]
-    labels = fit._fit.labels_of(fit._fit.blocks)
-    positions = fit._support_positions()[:MOST_SUPPORT]
+def _support(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
+    held = fit.numbers.plane.multipliers[:MOST_SUPPORT]
+    labels = fit.labels_of(fit.blocks)
+    positions = results._support_positions()[:MOST_SUPPORT]
     table = pd.DataFrame(
         {
             "class": labels.iloc[positions].astype(str).to_numpy(),
             "multiplier": held,
-            "distance": fit.distance().iloc[positions].to_numpy(),
+            "distance": results.distance().iloc[positions].to_numpy(),
         },
-        index=fit.support[:MOST_SUPPORT],
+        index=results.support[:MOST_SUPPORT],
     )
-    left = len(fit._fit.numbers.plane.support) - len(table)
+    left = len(fit.numbers.plane.support) - len(table)
     note = f"{left} more support points: fit.multipliers." if left else ""
     formats: dict[Any, Any] = {"class": "text", "multiplier": "general", "distance": "general"}
     return Section("Support points", table, formats, note=note, source="fit.support, fit.multipliers")
+
+
+hyperplane_brief: Sections = {"classes": _classes, "coefficients": _hyperplane_coefficients}
+"""The short form: the plane."""
 
 
 MOST_MOVES = 4
 """Of which the last is that of the row ringed in the third panel."""
 
 
-def distances(results: Any, asked: PictureOptions, margin: float | None = None) -> Axes:
+def distances(results: Any, fit: Fit[Any], asked: PictureOptions, margin: float | None = None) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     from discrim.report.plots import planes as plane_plots
 
-    fit = results._fit
     if len(fit.classes) > 2:
         raise NotSupportedError(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
@@ -213,19 +211,19 @@ def distances(results: Any, asked: PictureOptions, margin: float | None = None) 
     )
 
 
-def margin_distances(results: Any, asked: PictureOptions) -> Axes:
+def margin_distances(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Signed distances of the rows, with the margin."""
-    return distances(results, asked, margin=results.margin)
+    return distances(results, fit, asked, margin=results.margin)
 
 
-def margin(results: Any, asked: PictureOptions) -> Axes:
+def margin(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
     from discrim.report.plots.planes import draw_margin
 
-    ground = ground_of(results, asked, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, asked, "regions", MOST_COLUMNS)
     if len(ground.columns) != 2:
-        return regions(results, asked)
-    fit, names = results._fit, ground.columns
+        return regions(results, fit, asked)
+    fit, names = fit, ground.columns
     held = told_held(ground, names)
     title = "The optimal plane and its margin (dashed)"
     if not held:
@@ -238,13 +236,13 @@ def margin(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def history(results: Any, asked: PictureOptions) -> Axes:
+def history(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
     from discrim.report.plots.planes import passes
 
     # Labels that are booleans would choose rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
-    numbers, fewest = results._fit.numbers, results.planes["errors"].tolist()
+    numbers, fewest = fit.numbers, results.planes["errors"].tolist()
     kept = list(numbers.kept) or [None] * len(fewest)
     classes = list(results.classes)
     first = classes.index(errors.columns[0])
@@ -252,11 +250,10 @@ def history(results: Any, asked: PictureOptions) -> Axes:
     return passes(errors, list(zip(kept, fewest, strict=True)), ax=asked.ax, signs=signs, first=first)
 
 
-def updates(results: Any, asked: PictureOptions) -> Axes:
+def updates(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
     from discrim.report.plots.planes import draw_updates as draw
 
-    fit = results._fit
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
             f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "

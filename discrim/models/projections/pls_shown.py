@@ -16,7 +16,6 @@ from discrim.models.pictures.spaces import asked_axes, asked_level
 from discrim.models.results.headers import (
     LEFT_OUT,
     Item,
-    Sections,
     classes_section,
     error_item,
     error_items,
@@ -24,13 +23,14 @@ from discrim.models.results.headers import (
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.projections.pls import PLSFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.models.projections.pls import PLSResults
     from discrim.report.plots.style import Axes
@@ -57,32 +57,27 @@ RULES = {
 ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 
-def pls_sections(fit: PLSResults) -> Sections:
+def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
     """Sections of partial least squares, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": partial(classes_section, fit),
-        "components": partial(_components, fit),
+        "header": _header,
+        "classes": classes_section,
+        "components": _components,
     }
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
-    return parts | {"centroids": partial(_centroids, fit), "columns": partial(_columns, fit)}
+    if "path" in fit.cache:
+        parts["path"] = _path
+    return parts | {"centroids": _centroids, "columns": _columns}
 
 
-def pls_brief(fit: PLSResults) -> Summary:
-    """The short form: components, and the first of the columns."""
-    return Summary(title(fit), {"components": _components(fit), "columns": _columns(fit, BRIEF)})
-
-
-def _header(fit: PLSResults) -> Pairs:
-    numbers = fit._fit.numbers
-    path = "path" in fit._fit.cache
-    chosen = "cross-validation" if path else "not in the file" if fit._fit.loaded else "given"
+def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
+    numbers = fit.numbers
+    path = "path" in fit.cache
+    chosen = "cross-validation" if path else "not in the file" if fit.loaded else "given"
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[Item] = [
         *row_items(fit),
-        ("Components", fit.components, str(fit.components)),
+        ("Components", results.components, str(results.components)),
         ("Chosen by", chosen, chosen),
         ("Rule", numbers.decides, RULES[numbers.decides]),
         ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
@@ -98,18 +93,21 @@ def _header(fit: PLSResults) -> Pairs:
         if path
         else ""
     )
-    return header(fit, [*items, *_errors(fit)], note)
+    return header(fit, [*items, *_errors(results, fit)], note)
 
 
-def _errors(fit: PLSResults) -> list[Item]:
+def _errors(results: PLSResults, fit: Fit[PLSFit]) -> list[Item]:
     """The error rates, leave-one-out where it is no matter of many seconds."""
-    if fit._fit.has_rows and fit._fit.blocks.table.nrows * fit.components > LONG:
-        return [error_item(fit, "apparent", "Error, apparent"), (LEFT_OUT, np.nan, "see error_rates()")]
-    return error_items(fit)
+    if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
+        return [
+            error_item(results, fit, "apparent", "Error, apparent"),
+            (LEFT_OUT, np.nan, "see error_rates()"),
+        ]
+    return error_items(results, fit)
 
 
-def _components(fit: PLSResults) -> Section:
-    table = fit.explained_variance()
+def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+    table = results.explained_variance()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
     return Section(
         "Shares of the squares of columns and of indicators that components explain",
@@ -120,10 +118,10 @@ def _components(fit: PLSResults) -> Section:
     )
 
 
-def _path(fit: PLSResults) -> Section:
-    path = fit.path
+def _path(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+    path = results.path
     table = path.set_index("components").rename_axis(index=None)
-    table["chosen"] = np.where(path["components"] == fit.components, "*", "")
+    table["chosen"] = np.where(path["components"] == results.components, "*", "")
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"chosen": "text"}
     return Section(
         "Cross-validated error, R2 and Q2 by number of components",
@@ -135,18 +133,18 @@ def _path(fit: PLSResults) -> Section:
     )
 
 
-def _centroids(fit: PLSResults) -> Section:
-    table = fit.centroids.rename_axis(index=None)
+def _centroids(results: PLSResults, fit: Fit[PLSFit]) -> Section:
+    table = results.centroids.rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 
-def _columns(fit: PLSResults, most: int = MOST_COLUMNS) -> Section:
-    importance = fit.vip()
-    weights = fit.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
+def _columns(results: PLSResults, fit: Fit[PLSFit], most: int = MOST_COLUMNS) -> Section:
+    importance = results.vip()
+    weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
     table = pd.concat([importance, weights], axis=1).head(most)
     left = len(importance) - most
     more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
-    beyond = fit.components - MOST_COMPONENTS
+    beyond = results.components - MOST_COMPONENTS
     others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
     note = (
         "A column with a VIP above one counts for more than average. In each component the largest "
@@ -162,6 +160,10 @@ def _columns(fit: PLSResults, most: int = MOST_COLUMNS) -> Section:
     )
 
 
+pls_brief: Sections = {"components": _components, "columns": partial(_columns, most=BRIEF)}
+"""The short form: components, and the first of the columns."""
+
+
 MOST_NAMES = 30
 """Columns that are named along an axis."""
 
@@ -169,11 +171,10 @@ MOST_BARS = 40
 """Columns whose bars are drawn."""
 
 
-def scores(results: Any, asked: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Scores of the rows on two components, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
-    fit = results._fit
     centroids = results.centroids
     names = asked_axes(list(centroids.columns), asked)
     rows = drawn_rows(fit, asked)
@@ -193,18 +194,18 @@ def scores(results: Any, asked: PictureOptions) -> Axes:
     )
 
 
-def loadings(results: Any, asked: PictureOptions) -> Axes:
+def loadings(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Loadings of the columns in their order, a line for each component."""
     names = asked_axes(list(results.loadings.columns), asked, most=3)
     return along_columns(results.loadings[names], ax=asked.ax)
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Cross-validated error, R2 and Q2 by number of components."""
     return component_path(results.path, results.components, ax=asked.ax)
 
 
-def vip(results: Any, asked: PictureOptions) -> Axes:
+def vip(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Importance of the columns."""
     return importance(results.vip(), ax=asked.ax)
 

@@ -13,21 +13,21 @@ import pandas as pd
 
 from discrim.models.fits.fit import distinct
 from discrim.models.results.headers import (
-    Sections,
     classes_section,
     error_item,
     header,
     prior_item,
     row_items,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.projections.sparse_lda import SparseFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.models.projections.sparse_lda import SparseLDAResults
     from discrim.report.plots.style import Axes
@@ -42,42 +42,37 @@ MOST_PENALTIES = 25
 """Penalties of a path that the summary shows."""
 
 
-def sparse_lda_sections(fit: SparseLDAResults) -> Sections:
+def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Sections:
     """Sections of a sparse discriminant analysis, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": lambda: classes_section(fit),
-        "directions": partial(_directions, fit),
+        "header": _header,
+        "classes": classes_section,
+        "directions": _directions,
     }
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
-    return parts | {"selected": partial(_selected, fit)}
+    if "path" in fit.cache:
+        parts["path"] = _path
+    return parts | {"selected": _selected}
 
 
-def sparse_lda_brief(fit: SparseLDAResults) -> Summary:
-    """The short form: classes, and the first of the columns selected."""
-    return Summary(title(fit), {"classes": classes_section(fit), "selected": _selected(fit, BRIEF)})
-
-
-def _header(fit: SparseLDAResults) -> Pairs:
-    numbers, by_path = fit._fit.numbers, "path" in fit._fit.cache
+def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
+    numbers, by_path = fit.numbers, "path" in fit.cache
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
-    chosen += "" if fit._fit.loaded else " given"
+    chosen += "" if fit.loaded else " given"
     if by_path:
-        search = fit._fit.refits.asked
+        search = fit.refits.asked
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
         chosen = f"{how}, {'one SE' if search.select == '1se' else 'least error'}"
-    left = len(fit.selected)
+    left = len(results.selected)
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
-        ("Columns selected", left, f"{left} of {len(fit.terms)}"),
+        ("Columns selected", left, f"{left} of {len(results.terms)}"),
         ("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
         ("Chosen by", chosen, chosen),
         ("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
         ("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *size_items(fit),
         prior_item(fit),
-        error_item(fit, "apparent", "Error, apparent"),
+        error_item(results, fit, "apparent", "Error, apparent"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if by_path:
@@ -88,10 +83,12 @@ def _header(fit: SparseLDAResults) -> Pairs:
     return header(fit, items, " ".join(notes))
 
 
-def _directions(fit: SparseLDAResults) -> Section:
-    penalty, columns = (distinct(word, fit.classes) for word in ("penalty", "columns"))
-    table = pd.DataFrame({penalty: fit.penalty, columns: fit.counts_selected})
-    table = pd.concat([table, fit._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(index=None)
+def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
+    penalty, columns = (distinct(word, results.classes) for word in ("penalty", "columns"))
+    table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
+    table = pd.concat([table, results._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(
+        index=None
+    )
     formats: dict[Any, Any] = {penalty: "general", columns: "count"}
     return Section(
         "Directions, with the class means on them",
@@ -102,9 +99,9 @@ def _directions(fit: SparseLDAResults) -> Section:
     )
 
 
-def _path(fit: SparseLDAResults) -> Section:
-    path = fit.path
-    at = int((path["penalty"] - fit._fit.numbers.asked[0]).abs().argmin())
+def _path(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
+    path = results.path
+    at = int((path["penalty"] - fit.numbers.asked[0]).abs().argmin())
     shown = np.arange(len(path))
     if len(path) > MOST_PENALTIES:
         shown = np.union1d(np.linspace(0, len(path) - 1, MOST_PENALTIES - 1).round().astype(int), [at])
@@ -117,12 +114,12 @@ def _path(fit: SparseLDAResults) -> Section:
     return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
 
 
-def _selected(fit: SparseLDAResults, most: int = MOST_COLUMNS) -> Section:
-    shown = fit.selected
+def _selected(results: SparseLDAResults, fit: Fit[SparseFit], most: int = MOST_COLUMNS) -> Section:
+    shown = results.selected
     left = len(shown) - most
     # By place, as a column may have any name.
-    places = fit.terms.get_indexer(shown[:most])
-    table = fit.standardized.iloc[places].rename_axis(index=None, columns=None)
+    places = results.terms.get_indexer(shown[:most])
+    table = results.standardized.iloc[places].rename_axis(index=None, columns=None)
     more = f" And {left} more: fit.standardized." if left > 0 else ""
     note = f"The largest first, for columns divided by their standard deviations over all rows.{more}"
     return Section(
@@ -134,6 +131,10 @@ def _selected(fit: SparseLDAResults, most: int = MOST_COLUMNS) -> Section:
     )
 
 
+sparse_lda_brief: Sections = {"classes": classes_section, "selected": partial(_selected, most=BRIEF)}
+"""The short form: classes, and the first of the columns selected."""
+
+
 MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
 
@@ -143,7 +144,7 @@ MOST_NAMED = 8
 _MARK: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
 
 
-def choice(results: Any, asked: PictureOptions) -> Axes:
+def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Cross-validated error by penalty, with how many columns are left at the top."""
     table = results.path
     axes, _ = new_axes(asked.ax)
@@ -152,9 +153,9 @@ def choice(results: Any, asked: PictureOptions) -> Axes:
         at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
     )
     axes.set_xscale("log")
-    chosen = results._fit.numbers.asked[0]
+    chosen = fit.numbers.asked[0]
     axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
-    if results._fit.refits.asked.select == "1se":
+    if fit.refits.asked.select == "1se":
         least = int(error.argmin())
         style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
         axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
@@ -167,7 +168,7 @@ def choice(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
     axes, own_figure = new_axes(asked.ax)

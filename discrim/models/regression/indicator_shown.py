@@ -17,7 +17,6 @@ from discrim.models.fits.reading import listed, told
 from discrim.models.normal.covariance_options import text_of
 from discrim.models.pictures.options import needed_rows
 from discrim.models.results.headers import (
-    Sections,
     coefficient_errors,
     dropped_note,
     error_item,
@@ -28,13 +27,14 @@ from discrim.models.results.headers import (
     row_items,
     score_sizes,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import clean, shorten
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.core.regression.indicator import FlexibleFit, IndicatorFit
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.models.regression.fda import FDAResults
     from discrim.models.regression.indicator import IndicatorResults
@@ -44,49 +44,43 @@ FITTED = 0.0001
 """How far a fitted value by printed coefficients may be from the fit's."""
 
 
-def indicator_sections(fit: IndicatorResults) -> Sections:
+def indicator_sections(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Sections:
     """Sections of a regression of class indicators, in their order."""
     return {
-        "header": lambda: _header(fit),
-        "classes": lambda: _classes(fit),
-        "regressions": lambda: _regressions(fit),
-        "coefficients": lambda: _tests(fit),
+        "header": _header,
+        "classes": _classes,
+        "regressions": _regressions,
+        "coefficients": _tests,
     }
 
 
-def indicator_brief(fit: IndicatorResults) -> Summary:
-    """The short form: classes and coefficients."""
-    parts = {"classes": _classes(fit), "coefficients": _coefficients(fit)}
-    return Summary(title(fit), parts)
-
-
-def _header(fit: IndicatorResults) -> Pairs:
+def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
     items = [
         *row_items(fit),
-        ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
-        _masked_pair(fit),
+        ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
+        _masked_pair(results, fit),
         *size_items(fit),
-        *error_items(fit),
+        *error_items(results, fit),
     ]
-    return header(fit, items, _note(fit))
+    return header(fit, items, _note(results, fit))
 
 
-def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
-    if not fit._fit.has_rows:
+def _masked_pair(results: IndicatorResults, fit: Fit[IndicatorFit]) -> tuple[str, Any, str]:
+    if not fit.has_rows:
         return "Masked classes", "not available", "not available"
-    masked = fit.masked
+    masked = results.masked
     return "Masked classes", len(masked), str(len(masked)) if len(masked) else "none"
 
 
-def _note(fit: IndicatorResults) -> str:
+def _note(results: IndicatorResults, fit: Fit[IndicatorFit]) -> str:
     said = [dropped_note(fit, "over all rows")]
-    masked = list(fit.masked) if fit._fit.has_rows else []
+    masked = list(results.masked) if fit.has_rows else []
     if masked:
         said.append(
             f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in the "
             "formula, or lda()."
         )
-    few = _few_won(fit, masked) if fit._fit.has_rows else []
+    few = _few_won(results, masked) if fit.has_rows else []
     if few:
         said.append(
             f"Less than half of their own rows won: {listed(few)}. That is near masking, or overlap: see if "
@@ -95,33 +89,33 @@ def _note(fit: IndicatorResults) -> str:
     return " ".join(said).strip()
 
 
-def _own_rows_won(fit: IndicatorResults) -> pd.Series:
-    return pd.Series(np.diagonal(fit.confusion()), index=fit.classes)
+def _own_rows_won(results: IndicatorResults) -> pd.Series:
+    return pd.Series(np.diagonal(results.confusion()), index=results.classes)
 
 
-def _few_won(fit: IndicatorResults, masked: list[Any]) -> list[Any]:
+def _few_won(results: IndicatorResults, masked: list[Any]) -> list[Any]:
     """Classes that are not masked and have the largest fitted value in less than half of their rows."""
-    few = _own_rows_won(fit) < 0.5 * fit.counts
-    return [label for label in fit.classes[few] if label not in masked]
+    few = _own_rows_won(results) < 0.5 * results.counts
+    return [label for label in results.classes[few] if label not in masked]
 
 
-def _classes(fit: IndicatorResults) -> Section:
-    table = pd.DataFrame({"share": fit.prior, "rows": fit.counts})
+def _classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
     formats: dict[Any, Any] = {"share": "share", "rows": "count"}
     try:
-        table["given to it"] = fit.confusion().sum(axis=0)
-        table["own rows won"] = _own_rows_won(fit)
+        table["given to it"] = results.confusion().sum(axis=0)
+        table["own rows won"] = _own_rows_won(results)
         formats |= {"given to it": "count", "own rows won": "count"}
     except NotSupportedError:
         pass
     return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
 
 
-def _regressions(fit: IndicatorResults) -> Section:
-    table = fit.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
-    title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
+def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+    table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
+    title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact = fit.classes[fit._fit.numbers.fitted_exactly()]
+    exact = results.classes[fit.numbers.fitted_exactly()]
     note = (
         f"Fitted without error: {listed(exact)}. Errors and tests of these are mere rounding."
         if len(exact)
@@ -131,34 +125,40 @@ def _regressions(fit: IndicatorResults) -> Section:
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
 
-def _coefficients(fit: IndicatorResults) -> Section:
-    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
-    errors = coefficient_errors(score_sizes(fit._fit.numbers.moments), FITTED)
+def _coefficients(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef]).rename_axis(
+        index=None, columns=None
+    )
+    errors = coefficient_errors(score_sizes(fit.numbers.moments), FITTED)
     return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
 
-def _tests(fit: IndicatorResults) -> Section:
-    table = fit.coefficients()
+def _tests(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+    table = results.coefficients()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
-    sizes = score_sizes(fit._fit.numbers.moments)
+    sizes = score_sizes(fit.numbers.moments)
     note = (
         "Standard errors of least squares, for normal errors of one variance, which indicators do not have. "
     )
     coef = table["coef"].unstack("class", sort=False)
     note += holds_note("fitted values", coef, sizes, FITTED)
-    errors = np.tile(coefficient_errors(sizes, FITTED), len(fit.classes))
-    if not fit.df_resid > 0:
+    errors = np.tile(coefficient_errors(sizes, FITTED), len(results.classes))
+    if not results.df_resid > 0:
         note += " Missing, as the rows or their weights leave no residual degrees of freedom."
     source = "fit.coefficients()"
     return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)
 
 
-def fitted(results: Any, asked: PictureOptions) -> Axes:
+indicator_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
+"""The short form: classes and coefficients."""
+
+
+def fitted(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Fitted values against a numeric column of the table, by default the first such of the formula."""
     from discrim.report.plots.indicator import fitted_values as draw
 
-    fit, column = results._fit, asked.columns
+    fit, column = fit, asked.columns
     rows = needed_rows(fit, asked, "fitted")
     blocks = rows.blocks
     values = results.fitted if asked.data is None else results.fitted_values(blocks)
@@ -183,51 +183,53 @@ def fitted(results: Any, asked: PictureOptions) -> Axes:
     return draw(held, values, rows.labels, list(results.masked), curves=curves, ax=asked.ax, signs=signs)
 
 
-def fda_sections(fit: FDAResults) -> Sections:
+def fda_sections(results: FDAResults, fit: Fit[FlexibleFit]) -> Sections:
     """Sections of a flexible discriminant analysis, in their order."""
     return {
-        "header": lambda: _fda_header(fit),
-        "classes": lambda: _fda_classes(fit),
-        "axes": lambda: _axes(fit),
-        "scores": lambda: Section(
-            "Optimal scores of the classes", fit.scores.rename_axis(index=None), source="fit.scores"
-        ),
-        "centroids": lambda: _centroids(fit),
+        "header": _fda_header,
+        "classes": _fda_classes,
+        "axes": _axes,
+        "scores": _scores,
+        "centroids": _centroids,
     }
 
 
-def fda_brief(fit: FDAResults) -> Summary:
-    """The short form: classes, axes and centroids."""
-    parts = {"classes": _fda_classes(fit), "axes": _axes(fit), "centroids": _centroids(fit)}
-    return Summary(title(fit), parts)
-
-
-def _fda_header(fit: FDAResults) -> Pairs:
+def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
     items = [
         *row_items(fit),
         prior_item(fit),
         *size_items(fit),
-        error_item(fit, "apparent", "Error, apparent"),
+        error_item(results, fit, "apparent", "Error, apparent"),
     ]
     note = (
-        f"Engine: {shorten(clean(text_of(fit.engine)), 80)}. The apparent error is of rows that the engine "
-        "has seen: see error_rates(['cv'])."
+        f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is of rows that the "
+        "engine has seen: see error_rates(['cv'])."
     )
-    return Pairs(fit.formula, items, note)
+    return Pairs(results.formula, items, note)
 
 
-def _fda_classes(fit: FDAResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts}).rename_axis(index=None)
+def _fda_classes(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def _axes(fit: FDAResults) -> Section:
-    table = pd.DataFrame({"squared correlation": fit.values, "share": fit.explained})
+def _axes(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+    table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")
 
 
-def _centroids(fit: FDAResults) -> Section:
+def _scores(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
     return Section(
-        "Centroids among the variates", fit.centroids.rename_axis(index=None), source="fit.centroids"
+        "Optimal scores of the classes", results.scores.rename_axis(index=None), source="fit.scores"
     )
+
+
+def _centroids(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
+    return Section(
+        "Centroids among the variates", results.centroids.rename_axis(index=None), source="fit.centroids"
+    )
+
+
+fda_brief: Sections = {"classes": _fda_classes, "axes": _axes, "centroids": _centroids}
+"""The short form: classes, axes and centroids."""

@@ -15,7 +15,6 @@ from discrim.models.fits.refits import held_path
 from discrim.models.regression.penalized import fit_path
 from discrim.models.results.headers import (
     SCORES,
-    Sections,
     classes_section,
     coefficient_errors,
     error_item,
@@ -24,14 +23,14 @@ from discrim.models.results.headers import (
     row_items,
     score_sizes,
     size_items,
-    title,
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
-from discrim.report.tables import Summary
+from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
+    from discrim.models.fits.fit import Fit
     from discrim.models.pictures.options import PictureOptions
     from discrim.models.regression.penalized import PenalizedLogisticResults
     from discrim.report.plots.style import Axes
@@ -48,33 +47,28 @@ MOST_STRENGTHS = 25
 NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
-def penalized_logistic_sections(fit: PenalizedLogisticResults) -> Sections:
+def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]) -> Sections:
     """Sections of a penalized logistic regression, in their order."""
     parts: Sections = {
-        "header": partial(_header, fit),
-        "classes": lambda: classes_section(fit),
-        "params": partial(_params, fit),
+        "header": _header,
+        "classes": classes_section,
+        "params": _params,
     }
-    if len(fit.classes) > 2:
-        parts["class_params"] = partial(_class_params, fit)
-    if "path" in fit._fit.cache:
-        parts["path"] = partial(_path, fit)
+    if len(results.classes) > 2:
+        parts["class_params"] = _class_params
+    if "path" in fit.cache:
+        parts["path"] = _path
     return parts
 
 
-def penalized_logistic_brief(fit: PenalizedLogisticResults) -> Summary:
-    """The short form: classes, and the first of the coefficients."""
-    return Summary(title(fit), {"classes": classes_section(fit), "params": _params(fit, BRIEF)})
-
-
-def _header(fit: PenalizedLogisticResults) -> Pairs:
-    numbers, penalty = fit._numbers, fit.penalty
-    by_path, search = "path" in fit._fit.cache, fit._fit.refits.asked
-    chosen = "not in the file" if fit._fit.loaded else "given"
+def _header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs:
+    numbers, penalty = results._numbers, results.penalty
+    by_path, search = "path" in fit.cache, fit.refits.asked
+    chosen = "not in the file" if fit.loaded else "given"
     if by_path:
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
         chosen = f"{how}, {'one SE' if search.select == '1se' else 'least deviance'}"
-    of = "log odds of two classes" if len(fit.classes) == 2 else "symmetric, by class"
+    of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()
     items: list[tuple[str, Any, str]] = [
@@ -85,11 +79,11 @@ def _header(fit: PenalizedLogisticResults) -> Pairs:
         ("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
         ("Parametrization", of, of),
         ("Coefficients not zero", nonzero, f"{nonzero} of {every}"),
-        ("Deviance explained", fit.prsquared, f"{fit.prsquared:.4f}"),
+        ("Deviance explained", results.prsquared, f"{results.prsquared:.4f}"),
         *size_items(fit),
         prior_item(fit),
         ("Steps", numbers.steps, str(numbers.steps)),
-        error_item(fit, "apparent", "Error, apparent"),
+        error_item(results, fit, "apparent", "Error, apparent"),
     ]
     note = (
         "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
@@ -101,28 +95,34 @@ def _header(fit: PenalizedLogisticResults) -> Pairs:
             " The apparent error is that of rows that have chosen the strength; error_rates(['cv']) chooses "
             "anew in each fold."
         )
-    return Pairs(fit.formula, items, note)
+    return Pairs(results.formula, items, note)
 
 
-def _order(fit: PenalizedLogisticResults, most: int) -> tuple[list[str], str]:
+def _order(results: PenalizedLogisticResults, most: int) -> tuple[list[str], str]:
     """The terms to show, the constant first and then the largest, and how many are not shown."""
-    shown = fit.selected
-    zero, more = len(fit.terms) - len(shown), len(shown) - most
+    shown = results.selected
+    zero, more = len(results.terms) - len(shown), len(shown) - most
     said = []
     if more > 0:
         said.append(f"And {more} more: fit.params.")
     if zero:
-        said.append(f"{zero} of {len(fit.terms)} terms have no part: all their coefficients are zero.")
+        said.append(f"{zero} of {len(results.terms)} terms have no part: all their coefficients are zero.")
     return ["constant", *shown[:most]], " ".join(said)
 
 
 def _section(
-    fit: PenalizedLogisticResults, heading: str, table: pd.DataFrame, most: int, note: str, source: str
+    results: PenalizedLogisticResults,
+    fit: Fit[Any],
+    heading: str,
+    table: pd.DataFrame,
+    most: int,
+    note: str,
+    source: str,
 ) -> Section:
-    terms, less = _order(fit, most)
-    sizes = score_sizes(fit._fit.numbers.moments)
+    terms, less = _order(results, most)
+    sizes = score_sizes(fit.numbers.moments)
     # The constant comes first whatever a column is called.
-    places = np.concatenate([[0], 1 + fit.terms.get_indexer(pd.Index(terms[1:]))]).astype(np.intp)
+    places = np.concatenate([[0], 1 + results.terms.get_indexer(pd.Index(terms[1:]))]).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
     errors = coefficient_errors(sizes, SCORES)[places]
     holds = holds_note("log odds", shown, sizes[places], SCORES)
@@ -130,19 +130,21 @@ def _section(
     return Section(heading, shown, errors=errors, note=text, source=source)
 
 
-def _params(fit: PenalizedLogisticResults, most: int = MOST_TERMS) -> Section:
-    return _section(fit, f"Log odds against {fit.reference}", fit.params, most, "", "fit.params")
+def _params(results: PenalizedLogisticResults, fit: Fit[Any], most: int = MOST_TERMS) -> Section:
+    return _section(
+        results, fit, f"Log odds against {results.reference}", results.params, most, "", "fit.params"
+    )
 
 
-def _class_params(fit: PenalizedLogisticResults) -> Section:
+def _class_params(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
     note = "These are penalized; their differences are the log odds."
     heading = "Coefficients by class, symmetric parametrization"
-    return _section(fit, heading, fit.class_params, MOST_TERMS, note, "fit.class_params")
+    return _section(results, fit, heading, results.class_params, MOST_TERMS, note, "fit.class_params")
 
 
-def _path(fit: PenalizedLogisticResults) -> Section:
-    path = fit.path
-    at = int((path["strength"] - fit.penalty.strength).abs().argmin())
+def _path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
+    path = results.path
+    at = int((path["strength"] - results.penalty.strength).abs().argmin())
     shown = np.arange(len(path))
     if len(path) > MOST_STRENGTHS:
         shown = np.union1d(np.linspace(0, len(path) - 1, MOST_STRENGTHS - 1).round().astype(int), [at])
@@ -163,6 +165,10 @@ def _path(fit: PenalizedLogisticResults) -> Section:
     )
 
 
+penalized_logistic_brief: Sections = {"classes": classes_section, "params": partial(_params, most=BRIEF)}
+"""The short form: classes, and the first of the coefficients."""
+
+
 MOST_COUNTS = 8
 """Numbers of coefficients that are written along the top."""
 
@@ -170,11 +176,11 @@ MOST_NAMED = 8
 """Terms of the fit, the largest first, whose lines have a colour and a name."""
 
 
-def choice(results: Any, asked: PictureOptions) -> Axes:
+def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
-    table = held_path(results._fit, why, "fit with strength=None to have it chosen by folds")
-    one_se = results._fit.refits.asked.select == "1se"
+    table = held_path(fit, why, "fit with strength=None to have it chosen by folds")
+    one_se = fit.refits.asked.select == "1se"
     axes, _ = new_axes(asked.ax)
     at, deviance, se = numbers(table[["strength", "deviance", "se"]]).T
     axes.errorbar(
@@ -195,9 +201,9 @@ def choice(results: Any, asked: PictureOptions) -> Axes:
     return axes
 
 
-def path(results: Any, asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
-    held = fit_path(results._fit)
+    held = fit_path(fit)
     betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
     axes, _ = new_axes(asked.ax)
     at, functions = held.table["strength"].to_numpy(), betas.shape[1]

@@ -263,7 +263,7 @@ class Assessment(Shown):
         """
         from discrim.models.pictures.options import PictureOptions
 
-        return drawn(self, ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
+        return drawn((self,), ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.

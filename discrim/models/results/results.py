@@ -7,7 +7,7 @@ What a summary says of a fit whose columns its rows chose, and the error with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -32,8 +32,7 @@ from discrim.report.grid import Pairs
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.report.grid import Part
-    from discrim.report.tables import Summary
+    from discrim.report.tables import Parts, Summary
 
 ANEW = "Error, columns chosen anew"
 """That of folds without which the columns are chosen."""
@@ -52,13 +51,10 @@ def selection_note(fit: Fit[Any]) -> str:
     )
 
 
-def with_selection(
-    parts: Mapping[str, Callable[[], Part]], fit: Fit[Any]
-) -> Mapping[str, Callable[[], Part]]:
+def with_selection(parts: Parts, fit: Fit[Any]) -> Parts:
     """The sections of a summary, whose header says how the rows chose the columns, and the error of that."""
     if fit.selection is not None and "header" in parts:
-        own: Any = parts
-        own["header"] = partial(_header, parts["header"], fit)
+        parts["header"] = partial(_header, parts["header"], fit)
     return parts
 
 
@@ -160,7 +156,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         """Schwarz's Bayesian information criterion; smaller is better."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
-    def _sections(self) -> Mapping[str, Callable[[], Part]]:
+    def _sections(self) -> Parts:
         return with_selection(super()._sections(), self._fit)
 
     def _brief(self) -> Summary:
