@@ -74,7 +74,6 @@ MODEL_ARROWS = {
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression"},
     "store": FAMILIES,
-    "verb_options": FAMILIES,
     "comparing": FAMILIES,
 }
 
@@ -366,12 +365,11 @@ def test_a_row_of_the_registry_says_what_there_is(model):
     assert issubclass(results, resolve(f"{first.results_module}:{first.results}"))
     assert ("prior" in signature.parameters) == model.posteriors
     assert ("weights" in signature.parameters) == model.weights
-    assert set(model.held) <= set(signature.parameters)
+    assert {*model.chosen, *model.choosing} <= set(signature.parameters)
     for part in ("sections", "brief"):
         sections = resolve(f"{model.summary}:{model.name}_{part}")
         assert callable(sections) or all(callable(make) for make in sections.values())
-    for address in (model.options, model.arguments):
-        assert address is None or resolve(address)
+    assert model.arguments is None or resolve(model.arguments)
     if model.estimator is not None:
         assert resolve(model.estimator).verb is verb
 

@@ -6,10 +6,15 @@ knows another by way of this file. An address is "package.module:name".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from discrim.models import kinds
+
+BY_FOLDS = ("folds", "select", "grid", "seed", "cv")
+"""Options of a choice by folds."""
 
 
 class Row(NamedTuple):
@@ -28,10 +33,10 @@ class Row(NamedTuple):
         What `plot` draws; the first that suits a fit is its default.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
-    held : tuple of str
-        Options of the verb that the numbers of a fit hold under the same names, for a refit.
-    options : str or None
-        Address of the function of a fit that gives those that are found in another way.
+    chosen : dict of str to str
+        Options that the rows may choose, and the attributes of a fit's numbers that hold what was chosen.
+    choosing : tuple of str
+        Options that say how, and have no part in a refit that holds it.
     command : str or None
         What the command line says of its verb; None where the command line does not have it.
     arguments : str or None
@@ -51,8 +56,8 @@ class Row(NamedTuple):
     summary: str
     pictures: tuple[kinds.Kind, ...]
     estimator: str | None = None
-    held: tuple[str, ...] = ()
-    options: str | None = None
+    chosen: Mapping[str, str] = MappingProxyType({})
+    choosing: tuple[str, ...] = ()
     command: str | None = None
     arguments: str | None = None
     examples: tuple[str, ...] = ('"species ~ ." iris',)
@@ -83,7 +88,6 @@ MODELS = (
             kinds.ROBUST,
         ),
         estimator="discrim.sklearn.normal:LDAClassifier",
-        options="discrim.models.verb_options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
         arguments="discrim.cli.options:linear_arguments",
         examples=(
@@ -105,7 +109,6 @@ MODELS = (
             kinds.EIGENVALUES,
         ),
         estimator="discrim.sklearn.normal:QDAClassifier",
-        options="discrim.models.verb_options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
         arguments="discrim.cli.options:quadratic_arguments",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
@@ -118,7 +121,8 @@ MODELS = (
         "discrim.models.normal.qda_shown",
         pictures=(*kinds.WITH_POSTERIORS, kinds.ELLIPSES, kinds.CHOSEN_PAIR),
         estimator="discrim.sklearn.chosen:RDAClassifier",
-        held=("alpha", "gamma", "parametrization", "method", "standardize"),
+        chosen={"alpha": "alpha", "gamma": "gamma"},
+        choosing=BY_FOLDS,
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         arguments="discrim.cli.options:regularized_arguments",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
@@ -131,7 +135,6 @@ MODELS = (
         "discrim.models.independent.naive_bayes_shown",
         pictures=(*kinds.WITH_POSTERIORS, kinds.ELLIPSES, kinds.DENSITY, kinds.TABLE),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
-        options="discrim.models.verb_options:of_naive",
         command="naive Bayes: columns independent within classes",
         arguments="discrim.cli.options:naive_arguments",
         examples=('"species ~ ." iris --kernel petal_length,petal_width',),
@@ -144,7 +147,8 @@ MODELS = (
         "discrim.models.independent.shrunken_shown",
         pictures=(kinds.CENTROIDS, kinds.CHOSEN_THRESHOLD, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.chosen:ShrunkenCentroidsClassifier",
-        held=("threshold", "offset"),
+        chosen={"threshold": "threshold"},
+        choosing=(*BY_FOLDS, "n_thresholds"),
         command="nearest shrunken centroids: few of many columns, one spread each",
         arguments="discrim.cli.options:shrunken_arguments",
         examples=('"cultivar ~ ." wine --threshold 2',),
@@ -168,7 +172,8 @@ MODELS = (
         "discrim.models.neighbours.knn_shown",
         pictures=(kinds.CHOSEN_K, *kinds.POSTERIORS_FIRST),
         estimator="discrim.sklearn.geometric:KNNClassifier",
-        held=("k", "metric", "scale"),
+        chosen={"k": "k"},
+        choosing=("grid",),
         command="k nearest neighbours: the class of most of the rows nearby",
         arguments="discrim.cli.options:neighbour_arguments",
         weights=False,
@@ -182,7 +187,8 @@ MODELS = (
         "discrim.models.neighbours.kernel_shown",
         pictures=(*kinds.WITH_POSTERIORS, kinds.CHOSEN_BANDWIDTH),
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
-        options="discrim.models.verb_options:of_kernels",
+        chosen={"bandwidth": "radii"},
+        choosing=("select", "grid"),
         command="kernel densities: the class whose rows lie most densely about a row",
         arguments="discrim.cli.options:kernel_arguments",
         examples=('"species ~ petal_length + petal_width" iris --bandwidth 0.5',),
@@ -195,7 +201,6 @@ MODELS = (
         "discrim.models.regression.logistic_summary",
         pictures=(*kinds.POSTERIORS_FIRST, *kinds.LOG_ODDS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        options="discrim.models.verb_options:of_logistic",
         command="logistic regression: log odds linear in the columns",
         arguments="discrim.cli.options:logistic_arguments",
         examples=(
@@ -212,7 +217,8 @@ MODELS = (
         "discrim.models.regression.penalized_shown",
         pictures=(kinds.CHOSEN_STRENGTH, kinds.STRENGTHS, *kinds.POSTERIORS_FIRST),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        options="discrim.models.verb_options:of_penalized",
+        chosen={"strength": "strength"},
+        choosing=("folds", "select", "seed", "cv"),
         kin="penalized_logistic",
     ),
     Row(
@@ -223,7 +229,6 @@ MODELS = (
         "discrim.models.regression.indicator_shown",
         pictures=(kinds.FITTED, kinds.REGIONS, kinds.PARTITION, kinds.PAIRS, kinds.SIDES, *kinds.JUDGED),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
-        options="discrim.models.verb_options:of_collinear",
         command="least squares of the indicators of the classes",
         arguments="discrim.cli.options:collinear_argument",
         posteriors=False,
@@ -244,7 +249,6 @@ MODELS = (
             *kinds.JUDGED,
         ),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
-        options="discrim.models.verb_options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
         arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
@@ -272,7 +276,6 @@ MODELS = (
         "discrim.models.regression.indicator_shown",
         pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS, kinds.TERRITORY),
         estimator="discrim.sklearn.regressions:FDAClassifier",
-        options="discrim.models.verb_options:of_flexible",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
         arguments="discrim.cli.options:flexible_arguments",
         examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
@@ -286,7 +289,8 @@ MODELS = (
         "discrim.models.projections.pls_shown",
         pictures=(*kinds.PLS, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
-        options="discrim.models.verb_options:of_pls",
+        chosen={"components": "components"},
+        choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
         arguments="discrim.cli.options:pls_arguments",
         examples=('"cultivar ~ ." wine --components 2',),
@@ -305,7 +309,8 @@ MODELS = (
             kinds.TERRITORY,
         ),
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
-        options="discrim.models.verb_options:of_sparse",
+        chosen={"penalty": "penalty"},
+        choosing=(*BY_FOLDS, "n_penalties"),
         command="sparse discriminant analysis: discriminants of few of many columns",
         arguments="discrim.cli.options:sparse_arguments",
         examples=('"cultivar ~ ." wine --nonzero 3',),
@@ -318,7 +323,8 @@ MODELS = (
         "discrim.models.mixtures.mixture_shown",
         pictures=(*kinds.WITH_POSTERIORS, kinds.COMPONENTS, kinds.CHOSEN_MIXTURE),
         estimator="discrim.sklearn.normal:MixtureClassifier",
-        options="discrim.models.verb_options:of_mixture",
+        chosen={"components": "sizes", "covariance": "forms", "over": "over"},
+        choosing=("most",),
         command="mixture discriminant analysis: each class a mixture of normals",
         arguments="discrim.cli.options:mixture_arguments",
         examples=('"species ~ ." iris --components 2 --covariance pooled',),

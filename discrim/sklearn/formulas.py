@@ -15,8 +15,8 @@ from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedEr
 from discrim.frame.blocks import Unseen
 from discrim.frame.grammar import quote
 from discrim.frame.table import Table, array_table, refuse_missing, with_column
-from discrim.models.fits.displayed import options_of, verb_of
 from discrim.models.fits.fit import Gaps
+from discrim.models.fits.options import options_of, verb_of
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults

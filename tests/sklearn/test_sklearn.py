@@ -40,7 +40,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
-from discrim.models.fits.displayed import verb_of
+from discrim.models.fits.options import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator

@@ -118,6 +118,11 @@ class MixtureFit:
     tried: Floats | None = None
 
     @property
+    def over(self) -> str:
+        """What a form is of: the components of one class, or of all classes."""
+        return "classes" if self.together else "class"
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Components of each class."""
         return self.components.sizes

@@ -402,6 +402,12 @@ class PerceptronFit:
     has_distances = False
     estimated_prior = True
 
+    @property
+    def maxiter(self) -> int | None:
+        """Passes after which each plane was to be stopped; None for `PASSES`."""
+        usual = tuple(PASSES[bool(able)] for able in self.planes[:, 0])
+        return None if self.passes == usual else self.passes[0]
+
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The side of the plane, or the class whose plane is farthest below the row."""
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])

@@ -82,6 +82,11 @@ class SparseFit:
         return self.moments.total - self.moments.n_classes
 
     @property
+    def penalty(self) -> float | None:
+        """The penalty of all directions; None where each has its own, or its number of columns."""
+        return self.asked[0] if self.by == "penalty" and len(set(self.asked)) == 1 else None
+
+    @property
     def most(self) -> int:
         """The number of directions that there can be."""
         return _most(self.moments, self.ncomp)

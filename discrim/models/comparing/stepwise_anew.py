@@ -86,7 +86,7 @@ def anew_by_moments(
     of_rows = partial(_rule_of_summed, anew)
     left_out = partial(left_out_by_refits, takes="chooses the columns anew without each row")
     refits = Refits(own.spread, anew, of_rows, of_rows, left_out, chosen=words)
-    return Fit(fit.model, numbers, blocks, fit.prior, refits)
+    return Fit(fit.model, numbers, blocks, fit.prior, refits, fit.options)
 
 
 def _chosen_rule(
@@ -137,7 +137,7 @@ def anew_by_calls(fit: Fit[Any], blocks: Blocks, again: Again, words: str) -> Fi
         The choice by some of the rows.
     """
     refits = calling(fit.refits, again, words, held_prior=True)
-    return replace(fit, blocks=blocks, cache={}, selection=None, refits=refits)
+    return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits=refits)
 
 
 def calling(refits: Refits, again: Again, words: str, *, held_prior: bool) -> Refits:

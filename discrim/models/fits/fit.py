@@ -11,7 +11,7 @@ What becomes of new rows that have a gap: a missing value, or a level that the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -369,7 +369,7 @@ AS_FITTED = Gaps()
 N = TypeVar("N", covariant=True)
 T = TypeVar("T")
 
-WITHOUT_ROWS = ("path", "along", "drop1", "separation")
+WITHOUT_ROWS = ("along", "drop1", "separation")
 """What of a fit's cache says nothing of single rows, and goes where the rows do not."""
 
 PriorWithout = Literal["held", "refitted", "none"]
@@ -544,8 +544,12 @@ class Fit(Generic[N]):
     blocks : Blocks
         The rows, and how a table is read; without rows where `has_rows` is false.
     prior : (K,) float
+    options : mapping
+        The arguments of the verb that make the model, as they were given; as `verb_options` has them.
     has_rows : bool
         False for a fit that was loaded, unpickled, made by an estimator or made of moments.
+    path : DataFrame or None
+        What a choice tried, with its errors or criteria; None where none was made, and of a loaded fit.
     cache : dict
         What was computed and is asked for again.
     selection : Selection or None
@@ -564,7 +568,9 @@ class Fit(Generic[N]):
     blocks: Blocks
     prior: Floats
     refits: Refits
+    options: Mapping[str, Any]
     has_rows: bool = True
+    path: pd.DataFrame | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     selection: Selection | None = field(default=None, repr=False)
     loaded: bool = False
@@ -757,7 +763,7 @@ class Fit(Generic[N]):
     def under(self, prior: Floats) -> Self:
         """The same fit with another prior (K,), which its refits then hold."""
         numbers: Any = self.numbers
-        return replace(self, numbers=replace(numbers, prior=prior), prior=prior, cache={})
+        return replace(self, numbers=replace(numbers, prior=prior), prior=prior, path=None, cache={})
 
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Predicted class (n,) of each row, -1 where a value is missing."""

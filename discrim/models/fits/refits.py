@@ -195,7 +195,6 @@ def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:
     NotSupportedError
         There is none; the message says why, and the way out.
     """
-    if "path" not in fit.cache:
+    if fit.path is None:
         raise NotSupportedError(f"There is no path, {why}: {way_out}.")
-    held: pd.DataFrame = fit.cache["path"]
-    return held.copy()
+    return fit.path.copy()

@@ -39,6 +39,7 @@ from discrim.frame.level_codes import (
 )
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.independent.naive_bayes_plan import (
@@ -161,7 +162,9 @@ MODEL = Model(
 )
 
 
-def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:
+def naive_bayes_fit(
+    numbers: NaiveBayesFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[NaiveBayesFit]:
     """A naive Bayes classifier as one value.
 
     Raises
@@ -174,7 +177,7 @@ def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = 
         refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
     if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
         refits = replace(refits, left_out=_left_out_smoothed)
-    fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
+    fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
     sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
     fitting = [len(levels) for levels in _levels(fit).values()] == sizes
     if not (fitting and codes_are_positions(blocks.design)):
@@ -599,20 +602,21 @@ def naive_bayes(
     >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
     [0.571, 0.286, 0.143]
     """
+    options = verb_options(locals())
     check_word("missing", missing, ("drop", "available"), optional=True)
     whole = None if missing == "drop" else missing
-    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
+    columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
     sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
-        blocks, held, tally = _tallied(blocks, options, na_action)
+        blocks, held, tally = _tallied(blocks, columns, na_action)
     else:
-        blocks, held, tally = given_tally(sample, options)
+        blocks, held, tally = given_tally(sample, columns)
     refuse_no_density(held, tally, blocks)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = fit_naive_bayes(held, tally, shares, estimated_prior=prior is None)
     refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(naive_bayes_fit(fit, blocks, has_rows=moments is None))
+    return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=moments is None))
 
 
 def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blocks, ClassMoments, Tally]:

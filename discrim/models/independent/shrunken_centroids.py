@@ -26,6 +26,7 @@ from discrim.inference.error_rates import TIE
 from discrim.inference.resampling import dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -309,6 +310,7 @@ def shrunken_centroids(
     alcohol             0.00    0.83       -1.66
     ash_alcalinity      0.00   -0.91        0.00
     """
+    options = verb_options(locals())
     folds = folds_or_cv("shrunken_centroids", folds, cv)
     check_word("select", select, ("min", "1se"))
     _check_numbers(threshold, offset)
@@ -342,7 +344,7 @@ def shrunken_centroids(
         )
     has_rows = moments is None
     return ShrunkenCentroidsResults(
-        shrunken_centroids_fit(fit, blocks, has_rows=has_rows, search=search, path=path)
+        shrunken_centroids_fit(fit, blocks, options, has_rows=has_rows, search=search, path=path)
     )
 
 
@@ -398,6 +400,7 @@ MODEL = Model(
 def shrunken_centroids_fit(
     numbers: ShrunkenFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: ThresholdSearch | None = None,
@@ -408,8 +411,7 @@ def shrunken_centroids_fit(
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the threshold")
-    cache = {} if path is None else {"path": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _chosen_rule(search: ThresholdSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:

@@ -43,13 +43,13 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[Shru
         "header": _header,
         "classes": _classes,
     }
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts | {"survivors": _survivors}
 
 
 def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
-    chosen = "cross-validation" if "path" in fit.cache else "not in the file" if fit.loaded else "given"
+    chosen = "cross-validation" if fit.path is not None else "not in the file" if fit.loaded else "given"
     kind = "median of s" if fit.numbers.offset == "median" else "given"
     left = int(fit.numbers.shrunken().any(axis=0).sum())
     items: list[tuple[str, Any, str]] = [
@@ -64,7 +64,7 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
         *error_items(results, fit),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if "path" in fit.cache:
+    if fit.path is not None:
         notes.append(
             "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
             "it anew in each fold."

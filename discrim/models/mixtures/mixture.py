@@ -39,6 +39,7 @@ from discrim.frame.categories import shown
 from discrim.frame.rows import read, weighted_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -219,6 +220,7 @@ MODEL = Model(
 def mixture_fit(
     numbers: MixtureFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     asked: MixtureOptions | None = None,
@@ -226,11 +228,10 @@ def mixture_fit(
 ) -> Fit[MixtureFit]:
     """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
     again = _held_rule if asked is None else partial(_rule_as_asked, asked)
-    refits = replace(moment_refits(None), of_rows=again, held=_held_rule, left_out=_left_out, asked=asked)
+    refits = replace(moment_refits(None), of_rows=again, held=_held_rule, left_out=_left_out)
     if asked is not None and asked.chooses:
         refits = replace(refits, chosen="the components and their covariances")
-    cache = {} if path is None else {"path": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
@@ -686,6 +687,7 @@ def mixture(
     >>> fit.shares.round(3).loc["virginica"].tolist()
     [0.677, 0.323]
     """
+    options = verb_options(locals())
     plan = _plan(starts, seed, tol, maxiter)
     if not (is_whole(most) and 1 <= most <= MOST_TRIED):
         raise DataError(f"most={told(most)}: give a number of components from 1 to {MOST_TRIED:,}.")
@@ -709,7 +711,7 @@ def mixture(
     shares = prior_vector(prior, labels, moments.counts)
     fit, path = fitted_as_asked(asked, blocks, moments, shares, estimated_prior=prior is None)
     warn_if_unfinished(fit)
-    return MixtureResults(mixture_fit(fit, blocks, asked=asked, path=path))
+    return MixtureResults(mixture_fit(fit, blocks, options, asked=asked, path=path))
 
 
 def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None:

@@ -52,7 +52,7 @@ def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
         "classes": _classes,
         "components": _components,
     }
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts
 

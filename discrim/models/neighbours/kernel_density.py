@@ -36,6 +36,7 @@ from discrim.frame.categories import shown
 from discrim.frame.rows import read, weighted_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -187,6 +188,7 @@ MODEL = Model(
 def kernel_density_fit(
     numbers: KernelDensityFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: BandwidthSearch | None = None,
@@ -196,8 +198,7 @@ def kernel_density_fit(
     refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
     if search is not None:
         refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the bandwidth")
-    cache = {} if path is None else {"path": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _refitted(fit: Fit[KernelDensityFit], blocks: Blocks) -> tuple[KernelDensityFit, Any] | None:
@@ -506,6 +507,7 @@ def kernel_density(
     >>> fit.error_rates(["loo"])["wrong"].tolist()
     [5.0]
     """
+    options = verb_options(locals())
     check_word("kernel", kernel, ("normal", *KERNELS))
     check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
     check_word("covariance", covariance, ("pooled", "class"))
@@ -538,11 +540,11 @@ def kernel_density(
         if tried is not None:
             refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
         fit, path = chosen(fit, (x, codes, w), search)
-        return KernelDensityResults(kernel_density_fit(fit, blocks, search=search, path=path))
+        return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         fit = fit.with_radii(_radii(bandwidth, labels), "given")
         refuse_fine(fit, blocks, fit.radii[:, None])
-    return KernelDensityResults(kernel_density_fit(fit, blocks))
+    return KernelDensityResults(kernel_density_fit(fit, blocks, options))
 
 
 def _is_radius(value: Any) -> bool:

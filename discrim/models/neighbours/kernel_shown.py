@@ -35,7 +35,7 @@ METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "n
 def kernel_density_sections(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Sections:
     """Sections of kernel densities, in their order."""
     parts: Sections = {"header": _header, "classes": _classes}
-    return parts | ({"path": _path} if "path" in fit.cache else {})
+    return parts | ({"path": _path} if fit.path is not None else {})
 
 
 def _kernel_items(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> list[Item]:
@@ -64,7 +64,7 @@ def _header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
     ]
     reach = "" if results.kernel == "normal" else " A row that no kernel reaches has no class."
     note = f"Bandwidths are radii in the metric.{reach}"
-    if "path" in fit.cache:
+    if fit.path is not None:
         note = (
             f"{note} The leave-one-out error is that of a bandwidth that was chosen: see error_rates(['cv'])."
         )
@@ -92,7 +92,7 @@ def _path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:
 
 def _of_equal_rows(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> str:
     """How many rows are equal to others, and what becomes of them."""
-    many = fit.cache["path"].attrs["equal_rows"]
+    many = results.path.attrs["equal_rows"]
     if not many:
         return ""
     return f" {many:g} of {results.counts.sum():g} rows equal others, and equal rows are left out together."

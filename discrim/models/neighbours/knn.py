@@ -26,6 +26,7 @@ from discrim.frame.categories import shown
 from discrim.frame.rows import gathered_rows, read, repeated, used_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -270,6 +271,7 @@ def knn(
     >>> fit.predict_proba().iloc[70].round(2).tolist()
     [0.0, 0.4, 0.6]
     """
+    options = verb_options(locals())
     check_options(k, metric, scale, grid)
     blocks = read(
         formula,
@@ -303,11 +305,11 @@ def knn(
     )
     refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
-        return KNNResults(knn_fit(fit, blocks))
+        return KNNResults(knn_fit(fit, blocks, options))
     path = _path(fit, tried)
     fit = fit.with_k(largest_as_good(path))
     _warn_of_copies(fit, rows.x, tried)
-    return KNNResults(knn_fit(fit, blocks, path=path))
+    return KNNResults(knn_fit(fit, blocks, options, path=path))
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
@@ -363,14 +365,18 @@ MODEL = Model(
 
 
 def knn_fit(
-    numbers: KNNFit, blocks: Blocks, *, has_rows: bool = True, path: pd.DataFrame | None = None
+    numbers: KNNFit,
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    *,
+    has_rows: bool = True,
+    path: pd.DataFrame | None = None,
 ) -> Fit[KNNFit]:
     """Nearest neighbours as one value; `path` is that of a choice of k."""
     refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
     if path is not None:
         refits = replace(refits, chosen="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
-    cache = {} if path is None else {"path": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _held_rule(fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:

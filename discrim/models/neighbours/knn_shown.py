@@ -38,7 +38,7 @@ def knn_sections(results: KNNResults, fit: Fit[KNNFit]) -> Sections:
         "header": _header,
         "classes": _classes,
     }
-    return parts | ({"path": _path} if "path" in fit.cache else {})
+    return parts | ({"path": _path} if fit.path is not None else {})
 
 
 def _scale(results: KNNResults, fit: Fit[KNNFit]) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def _neighbours(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
 
 
 def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
-    chosen = "leave-one-out" if "path" in fit.cache else "not in the file" if fit.loaded else "given"
+    chosen = "leave-one-out" if fit.path is not None else "not in the file" if fit.loaded else "given"
     label, scale = _scale(results, fit)
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
@@ -76,7 +76,7 @@ def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
         "of the larger prior."
     )
-    if "path" in fit.cache:
+    if fit.path is not None:
         note = (
             f"{note} The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
         )

@@ -49,6 +49,7 @@ from discrim.core.scatter.shrinkage_choice import Trial, common_trial, diagonal_
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import gathered_rows, repeated, used_rows
+from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import check_word, class_moments, collinear_error, in_own_units, listed
 from discrim.models.fits.refits import error_path, largest_as_good
 from discrim.models.normal.factor import FactorAsked
@@ -62,12 +63,6 @@ class CovarianceEstimator(Protocol):
 
     def fit(self, rows: Any, /) -> Any:
         """Estimate the covariance of the rows."""
-
-
-def text_of(estimator: Any) -> str:
-    """What an estimator is called: its repr on one line."""
-    text = " ".join(repr(estimator).split())
-    return type(estimator).__name__ if text.startswith("<") else text
 
 
 def estimated(

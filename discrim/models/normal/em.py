@@ -254,4 +254,4 @@ def em_rule(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     refit = fit.numbers.refit(found[0])
     if refit is None:
         return None
-    return replace(fit, numbers=refit, cache={}).rule_of(blocks)
+    return replace(fit, numbers=refit, path=None, cache={}).rule_of(blocks)

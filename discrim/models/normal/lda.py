@@ -45,6 +45,7 @@ from discrim.models.fits.fit import (
     covariance_frame,
     in_brooms_names,
 )
+from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_flag,
@@ -71,7 +72,6 @@ from discrim.models.normal.covariance_options import (
     Shrinking,
     estimate,
     read_shrinking,
-    text_of,
     warn_where_units_differ,
     with_units,
     with_variances,
@@ -144,17 +144,17 @@ MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
 def lda_fit(
     numbers: LDAFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     asked: Shrinking | None = None,
     path: pd.DataFrame | None = None,
-    drops: bool = False,
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
-    cache = {} if path is None else {"path": path}
     blocks = blocks if numbers.em is None else replace(blocks, partial=True)
+    drops = options["collinear"] == "drop"
     refits = normal_refits(numbers, asked, linear_again, common=True, drops=drops)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 SAVED = Saved(
@@ -699,6 +699,7 @@ def lda(
     >>> int(fit.nobs), fit.em.incomplete, fit.em.converged
     (342, 9, True)
     """
+    options = verb_options(locals())
     check_word("collinear", collinear, ("raise", "drop"))
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     asked = with_variances(asked, variance_shrinkage)
@@ -737,8 +738,8 @@ def lda(
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    drops, fit = collinear == "drop", replace(fit, em=em)
-    return LDAResults(lda_fit(fit, blocks, has_rows=has_rows, asked=asked, path=path, drops=drops))
+    fit = replace(fit, em=em)
+    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, asked=asked, path=path))
 
 
 def _sample(asked: Shrinking, blocks: Blocks, na_action: NaAction) -> tuple[Blocks, ClassMoments, None]:

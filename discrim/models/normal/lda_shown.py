@@ -75,7 +75,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         parts["log_odds"] = _log_odds
     if fit.numbers.variances is not None and fit.numbers.prior.max() < 1:
         parts["ranking"] = _ranking
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = shrinkage_path_section
     return with_equal_covariances(parts, fit)
 

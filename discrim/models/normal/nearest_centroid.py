@@ -21,6 +21,7 @@ from discrim.frame.blocks import Blocks, Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, prior_vector, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
@@ -128,6 +129,7 @@ def nearest_centroid(
     >>> fit.distances()["distance"].round(4).tolist()
     [3.2083, 4.7545, 1.6205]
     """
+    options = verb_options(locals())
     sample = Sample("nearest_centroid", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks, held = usable_rows(sample.read(), "diagonal", na_action)
@@ -146,7 +148,7 @@ def nearest_centroid(
     warn_of_units(held, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = fit_nearest_centroid(held, shares, estimated_prior=prior is None)
-    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, has_rows=moments is None))
+    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=moments is None))
 
 
 MODEL = Model(
@@ -158,10 +160,10 @@ MODEL = Model(
 
 
 def nearest_centroid_fit(
-    numbers: NearestCentroidFit, blocks: Blocks, *, has_rows: bool = True
+    numbers: NearestCentroidFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[NearestCentroidFit]:
     """Nearest centroids as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, moment_refits("diagonal"), has_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, moment_refits("diagonal"), options, has_rows)
 
 
 SAVED = Saved(

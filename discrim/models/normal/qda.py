@@ -29,6 +29,7 @@ from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
+from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -47,7 +48,6 @@ from discrim.models.normal.covariance_options import (
     Shrinking,
     estimate,
     read_shrinking,
-    text_of,
     warn_where_units_differ,
     with_units,
 )
@@ -263,6 +263,7 @@ def qda(
     >>> fit.confusion(method="loo").to_numpy().tolist()
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
+    options = verb_options(locals())
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     asked = replace(asked, factor=read_factor(asked.structure, dimensions, form, threshold))
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
@@ -299,7 +300,7 @@ def qda(
         asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
     )
     fit = replace(fit, em=em)
-    return QDAResults(qda_fit(fit, blocks, has_rows=has_rows, asked=asked, path=path))
+    return QDAResults(qda_fit(fit, blocks, options, has_rows=has_rows, asked=asked, path=path))
 
 
 def _is_thin(asked: Shrinking, blocks: Blocks) -> bool:
@@ -356,17 +357,17 @@ MODEL = Model(
 def qda_fit(
     numbers: QDAFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     asked: Shrinking | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
-    cache = {} if path is None else {"path": path}
     blocks = blocks if numbers.em is None else replace(blocks, partial=True)
     why_not = partial(_why_not, asked)
     refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 SAVED = Saved(

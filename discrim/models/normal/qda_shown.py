@@ -100,7 +100,7 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
         parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, label=label)
     if fit.numbers.robust is not None and fit.has_rows:
         parts["flagged"] = flagged_section
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = shrinkage_path_section
     return with_equal_covariances(parts, fit)
 
@@ -180,7 +180,7 @@ def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
         "classes": logdets_section,
         "means": means_section,
     }
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts
 

@@ -40,6 +40,7 @@ from discrim.inference.error_rates import TIE, as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -504,6 +505,7 @@ def rda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
+    options = verb_options(locals())
     folds = folds_or_cv("rda", folds, cv)
     check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
     check_word("method", method, ("moment", "mle"))
@@ -545,7 +547,9 @@ def rda(
     if not standardize and fit.ridged:
         warn_of_units(held, blocks.terms, "The ridge")
     return RDAResults(
-        rda_fit(fit, blocks, has_rows=moments is None, plan=None if path is None else plan, path=path)
+        rda_fit(
+            fit, blocks, options, has_rows=moments is None, plan=None if path is None else plan, path=path
+        )
     )
 
 
@@ -657,6 +661,7 @@ MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, ma
 def rda_fit(
     numbers: RDAFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     plan: PairChoice | None = None,
@@ -667,8 +672,7 @@ def rda_fit(
     if plan is not None:
         rule = partial(_chosen_rule, plan)
         refits = replace(refits, spread=None, of_rows=rule, chosen="alpha and gamma", asked=plan)
-    cache = {} if path is None else {"path": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _chosen_rule(plan: PairChoice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:

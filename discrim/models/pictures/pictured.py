@@ -160,7 +160,7 @@ def _first(shown: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Kind:
     for kind in kinds:
         if kind.first == "plane" and not shown[0]._is_plane():
             continue
-        if kind.first == "chosen" and "path" not in shown[1].cache:
+        if kind.first == "chosen" and shown[1].path is None:
             continue
         return kind
     return kinds[-1]

@@ -232,7 +232,7 @@ def hyperplane(
         found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):
         _refuse(found, rows, blocks)
-    return HyperplaneResults(hyperplane_fit(found, blocks))
+    return HyperplaneResults(hyperplane_fit(found, blocks, {}))
 
 
 def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
@@ -275,9 +275,11 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
 MODEL = plane_model("hyperplane", "Optimal separating hyperplane")
 
 
-def hyperplane_fit(numbers: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[HyperplaneFit]:
+def hyperplane_fit(
+    numbers: HyperplaneFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[HyperplaneFit]:
     """A separating hyperplane as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), has_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), options, has_rows)
 
 
 def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:

@@ -17,6 +17,7 @@ from discrim.frame.blocks import Blocks, lone_rows
 from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, is_number, is_whole, listed, told
 from discrim.models.results.geometry import (
     LinearGeometry,
@@ -135,6 +136,7 @@ def perceptron(
     >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
     (True, 4, [748.0])
     """
+    options = verb_options(locals())
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
             f"step={step!r}: give a positive number, from 1e-300 to 1e200; from a start of zero it scales "
@@ -167,7 +169,7 @@ def perceptron(
     fit = fit_perceptron(
         rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed, start=begin
     )
-    results = PerceptronResults(perceptron_fit(fit, blocks))
+    results = PerceptronResults(perceptron_fit(fit, blocks, options))
     _warn(results)
     return results
 
@@ -270,9 +272,11 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
 MODEL = plane_model("perceptron", "Perceptron")
 
 
-def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:
+def perceptron_fit(
+    numbers: PerceptronFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
+) -> Fit[PerceptronFit]:
     """A perceptron as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), has_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), options, has_rows)
 
 
 def _left_out(fit: Fit[PerceptronFit]) -> Floats:

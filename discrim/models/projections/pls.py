@@ -27,6 +27,7 @@ from discrim.inference.resampling import drawn_seed
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_flag,
@@ -122,32 +123,22 @@ WITHOUT_POSTERIORS = replace(
 def pls_fit(
     numbers: PLSFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: ComponentSearch | None = None,
     path: pd.DataFrame | None = None,
-    engine: Any = None,
 ) -> Fit[PLSFit]:
     """Partial least squares as one value; `search` and `path` are those of a choice of components."""
     refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
-    if engine is not None:
-        by_engine = partial(_engine_rule, engine)
+    if options["engine"] is not None:
+        by_engine = partial(_engine_rule, options["engine"])
         refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=_left_out)
-        refits = replace(refits, asked=engine)
-    cache = {} if path is None else {"path": path}
     model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
-    return Fit(
-        model,
-        numbers,
-        blocks,
-        numbers.prior,
-        refits,
-        has_rows,
-        cache,
-    )
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _chosen_rule(search: ComponentSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
@@ -697,6 +688,7 @@ def pls(
     >>> fit.vip().head(3).round(3).to_dict()
     {'alcohol': 1.417, 'proline': 1.361, 'color_intensity': 1.359}
     """
+    options = verb_options(locals())
     folds = folds_or_cv("pls", folds, cv)
     _check_options(components, rule, scale, indicators, algorithm, select)
     if prior is not None and rule != "lda":
@@ -731,7 +723,7 @@ def pls(
     else:
         fit = fitted(components=int(components))
         refuse_few(fit, int(components))
-    return PLSResults(pls_fit(fit, blocks, has_rows=moments is None, search=search, path=path, engine=engine))
+    return PLSResults(pls_fit(fit, blocks, options, has_rows=moments is None, search=search, path=path))
 
 
 def _check_options(

@@ -38,10 +38,11 @@ from discrim.inference.error_rates import TIE, as_good
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed, generator, permutation_pvalue
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import is_whole, listed, refuse_large, told
 from discrim.models.fits.refits import error_path, moment_folds
 from discrim.models.judging.validation import Split, split_moments
-from discrim.models.normal.covariance_options import copied, text_of
+from discrim.models.normal.covariance_options import copied
 
 USUAL = 10
 """Components up to which are tried where no others are given."""

@@ -64,14 +64,14 @@ def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
         "classes": classes_section,
         "components": _components,
     }
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts | {"centroids": _centroids, "columns": _columns}
 
 
 def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     numbers = fit.numbers
-    path = "path" in fit.cache
+    path = fit.path is not None
     chosen = "cross-validation" if path else "not in the file" if fit.loaded else "given"
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"

@@ -29,6 +29,7 @@ from discrim.frame.blocks import Blocks, Unseen
 from discrim.inference.resampling import drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -206,6 +207,7 @@ MODEL = Model(
 def sparse_lda_fit(
     numbers: SparseFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: PenaltySearch | None = None,
@@ -216,8 +218,8 @@ def sparse_lda_fit(
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the penalty", asked=search)
-    cache: dict[str, Any] = {} if choice is None else {"path": choice.path, "along": choice.fits}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    path, cache = (None, {}) if choice is None else (choice.path, {"along": choice.fits})
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path, cache)
 
 
 def _left_out(fit: Fit[SparseFit]) -> LeftOut:
@@ -659,6 +661,7 @@ def sparse_lda(
     >>> fit.confusion().to_numpy().tolist()
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
+    options = verb_options(locals())
     folds = folds_or_cv("sparse_lda", folds, cv)
     check_word("select", select, ("min", "1se"))
     tried = penalty_grid(grid, n_penalties)
@@ -675,7 +678,7 @@ def sparse_lda(
     most = directions_of(ncomp, held)
     asked = asked_of(nonzero, penalty, most, held)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    options: dict[str, Any] = {
+    shape: dict[str, Any] = {
         "ridge": float(ridge),
         "ncomp": None if ncomp is None else int(ncomp),
         "estimated_prior": prior is None,
@@ -686,9 +689,9 @@ def sparse_lda(
         splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
         count: Any = len(splits) or folds
         search = PenaltySearch(tried, int(n_penalties), count, drawn_seed(seed), select, splits)
-        choice = chosen(blocks, held, shares, search, **options)
+        choice = chosen(blocks, held, shares, search, **shape)
         asked = SparseOptions("penalty", (choice.penalty,) * most)
-    fit = fitted(held, blocks, shares, asked, **options)
+    fit = fitted(held, blocks, shares, asked, **shape)
     if not fit.coef.shape[1]:
         no_penalty = asked.by == "penalty" and not any(fit.asked)
         why = (
@@ -702,4 +705,6 @@ def sparse_lda(
             f"{way_out}."
         )
     has_rows = moments is None
-    return SparseLDAResults(sparse_lda_fit(fit, blocks, has_rows=has_rows, search=search, choice=choice))
+    return SparseLDAResults(
+        sparse_lda_fit(fit, blocks, options, has_rows=has_rows, search=search, choice=choice)
+    )

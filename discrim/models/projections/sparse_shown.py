@@ -49,13 +49,13 @@ def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Secti
         "classes": classes_section,
         "directions": _directions,
     }
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts | {"selected": _selected}
 
 
 def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
-    numbers, by_path = fit.numbers, "path" in fit.cache
+    numbers, by_path = fit.numbers, fit.path is not None
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
     chosen += "" if fit.loaded else " given"
     if by_path:

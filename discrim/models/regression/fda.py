@@ -26,6 +26,7 @@ from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.rows import gathered_rows, read, repeated
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
+from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -35,7 +36,7 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.normal.covariance_options import copied, text_of
+from discrim.models.normal.covariance_options import copied
 from discrim.models.results.results import ClassifierResults
 
 MOST = 1.0 - 1e-12
@@ -259,6 +260,7 @@ def fda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
+    options = verb_options(locals())
     blocks = read(
         formula,
         data,
@@ -273,7 +275,7 @@ def fda(
         raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit, own = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
-    return FDAResults(fda_fit(fit, blocks, own, ncomp), own)
+    return FDAResults(fda_fit(fit, blocks, options, own), own)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -291,19 +293,26 @@ def _rule(fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | N
 MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rule=_rule)
 
 
-def fda_fit(numbers: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> Fit[FlexibleFit]:
+def fda_fit(
+    numbers: FlexibleFit, blocks: Blocks, options: Mapping[str, Any], engine: Any
+) -> Fit[FlexibleFit]:
     """A flexible discriminant analysis as one value, with the engine that was fitted."""
-    rule = partial(_refitted_rule, engine, ncomp)
-    refits = replace(moment_refits(None), of_rows=rule, left_out=_left_out, asked=ncomp)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits)
+    rule = partial(_refitted_rule, engine)
+    refits = replace(moment_refits(None), of_rows=rule, left_out=_left_out)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options)
 
 
-def _refitted_rule(engine: Any, ncomp: int | None, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
+def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
     moments, numbers = class_moments(blocks, "diagonal"), fit.numbers
     if not (moments.counts > 0).all():
         return None
     refit, _ = regressed(
-        engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=numbers.estimated_prior
+        engine,
+        blocks,
+        moments,
+        numbers.prior,
+        ncomp=fit.options["ncomp"],
+        estimated_prior=numbers.estimated_prior,
     )
     return refit.rule(fit.log_prior())
 

@@ -19,6 +19,7 @@ from discrim.frame.blocks import Blocks, Unseen
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
@@ -216,6 +217,7 @@ def indicator(
     >>> indicator("y ~ poly(x, 2)", row).masked.tolist()
     []
     """
+    options = verb_options(locals())
     check_word("collinear", collinear, ("raise", "drop"))
     sample = Sample("indicator", moments, formula, data, weights, levels, functions)
     if moments is None:
@@ -233,8 +235,7 @@ def indicator(
     if found:
         blocks, held = drop_columns(blocks, held, found, OVER_ALL)
     warn_of_near(held.as_one(), blocks.terms, OVER_ALL)
-    fit = indicator_fit(fit_indicator(held), blocks, has_rows=moments is None, drops=collinear == "drop")
-    return IndicatorResults(fit)
+    return IndicatorResults(indicator_fit(fit_indicator(held), blocks, options, has_rows=moments is None))
 
 
 OVER_ALL = "over all rows"
@@ -260,11 +261,11 @@ MODEL = Model(
 
 
 def indicator_fit(
-    numbers: IndicatorFit, blocks: Blocks, *, has_rows: bool = True, drops: bool = False
+    numbers: IndicatorFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[IndicatorFit]:
     """A regression of class indicators as one value."""
-    refits = replace(moment_refits(numbers.moments.spread), drops=drops)
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
+    refits = replace(moment_refits(numbers.moments.spread), drops=options["collinear"] == "drop")
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
 
 
 SAVED = Saved({}, "pooled", indicator_from_file, indicator_fit, constant=True, singular=True)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
+from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import listed, told
-from discrim.models.normal.covariance_options import text_of
 from discrim.models.pictures.options import needed_rows
 from discrim.models.results.headers import (
     coefficient_errors,

@@ -11,6 +11,7 @@ from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.models.fits.fit import class_code
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_flag,
@@ -178,6 +179,7 @@ def logistic(
     >>> logistic("species ~ .", iris, penalty="lasso", strength=0.05).selected.tolist()
     ['petal_width', 'petal_length', 'sepal_width']
     """
+    options = verb_options(locals())
     check_search(tol, maxiter)
     check_flag("bias_reduction", bias_reduction)
     check_word("na_action", na_action, ("drop", "raise"))
@@ -188,7 +190,7 @@ def logistic(
     if search is not None:
         check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-        return _penalized(blocks, na_action, prior, reference, search, folds if cv is None else cv)
+        return _penalized(blocks, options, na_action, prior, search, folds if cv is None else cv)
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
@@ -218,23 +220,29 @@ def logistic(
         bias_reduction=bias_reduction,
         warn=separation == "warn",
     )
-    return LogisticResults(logistic_fit(fit, blocks, drops=collinear == "drop", certificate=certificate))
+    return LogisticResults(logistic_fit(fit, blocks, options, certificate=certificate))
 
 
 def _penalized(
-    blocks: Blocks, na_action: NaAction, prior: Any, reference: Any, search: StrengthSearch, folds: Any
+    blocks: Blocks,
+    options: Mapping[str, Any],
+    na_action: NaAction,
+    prior: Any,
+    search: StrengthSearch,
+    folds: Any,
 ) -> PenalizedLogisticResults:
     """The fit with a penalty, which any rows have."""
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
-    base = 0 if reference is None else class_code(reference, classes)
+    reference = options["reference"]
     fit = penalized(
         blocks,
         moments,
         shares,
+        options,
         estimated_prior=prior is None,
-        reference=base,
+        reference=0 if reference is None else class_code(reference, classes),
         search=search.with_splits(folds, blocks),
     )
     return PenalizedLogisticResults(fit)

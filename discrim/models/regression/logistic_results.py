@@ -9,7 +9,7 @@ Residuals, leverage and influence of the rows of a logistic regression, on the i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
@@ -61,15 +61,20 @@ MODEL = Model(
 def logistic_fit(
     numbers: LogisticFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    drops: bool = False,
     certificate: Certificate | None = None,
 ) -> Fit[LogisticFit]:
     """A logistic regression as one value, with the certificate of separation where there is one."""
-    refits = replace(moment_refits(None), of_rows=_refitted_rule, left_out=_left_out, drops=drops)
+    refits = replace(
+        moment_refits(None),
+        of_rows=_refitted_rule,
+        left_out=_left_out,
+        drops=options["collinear"] == "drop",
+    )
     cache = {} if certificate is None else {"separation": certificate}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, cache=cache)
 
 
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:

@@ -9,7 +9,7 @@ What a penalized logistic regression gives: coefficients, the path of its streng
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -451,6 +451,7 @@ def penalized(
     blocks: Blocks,
     moments: ClassMoments,
     prior: Floats,
+    options: Mapping[str, Any],
     *,
     estimated_prior: bool,
     reference: int,
@@ -474,7 +475,7 @@ def penalized(
         instead = "use penalty='lasso', lda(), naive_bayes() or knn()"
         refuse_many_coefficients(found, spanned, moments.n_classes, instead)
     numbers, path = _searched(begun, blocks, rows_in_memory(blocks, moments), search, prior)
-    return penalized_fit(numbers, blocks, search=search, path=path)
+    return penalized_fit(numbers, blocks, options, search=search, path=path)
 
 
 def _searched(
@@ -499,6 +500,7 @@ def _searched(
 def penalized_fit(
     numbers: PenalizedFit,
     blocks: Blocks,
+    options: Mapping[str, Any],
     *,
     has_rows: bool = True,
     search: StrengthSearch | None = None,
@@ -510,8 +512,8 @@ def penalized_fit(
     )
     if search is not None and search.strength is None:
         refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the strength")
-    cache: dict[str, Any] = {} if path is None else {"path": path.table, "along": path}
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+    table, cache = (None, {}) if path is None else (path.table, {"along": path})
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
 
 
 def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:

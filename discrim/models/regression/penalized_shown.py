@@ -56,14 +56,14 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]
     }
     if len(results.classes) > 2:
         parts["class_params"] = _class_params
-    if "path" in fit.cache:
+    if fit.path is not None:
         parts["path"] = _path
     return parts
 
 
 def _header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs:
     numbers, penalty = results._numbers, results.penalty
-    by_path, search = "path" in fit.cache, fit.refits.asked
+    by_path, search = fit.path is not None, fit.refits.asked
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"

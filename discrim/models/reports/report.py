@@ -30,8 +30,8 @@ from discrim.errors import DataError, DiscrimError, FolderGivenError
 from discrim.frame.categories import shown
 from discrim.frame.grammar import quote
 from discrim.inference.result import TestResult
-from discrim.models.fits.displayed import options_of
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.options import options_of
 from discrim.models.fits.reading import listed, told
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB, resolve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,15 @@ import scipy
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import Dependency, dependencies
+from discrim.frame.blocks import Blocks
+from discrim.models.fits.options import LostObject, default_options
 from discrim.models.fits.reading import listed
+from discrim.models.registry import BY_MODEL
 from discrim.models.saving.tensor_file import damaged
 
 Parts = tuple[dict[str, Any], dict[str, Floats]]
+
+Arguments = dict[str, Any]
 
 SPHERES = ("lda", "qda", "rda")
 """Models that may be drawn towards a sphere of columns over their standard deviations."""
@@ -107,3 +113,126 @@ def _is_inverse_root(matrix: Floats | None) -> bool:
         and not np.tril(matrix, -1).any()
         and bool(np.diagonal(matrix).all())
     )
+
+
+def arguments_of(model: str, options: dict[str, Any], numbers: Any, blocks: Blocks) -> Arguments:
+    """The arguments of the verb, which files did not hold, from the numbers; what was chosen is held.
+
+    Parameters
+    ----------
+    options : dict
+        Those of the numbers, as they are in the file.
+    """
+    row = BY_MODEL[model]
+    defaults = default_options(row)
+    alike = {name: value for name, value in options.items() if name in defaults and name not in row.choosing}
+    found = _ARGUMENTS[model](numbers, list(blocks.design.levels), blocks) if model in _ARGUMENTS else {}
+    collinear = {"collinear": "drop"} if blocks.collinear and "collinear" in defaults else {}
+    return defaults | alike | collinear | found
+
+
+def _linear(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    return _normal(numbers, "pooled")
+
+
+def _quadratic(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    arguments, factors = _normal(numbers, "full"), numbers.factors
+    if factors is None:
+        return arguments
+    found = factors.wanted.found
+    dimensions = dict(zip(levels, factors.dimensions.tolist(), strict=True)) if found == "given" else found
+    threshold = factors.wanted.threshold if found == "cattell" else None
+    return arguments | {"dimensions": dimensions, "form": factors.wanted.form, "threshold": threshold}
+
+
+def _normal(numbers: Any, full: str) -> Arguments:
+    structure, chosen = numbers.structure, numbers.chosen
+    arguments = {"covariance": full if structure == "full" else structure}
+    if structure == "estimator":
+        arguments["covariance"] = LostObject(numbers.estimator)
+    if structure == "correlation":
+        arguments["shrinkage"] = numbers.shrinkage if chosen == "given" else chosen
+        variances = numbers.variances
+        arguments["variance_shrinkage"] = "strimmer" if variances.chosen == "strimmer" else variances.value
+    elif chosen is not None:
+        held = chosen in ("given", "loo")
+        arguments["shrinkage"] = float(np.atleast_1d(numbers.shrinkage)[0]) if held else chosen
+    if numbers.em is not None:
+        arguments["missing"] = "em"
+    robust = numbers.robust
+    if robust is None:
+        return arguments
+    if robust.method == "mcd":
+        return arguments | {"support_fraction": robust.support_fraction}
+    nu = None if robust.estimated_nu else robust.nu
+    return arguments | {"nu": nu, "scatter": "covariance" if robust.inflated else "scale"}
+
+
+def _naive(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    plan, terms = numbers.plan, np.asarray(blocks.terms, dtype=object)
+    given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
+    return {
+        "kernel": terms[plan.families == 2].tolist(),
+        "counts": terms[plan.families == 3].tolist(),
+        "bandwidth": given or plan.rule,
+        "missing": None if numbers.available is None else "available",
+    }
+
+
+def _logistic(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    return {
+        "reference": levels[numbers.reference],
+        "separation": "raise" if numbers.newton.converged else "warn",
+    }
+
+
+def _penalized(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    share = numbers.l1_ratio if numbers.penalty == "elastic_net" else None
+    return {"reference": levels[numbers.reference], "l1_ratio": share}
+
+
+def _perceptron(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    begin = numbers.start
+    start = None if begin is None else begin[:, 0].tolist() if len(levels) == 2 else begin.T.tolist()
+    return {"maxiter": numbers.maxiter, "start": start}
+
+
+def _kernels(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    radii = dict(zip(levels, numbers.radii.tolist(), strict=True))
+    return {
+        "bandwidth": "normal" if numbers.rule_of_radii == "normal" else radii,
+        "covariance": "pooled" if numbers.common else "class",
+    }
+
+
+def _mixture(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    return {
+        "components": dict(zip(levels, numbers.sizes, strict=True)),
+        "covariance": dict(zip(levels, numbers.forms, strict=True)),
+        "over": numbers.over,
+    }
+
+
+def _least_squares(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    by_engine = numbers.algorithm == "engine"
+    return {"rule": numbers.decides} | ({"algorithm": "nipals"} if by_engine else {})
+
+
+def _sparse(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
+    values = [int(value) if numbers.by == "nonzero" else value for value in numbers.asked]
+    return {numbers.by: values[0] if len(set(values)) == 1 else values}
+
+
+_ARGUMENTS: dict[str, Callable[[Any, list[Any], Blocks], Arguments]] = {
+    "lda": _linear,
+    "qda": _quadratic,
+    "naive_bayes": _naive,
+    "logistic": _logistic,
+    "penalized_logistic": _penalized,
+    "perceptron": _perceptron,
+    "kernel_density": _kernels,
+    "mixture": _mixture,
+    "pls": _least_squares,
+    "sparse_lda": _sparse,
+}
+"""Of models whose numbers have the options of the verb under other names."""

@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from errno import EISDIR
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,8 +38,9 @@ from discrim.errors import DataError, DiscrimError, FolderGivenError, FormulaErr
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
 from discrim.models.fits.fit import Fit, Selection
+from discrim.models.fits.options import as_json, read_options
 from discrim.models.registry import BY_MODEL, resolve
-from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
+from discrim.models.saving.earlier_files import arguments_of, in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.saved_moments import checked_moments, moment_buffers
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
 
@@ -61,7 +63,7 @@ class Saved:
     numbers : callable
         From moments, a prior, options and buffers to the model's numbers.
     fit : callable
-        From numbers, blocks and `has_rows` to a `Fit`.
+        From numbers, blocks, the options of the verb and `has_rows` to a `Fit`.
     buffers : callable
         From numbers to what is kept of them beside their moments, by name.
     shapes, optional : callable
@@ -343,6 +345,7 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
     about = {
         "model": fit.model.name,
         "options": options,
+        "arguments": {name: as_json(value) for name, value in fit.options.items()},
         "design": blocks.design.to_dict(),
         "keep": None if blocks.keep is None else list(blocks.keep),
         "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
@@ -413,6 +416,8 @@ def fit_of(
     if model is None:
         raise damaged(path, f"its description is incomplete ({name!r})")
     robust = "robust" in model.shapes(2, 1)
+    reading = partial(damaged, path)
+    arguments = read_options(name, about["arguments"], reading) if "arguments" in about else None
     check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
     gone = names_left_out(path, left_out)
     check_functions_given(design, functions)
@@ -436,7 +441,9 @@ def fit_of(
     try:
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **own)
-        fit = replace(model.fit(numbers, blocks, has_rows=False), loaded=True)
+        if arguments is None:
+            arguments = arguments_of(name, options, numbers, blocks)
+        fit = replace(model.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
         wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
