@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,163 +28,20 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Mask
 from discrim.core.numerics.progress import tick
-from discrim.errors import DataError, kept_warnings, warn_user
+from discrim.errors import DataError, warn_user
 from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Design, Product, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression, quote
 from discrim.frame.level_codes import refuse_values
-from discrim.frame.matrix import fill, response_codes
+from discrim.frame.matrix import fill
 from discrim.frame.own_functions import Functions, recall_functions
-from discrim.frame.sources.parts import ApartSource, no_rows
-from discrim.frame.sources.rows import SourceRows, column_kinds, has_fractions, named, part_table
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.row_parts import NO_ROWS, Rows, TableRows
+from discrim.frame.sources.rows import named
+from discrim.frame.table import Table
 
 T = TypeVar("T")
-
-UNKNOWN = -1
-"""Rows left out, where no pass has counted them."""
-
-
-class GivenRows(NamedTuple):
-    """What is known of each row of a part beforehand: class, weight, and whether it is lost."""
-
-    codes: NDArray[Any] | None
-    weights: NDArray[Any] | None
-    lost: NDArray[Any] | None
-
-
-class Made(NamedTuple, Generic[T]):
-    """What was made of some parts.
-
-    Attributes
-    ----------
-    dropped : int
-        Rows that miss a value; `UNKNOWN` where the task has not read them all.
-    fractions : bool
-        Whether a weight is no whole number.
-    said : tuple of str
-        Warnings.
-    """
-
-    value: T
-    dropped: int
-    fractions: bool
-    said: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartWork(Generic[T]):
-    """A task and all that makes blocks of a part, without any row.
-
-    Attributes
-    ----------
-    blocks : Blocks
-        Those of the fit, without rows.
-    design : Design
-        With the levels that the response is read with.
-    task : callable
-        From blocks to a value.
-    """
-
-    blocks: Any
-    design: Design
-    functions: Functions
-    weights: str | None
-    task: Callable[[Any], T]
-
-    def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
-        """What is made of a part; None of one without rows."""
-        table = part_table(data, column_kinds(self.blocks.design))
-        if table is None:
-            return None
-        codes, weights, lost = given or GivenRows(None, None, None)
-        with kept_warnings() as said:
-            codes = self._codes(table) if codes is None else codes.astype(np.intp)
-            weights = weight_vector(self.weights, table) if weights is None else weights
-            part = replace(
-                self.blocks, table=table, held_codes=codes, held_weights=weights, lost=lost, dropped=UNKNOWN
-            )
-            value = self.task(part)
-        return Made(value, part.dropped, has_fractions(codes, weights), tuple(dict.fromkeys(said)))
-
-    def _codes(self, table: Table) -> NDArray[np.intp]:
-        codes = response_codes(self.design, table, self.functions)
-        if self.design.levels == self.blocks.design.levels:
-            return codes
-        position = {label: k for k, label in enumerate(self.blocks.design.levels)}
-        own = [position.get(label, -1) for label in self.design.levels]
-        return np.array([*own, -1], dtype=np.intp)[codes]
-
-
-@dataclass(frozen=True, slots=True)
-class _Merge(Generic[T]):
-    """How what was made of two parts becomes what is made of both."""
-
-    values: Callable[[T, T], T]
-
-    def __call__(self, a: Made[T], b: Made[T]) -> Made[T]:
-        known = a.dropped != UNKNOWN and b.dropped != UNKNOWN
-        return Made(
-            self.values(a.value, b.value),
-            a.dropped + b.dropped if known else UNKNOWN,
-            a.fractions or b.fractions,
-            tuple(dict.fromkeys((*a.said, *b.said))),
-        )
-
-
-def reduced_blocks(
-    blocks: Any, rows: SourceRows, source: ApartSource, task: Callable[[Any], T], merge: Callable[[T, T], T]
-) -> tuple[T, int | None]:
-    """What a task makes of blocks whose rows lie apart, and how many rows it left out, if it has read all.
-
-    Raises
-    ------
-    DataError
-        There are no rows.
-    """
-    held, weights = blocks.held_codes, blocks.held_weights
-    bare = replace(
-        blocks, table=Table(pd.DataFrame(index=pd.RangeIndex(0))), held_codes=None, held_weights=None,
-        lost=None, source=None,
-    )  # fmt: skip
-    work = PartWork(bare, rows.design, rows.functions, rows.weights if weights is None else None, task)
-    beside = (
-        *(() if held is not None else rows.design.response_columns),
-        *((rows.weights,) if work.weights else ()),
-    )
-    columns = list(dict.fromkeys((*blocks.design.columns, *beside)))
-    given = None
-    if held is not None or weights is not None or blocks.lost is not None:
-        given = _dealt(GivenRows(None if held is None else small_codes(held), weights, blocks.lost), source)
-    made = source.reduced(columns, work, _Merge(merge), given)
-    if made is None:
-        raise no_rows(source)
-    rows.table.counted(sum(source.lengths))
-    if weights is None:
-        rows.fractions = rows.fractions or made.fractions
-    if not rows.said:
-        rows.said = True
-        for message in made.said:
-            warn_user(message)
-    return made.value, None if made.dropped == UNKNOWN else made.dropped
-
-
-def small_codes(codes: NDArray[np.intp]) -> NDArray[Any]:
-    """Codes in the shortest type that holds them, for the way."""
-    return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))
-
-
-def _dealt(given: GivenRows, source: ApartSource) -> list[GivenRows]:
-    """What is known of the rows of each part."""
-    found, start = [], 0
-    for rows in source.lengths:
-        place = slice(start, start + rows)
-        found.append(GivenRows(*(None if each is None else each[place] for each in given)))
-        start += rows
-    return found
-
 
 Unseen = Literal["raise", "missing"]
 """What a level of new rows is that the fit has not seen: an error, or missing."""
@@ -330,9 +187,6 @@ BLOCK_ROWS = (1024, 8192)
 EVEN_ROWS = 64
 """What the rows of a block are a multiple of: products round the odd rows at the end in their own way."""
 
-MANY_ROWS = 2**20
-"""Rows that a source is taken to have which does not tell."""
-
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
@@ -365,15 +219,12 @@ class Blocks:
 
     Attributes
     ----------
-    held_codes : (n,) int, or None
-        Class of each row of the table, -1 where it is missing; None of a source as long as nobody asked.
-    held_weights : (n,) float64 or None
+    rows : Rows
+        A table in memory, or what its rows are read from part by part, with the class and weight of each.
     functions : mapping of str to callable
         The user's functions that the formula calls.
     keep : tuple of int, optional
         Positions of the design's columns that are used; all without it.
-    lost : (n,) bool, optional
-        Rows that are missing whatever they hold, as with a level that the fit has not seen.
     unseen : bool
         Whether a level of new rows that the fit has not seen is a missing value, and no error.
     unit : (p,) float64, optional
@@ -388,103 +239,92 @@ class Blocks:
     incomplete : bool
         Whether such rows are used by the fit too, so that only those without class or weight are left out;
         `partial` is true then.
-    source : SourceRows, optional
-        What the rows are read from, part by part, in the place of a table in memory.
     counts : tuple of str
-        Columns of a source that have to hold counts.
+        Columns that have to hold counts, where a pass over the rows is to see to it.
     """
 
     design: Design
-    table: Table
-    held_codes: NDArray[np.intp] | None
-    held_weights: NDArray[np.float64] | None = None
+    rows: Rows
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep: tuple[int, ...] | None = None
     dropped: int = 0
     partial: bool = False
     incomplete: bool = False
-    lost: NDArray[np.bool_] | None = None
     unseen: bool = False
     unit: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
-    source: SourceRows | None = None
     counts: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """The table, or what stands for it where rows are read part by part."""
+        return self.rows.table
 
     @property
     def codes(self) -> NDArray[np.intp]:
         """Class (n,) of each row of the table, -1 where it is missing; of a source, read when asked for."""
-        if self.held_codes is not None or self.source is None:
-            return np.zeros(0, dtype=np.intp) if self.held_codes is None else self.held_codes
-        if self.apart:
-            found = self._without_columns().reduced(_codes_of, _joined)
-            self.held_codes = found.astype(np.intp)
-            return self.held_codes
-        self.held_codes = self._as_levels(self.source.codes())
-        return self.held_codes
+        return self.rows.codes_among(self.design.levels)
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
         """Weights (n,) of the rows, or None; of a source they are read when asked for."""
-        if self.held_weights is None and self.source is not None and self.weighted:
-            if self.apart:
-                self.held_weights = self._without_columns().reduced(_weights_of, _joined)
-            else:
-                self.held_weights = self.source.weight_values()
-        return self.held_weights
-
-    def _without_columns(self) -> Blocks:
-        """Blocks that read class and weight of each row, and nothing else."""
-        bare = replace(self.design, columns=(), terms=(), spec=None, plain=True)
-        return replace(self, design=bare, keep=None, unit=None, counts=())
+        return self.rows.all_weights()
 
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
-        return self.held_weights is not None or (self.source is not None and self.source.weights is not None)
-
-    @property
-    def apart(self) -> bool:
-        """Whether the rows lie in parts elsewhere, which are worked on there."""
-        return self.source is not None and isinstance(self.source.table.source, ApartSource)
-
-    def reduced(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of the rows, or of those of each part where they lie, merged."""
-        rows = self.source
-        source = None if rows is None else rows.table.source
-        if rows is None or not isinstance(source, ApartSource):
-            return task(self)
-        value, dropped = reduced_blocks(self, rows, source, task, merge)
-        self.dropped = self.dropped if dropped is None else dropped
-        return value
+        return self.rows.weighted
 
     @property
     def known(self) -> int:
         """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
-        if self.held_codes is None and self.source is not None:
-            rows = self.source.table.source.nrows
-            return MANY_ROWS if rows is None and len(self.design.terms) < MANY_ROWS else self.table.nrows
-        return int((self.codes >= 0).sum())
+        return self.rows.known(len(self.design.terms))
+
+    @property
+    def read_here(self) -> bool:
+        """Whether a pass brings the rows here; on workers they stay where they are."""
+        return self.rows.read_here
+
+    def reduced(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of the rows, or of those of each part where they lie, merged."""
+        return self.rows.reduced(self, task, merge)
+
+    def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
+        """Integers (n,) that a task gives, one for each row."""
+        return self.rows.per_row(self, task)
+
+    def with_codes(self, codes: NDArray[np.intp]) -> Blocks:
+        """The blocks with each row (n,) in another class; -1 leaves it out."""
+        return replace(self, rows=self.rows.with_codes(codes))
+
+    def with_weights(self, weights: NDArray[np.float64] | None) -> Blocks:
+        """The blocks with other weights (n,) of the rows; zero leaves a row out."""
+        return replace(self, rows=self.rows.with_weights(weights))
+
+    def with_classes(self) -> Blocks:
+        """The blocks with the class and the weight of each row, which no pass need then read."""
+        return replace(self, rows=self.rows.with_classes(self.design.levels))
 
     def has_whole_weights(self) -> bool:
         """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
-        if self.held_weights is None and self.source is not None:
-            return not self.source.fractions
-        return not has_fractions(self.codes, self.held_weights)
+        return self.rows.has_whole_weights()
+
+    def with_counts(self, names: tuple[str, ...]) -> Blocks:
+        """The blocks whose columns of counts are looked at: of a table now, of a source as it is read."""
+        return replace(self, counts=self.rows.uncounted(names))
 
     def unweighted(self) -> Blocks:
         """The blocks with each row counted once."""
-        return replace(
-            self, held_weights=None, source=None if self.source is None else self.source.unweighted()
-        )
+        return replace(self, rows=self.rows.unweighted())
 
-    def _as_levels(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Codes among the levels that the source was read with, as those among the levels left."""
-        known = () if self.source is None else self.source.design.levels
-        if known == self.design.levels:
-            return codes
-        position = {label: k for k, label in enumerate(self.design.levels)}
-        return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
+    def classes(self, keep: NDArray[np.intp]) -> Blocks:
+        """The blocks of some of the classes, by position; rows of others are of none."""
+        levels = self.design.levels
+        position = np.full(len(levels) + 1, -1)
+        position[keep] = np.arange(len(keep))
+        design = replace(self.design, levels=tuple(levels[k] for k in keep))
+        return replace(self, design=design, rows=self.rows.recoded(position))
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -538,62 +378,57 @@ class Blocks:
 
     def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
         """Which rows (m,) of an unchecked block hold a missing value; an infinite one is refused."""
-        self._refuse_infinite(x, start)
+        self._refuse_infinite(self.table, x, start)
         return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Some rows (m, p) of the table, by position."""
-        if self.source is not None:
-            found = np.empty((len(positions), len(self.terms)))
-            for place, x, _ in self.every_row():
-                here = (positions >= place.start) & (positions < place.stop)
-                found[here] = x[positions[here] - place.start]
-            return found
-        columns = self.table.view(self.design.columns) if self.design.plain else None
+        found = np.empty((0, 0))
+        for part in self.rows.parts(self.design, classed=False):
+            here = (positions >= part.start) & (positions < part.start + part.table.nrows)
+            x = self._single_rows(part, positions[here] - part.start)
+            if here.all():
+                return x
+            found = found if found.size else np.empty((len(positions), len(self.terms)))
+            found[here] = x
+        return found
+
+    def _single_rows(self, part: TableRows, positions: NDArray[np.intp]) -> NDArray[np.float64]:
+        columns = part.table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
             x = columns[:, positions].T
         else:
             x = np.empty((len(positions), len(self.design.terms)))
-            for i, position in enumerate(positions.tolist()):
-                row, stop = x[i : i + 1], position + 1
-                fill(self.design, self.table, position, stop, row, self.functions, partial=self.partial)
+            with named(part.where):
+                for i, position in enumerate(positions.tolist()):
+                    row, stop = x[i : i + 1], position + 1
+                    fill(self.design, part.table, position, stop, row, self.functions, partial=self.partial)
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
-        if self.apart:
-            self.reduced(Blocks.refuse_missing, _neither)
-            return
-        if self.source is not None:
-            for piece in self.source.pieces(self.design):
-                with named(piece.where):
-                    replace(
-                        self,
-                        table=piece.table,
-                        held_codes=self._as_levels(piece.codes),
-                        held_weights=piece.weights,
-                        source=None,
-                    ).refuse_missing()
-            return
+        self.reduced(_refuse_missing, _neither)
+
+    def _refuse_missing(self, part: TableRows) -> None:
         names = (*self.design.response_columns, *self.design.columns)
         for name in dict.fromkeys(names):
-            missing = self.table.column(name).isna().to_numpy()
+            missing = part.table.column(name).isna().to_numpy()
             if missing.any():
-                row, more = self.table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+                row, more = part.table.label(int(np.argmax(missing))), int(missing.sum()) - 1
                 raise DataError(
                     f"Column {name!r} is missing at row {row!r}"
                     f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
                     'or pass na_action="drop".'
                 )
-        weights = self.held_weights
+        weights = part.weights
         if weights is not None and np.isnan(weights).any():
-            row = self.table.label(int(np.argmax(np.isnan(weights))))
+            row = part.table.label(int(np.argmax(np.isnan(weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
-        for start, x, _, codes, _ in self._filled():
+        for start, x, _, codes, _ in self._blocks_of(part):
             lost = (codes < 0) | np.isnan(x).any(axis=1)
             if lost.any():
-                row = self.table.label(start + int(lost.argmax()))
+                row = part.table.label(start + int(lost.argmax()))
                 raise DataError(
                     f"A function of functions= gives no category to row {row!r}: correct it, drop the row, "
                     'or pass na_action="drop".'
@@ -607,37 +442,27 @@ class Blocks:
         )  # fmt: skip
         return replace(bare, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
 
-    def with_lost(self) -> Blocks:
-        """The blocks of a table that know its rows with unseen levels, where these are to be missing."""
-        if not self.unseen:
-            return self
-        lost = unseen_rows(self.design, self.table, self.functions, partial=self.partial)
+    def of_table(self, table: Table) -> Blocks:
+        """Rows of a table, whose classes are not known, as these blocks read them."""
+        return replace(self, rows=self._compared(TableRows(table, np.full(table.nrows, -1))))
+
+    def _compared(self, part: TableRows) -> TableRows:
+        """A part that knows its rows with levels that the fit has not seen, where these are to be missing."""
+        if not self.unseen or part.has_unseen is not None:
+            return part
+        rows = unseen_rows(self.design, part.table, self.functions, partial=self.partial)
         # Of rows that are used in part, the columns that are made of such a level are missing alone.
-        return replace(self, unseen=lost is not None, lost=None if self.partial else lost)
+        return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
 
     def _filled(self, *, checked: bool = True, classed: bool = True) -> Iterator[_Filled]:
         """First row, x, whether no value of it is missing, codes and weights, block by block."""
-        if self.source is None:
-            yield from self._filled_of(self.table, checked)
-            return
-        given, weights = self.held_codes, self.held_weights
-        told = given is not None and (weights is not None or not self.weighted)
-        for piece in self.source.pieces(self.design, classed=classed and not told):
-            place = slice(piece.start, piece.start + piece.table.nrows)
-            part = replace(
-                self,
-                table=piece.table,
-                held_codes=self._as_levels(piece.codes) if given is None else given[place],
-                held_weights=piece.weights if weights is None else weights[place],
-                lost=None if self.lost is None else self.lost[place],
-                source=None,
-            )
-            with named(piece.where):
-                for start, x, finite, codes, weight in part.with_lost()._filled_of(piece.table, checked):
-                    yield piece.start + start, x, finite, codes, weight
+        for part in self.rows.parts(self.design, classed=classed):
+            with named(part.where):
+                yield from self._blocks_of(self._compared(part), checked)
 
-    def _filled_of(self, table: Table, checked: bool) -> Iterator[_Filled]:
-        """The same of a table in memory."""
+    def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
+        """The same of one part."""
+        table = part.table
         refuse_values(table, self.design.boolean_columns, counts=False)
         refuse_values(table, self.counts, counts=True)
         p, n = len(self.design.terms), table.nrows
@@ -658,41 +483,36 @@ class Blocks:
                 x = columns[:, start:stop].T
             else:
                 x = buffer[:, : stop - start].T
-                lost = None if self.lost is None else self.lost[start:stop]
-                how = {"partial": self.partial, "unseen": self.unseen}
-                fill(self.design, table, start, stop, x, self.functions, lost=lost, **how)
+                fill(
+                    self.design, table, start, stop, x, self.functions, partial=self.partial,
+                    unseen=bool(part.has_unseen),
+                    excluded=None if part.excluded is None else part.excluded[start:stop],
+                )  # fmt: skip
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = not checked or _all_finite(x)
             if not finite:
-                self._refuse_infinite(x, start)
+                self._refuse_infinite(table, x, start)
             if self.unit is not None:
                 x = (x.T / self.unit[:, None]).T
-            codes = self.codes[start:stop]
-            weights = None if self.held_weights is None else self.held_weights[start:stop]
-            yield start, x, finite, codes, weights
+            weights = None if part.weights is None else part.weights[start:stop]
+            yield part.start + start, x, finite, part.codes[start:stop], weights
             tick()
 
-    def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
+    def _refuse_infinite(self, table: Table, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise DataError(
-                f"Column {self.terms[column]!r} is infinite at row {self.table.label(start + row)!r}: "
+                f"Column {self.terms[column]!r} is infinite at row {table.label(start + row)!r}: "
                 "replace the value, or make it missing to drop the row."
             )
 
 
-def _codes_of(part: Blocks) -> NDArray[Any]:
-    return small_codes(part.codes)
-
-
-def _weights_of(part: Blocks) -> NDArray[Any]:
-    return np.zeros(0) if part.weights is None else part.weights
-
-
-def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([a, b])
+def _refuse_missing(blocks: Blocks) -> None:
+    for part in blocks.rows.parts(blocks.design):
+        with named(part.where):
+            blocks._refuse_missing(part)
 
 
 def _neither(a: None, b: None) -> None:
@@ -708,7 +528,7 @@ def of_arrays(
     """Rows x (n, p) that were read before, or are made of others, as the rows of a table without names."""
     table = Table(pd.DataFrame(x))
     design = Design("", "", (), table.names, table.names, levels, True, None, ())
-    return Blocks(design, table, codes, weights)
+    return Blocks(design, TableRows(table, codes, weights))
 
 
 def without_rows(
@@ -721,13 +541,9 @@ def without_rows(
     dropped: int = 0,
 ) -> Blocks:
     """What is left of blocks whose rows are gone: enough to read new ones."""
-    nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
-    weights = np.zeros(0) if weighted else None
-    none = np.zeros(0, dtype=np.intp)
+    rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
     constant, collinear = left_out
-    return Blocks(
-        design, nothing, none, weights, functions or {}, keep, dropped, constant=constant, collinear=collinear
-    )
+    return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:

@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.sources.frames import slices
-from discrim.frame.sources.parts import ApartSource, Part, Source
+from discrim.frame.sources.parts import DistributedSource, Part, Source
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ TOGETHER = 8
 """Values that are merged by one task."""
 
 
-class DaskSource(ApartSource):
+class DaskSource(DistributedSource):
     """A DataFrame of Dask."""
 
     def __init__(self, frame: Any) -> None:
@@ -72,7 +72,7 @@ class DaskSource(ApartSource):
         merge: Callable[[T, T], T],
         given: Sequence[Any] | None = None,
     ) -> T | None:
-        """What some work makes of each partition, merged as a tree; see `ApartSource`.
+        """What some work makes of each partition, merged as a tree; see `DistributedSource`.
 
         Raises
         ------

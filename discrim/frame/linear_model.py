@@ -26,7 +26,7 @@ from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, 
 from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, ScannedFormula, expression, quote, scan
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.rows import read
-from discrim.frame.sources.parts import ApartSource, no_rows
+from discrim.frame.sources.parts import DistributedSource, no_rows
 from discrim.frame.sources.rows import tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
@@ -173,7 +173,7 @@ def _some_rows(data: Any) -> Table:
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return data if isinstance(data, Table) else Table(data, held=True)
-    if isinstance(source, ApartSource):
+    if isinstance(source, DistributedSource):
         return Table(source.meta, part=True, learnt_from=True)
     first = next((table for table, _ in tables(source)), None)
     if first is None:
@@ -277,8 +277,7 @@ def _summed(
             )
         )
     design = replace(blocks.design, spec=summed, terms=tuple(names))
-    source = None if blocks.source is None else replace(blocks.source, design=design)
-    return replace(blocks, design=design, source=source), own
+    return replace(blocks, design=design, rows=blocks.rows.read_as(design)), own
 
 
 def _sum_to_zero(levels: int) -> Coding:

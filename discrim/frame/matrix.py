@@ -222,7 +222,7 @@ def fill(
     *,
     partial: bool = False,
     unseen: bool = False,
-    lost: NDArray[np.bool_] | None = None,
+    excluded: NDArray[np.bool_] | None = None,
 ) -> None:
     """Write rows of the design matrix.
 
@@ -240,7 +240,7 @@ def fill(
         Of a row with a missing value, only the columns that are made of it become NaN.
     unseen : bool
         Of a category that was not there at the fit, the columns that are made of it become NaN.
-    lost : (stop - start,) bool array, optional
+    excluded : (stop - start,) bool array, optional
         Rows that become NaN in any case.
 
     Raises
@@ -259,13 +259,13 @@ def fill(
     known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
     write_rows = write_known if partial else write_complete
     bases = spline_bases()
-    if lost is None or not lost.any():
+    if excluded is None or not excluded.any():
         rows = RowRange(table, start, stop, kinds=known)
         write_rows(design, spec, rows, functions, bases, out, unseen=unseen)
         return
-    out[lost] = np.nan
-    part = np.empty((int((~lost).sum()), out.shape[1]))
+    out[excluded] = np.nan
+    part = np.empty((int((~excluded).sum()), out.shape[1]))
     if len(part):
-        rows = RowRange(table, start, stop, ~lost, known)
+        rows = RowRange(table, start, stop, ~excluded, known)
         write_rows(design, spec, rows, functions, bases, part, unseen=unseen)
-    out[~lost] = part
+    out[~excluded] = part

@@ -28,8 +28,9 @@ from discrim.frame.grammar import expression
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.response import classes_as_seen
+from discrim.frame.row_parts import TableRows, rows_of_source
 from discrim.frame.sources.parts import Source, capital, no_rows
-from discrim.frame.sources.rows import SourceRows, SourceTable, discovered, tables
+from discrim.frame.sources.rows import SourceTable, discovered, tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.sparse import SparseColumns
 from discrim.frame.table import Table, weight_vector
@@ -72,7 +73,8 @@ def read(
     design, codes = resolve_formula(
         formula, table, functions=functions, levels=levels, exclude=exclude, reader=reader
     )
-    return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
+    rows = TableRows(table, codes, weight_vector(weights, table))
+    return Blocks(design, rows, dict(functions or {}))
 
 
 def refuse_vector(weights: Any) -> None:
@@ -96,8 +98,7 @@ def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
     if first is None:
         raise no_rows(source)
     table = SourceTable(source, data, first)
-    rows = SourceRows(table, blocks.design, blocks.functions)
-    return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)
+    return replace(blocks, rows=rows_of_source(table, blocks.design, blocks.functions))
 
 
 def _read_source(
@@ -123,8 +124,7 @@ def _read_source(
         )
     refuse_vector(weights)
     design, table = discovered(formula, data, source, functions, levels, weights, reader)
-    rows = SourceRows(table, design, functions, weights)
-    return Blocks(design, table, None, functions=functions, source=rows)
+    return Blocks(design, rows_of_source(table, design, functions, weights), functions)
 
 
 UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
@@ -133,22 +133,12 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 
 def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
     """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
-    blocks = with_classes(blocks)
+    # Of a source they are read before the pass, in the midst of which another may not be possible.
+    blocks = blocks.with_classes()
     for place, x, missing in blocks.every_row():
         used = used_of_block(blocks, place, x, missing)
         if used is not None:
             yield used
-
-
-def with_classes(blocks: Blocks) -> Blocks:
-    """Blocks that know the class and the weight of each row.
-
-    Of a source they are read before the pass that asks for them, and not in the midst of it: another pass
-    may not be possible then.
-    """
-    if blocks.source is None:
-        return blocks
-    return replace(blocks, held_codes=blocks.codes, held_weights=blocks.weights)
 
 
 def used_of_block(
@@ -263,16 +253,14 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
 
     None also where a value is infinite, which blocks refuse.
     """
-    if blocks.source is not None or not blocks.design.plain or not blocks.table.nrows:
-        return None
-    design, sparse = blocks.design, blocks.table.sparse
-    if sparse is None:
+    design, sparse, excluded = blocks.design, blocks.table.sparse, blocks.rows.excluded
+    if sparse is None or not design.plain or not blocks.table.nrows:
         return None
     if design.columns not in sparse.rows:
         sparse.rows.clear()
         sparse.rows[design.columns] = _stored(blocks, sparse)
     found: StoredRows | None = sparse.rows[design.columns]
-    if found is None or (blocks.keep is None and blocks.unit is None and blocks.lost is None):
+    if found is None or (blocks.keep is None and blocks.unit is None and excluded is None):
         return found
     base, steps, missing = found.base, found.steps, found.missing
     if blocks.keep is not None:
@@ -280,7 +268,7 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
     if blocks.unit is not None:
         values = steps.data / blocks.unit[steps.indices]
         base, steps = base / blocks.unit, _with_values(steps, values)
-    return StoredRows(base, steps, missing if blocks.lost is None else missing | blocks.lost)
+    return StoredRows(base, steps, missing if excluded is None else missing | excluded)
 
 
 def _with_values(steps: scipy.sparse.csr_array, values: Floats) -> scipy.sparse.csr_array:

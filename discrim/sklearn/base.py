@@ -232,8 +232,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         """
         results, blocks = self._asked(X)
         codes = results._fit.predicted_codes(blocks)
-        if blocks.lost is not None:
-            codes[blocks.lost] = int(np.argmax(results.prior.to_numpy()))
+        if blocks.rows.excluded is not None:
+            codes[blocks.rows.excluded] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
@@ -256,9 +256,9 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             return self._posteriors(X, logs=True)
         results, blocks = self._asked(X)
         scores: Floats = results.decision_function(blocks).to_numpy(np.float64, copy=True)
-        if blocks.lost is not None:
+        if blocks.rows.excluded is not None:
             logs = np.log(results.prior.to_numpy())
-            scores[blocks.lost] = logs[1] - logs[0] if scores.ndim == 1 else logs
+            scores[blocks.rows.excluded] = logs[1] - logs[0] if scores.ndim == 1 else logs
         if scores.ndim == 1:
             return scores if self._order[0] == 0 else -scores
         return np.ascontiguousarray(scores[:, self._order])
@@ -275,10 +275,10 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
         ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks).to_numpy(copy=blocks.lost is not None)
-        if blocks.lost is not None:
+        found = ask(blocks).to_numpy(copy=blocks.rows.excluded is not None)
+        if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
-            found[blocks.lost] = np.log(prior) if logs else prior
+            found[blocks.rows.excluded] = np.log(prior) if logs else prior
         if (self._order < 0).any():
             # A class without rows has the posterior zero.
             found = np.column_stack([found, np.full(len(found), -np.inf if logs else 0.0)])

@@ -13,7 +13,7 @@ from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import is_apart, reduced
+from discrim.core.numerics.progress import reduced
 
 Piece = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
@@ -202,11 +202,6 @@ class _Watched:
 
     blocks: RowBlocks
     tally: Tally
-
-    @property
-    def apart(self) -> bool:
-        """Whether they lie in parts elsewhere."""
-        return is_apart(self.blocks)
 
     def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the tally of each part with it."""

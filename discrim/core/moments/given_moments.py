@@ -44,7 +44,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import Spread, column_scale
+from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import EPS
 
@@ -109,15 +109,6 @@ def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
     return moments
-
-
-def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
-    shared = ((a.counts > 0) & (b.counts > 0))[:, None]
-    gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
-    spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
-    wanted = column_scale(np.max([gaps, *spreads], axis=0))
-    return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
 
 
 def among_classes(

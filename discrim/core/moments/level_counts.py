@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.progress import is_apart, reduced
+from discrim.core.numerics.progress import reduced
 from discrim.core.scatter.covariance import EPS
 
 T = TypeVar("T")
@@ -126,11 +126,6 @@ class Watched:
                 negative |= columns.min(axis=0) < 0
             yield columns, codes, weights
         self.counts = LevelCounts(tables, negative)
-
-    @property
-    def apart(self) -> bool:
-        """Whether they lie in parts elsewhere."""
-        return is_apart(self.blocks)
 
     def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the counts of each part with it."""

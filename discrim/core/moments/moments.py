@@ -33,28 +33,33 @@ Rows in the coordinates of moments, columns side by side.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import (
+    Centre,
+    CentredRoots,
     RowBlocks,
-    RowsAgain,
+    RowsOfPart,
     Spread,
     Sums,
-    again,
     centred_roots,
     column_scale,
     ill_conditioned,
+    is_thin,
     packed_triangle,
     peaks,
     products,
     refuse_wide,
+    second_pass,
     sorted_by,
     trapezium,
 )
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import reduced
 from discrim.errors import DataError, NotSupportedError
 
 ROOT_WORK = 2.0**24
@@ -321,12 +326,21 @@ def gather(
     rooted : bool
         Take roots where digits ask for it; not needed where a ridge is put on the scatters.
     """
-    sums = Sums(n_classes, n_columns, products(spread))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for block in blocks:
-            sums.add(*block)
-    few = int(sums.rows.sum()) * n_columns**2 <= ROOT_WORK
-    return settled(blocks, sums, spread, few, rooted)
+    (found,) = _gathered(blocks, 1, n_classes, n_columns, spread)
+    if is_thin(spread) or (
+        spread != "diagonal" and found.moments.total and asks_for_roots(found.moments, rooted=rooted)
+    ):
+        return _with_roots(blocks, [found], spread)[0]
+    return found.moments
+
+
+def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
+    shared = ((a.counts > 0) & (b.counts > 0))[:, None]
+    gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
+    spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
+    wanted = column_scale(np.max([gaps, *spreads], axis=0))
+    return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
 
 
 def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
@@ -359,46 +373,108 @@ def gather_parts(
         They merge to the moments of all rows.
     """
     refuse_wide(n_classes, n_columns, products(spread), n_parts)
-    sums = [Sums(n_classes, n_columns, products(spread)) for _ in range(n_parts)]
+    found = _gathered(blocks, n_parts, n_classes, n_columns, spread)
+    few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
+    if is_thin(spread) or (
+        rooted
+        and spread != "diagonal"
+        and (few or any(lacks_digits(each.moments) for each in found if each.moments.total))
+    ):
+        return _with_roots(blocks, found, spread)
+    return [each.moments for each in found]
+
+
+class _Gathered(NamedTuple):
+    """Moments without roots, and what deviations are taken from where a root of the rows is taken."""
+
+    moments: ClassMoments
+    centre: Centre
+
+
+def _gathered(
+    blocks: RowBlocks, n_parts: int, n_classes: int, n_columns: int, spread: Spread
+) -> list[_Gathered]:
+    """What a pass gives of each part of the rows; of rows on workers what their passes give, merged."""
+    task = partial(
+        _one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=products(spread)
+    )
+    return reduced(blocks, task, _both_gathered)
+
+
+def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
+    found = [merged(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
+    return [_Gathered(each, Centre(each.centres.T, each.rests.T, each.scale)) for each in found]
+
+
+def _one_pass(
+    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, spread: Spread
+) -> list[_Gathered]:
+    """Moments of each part; a pass that lost digits is made again."""
+    sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
+            if n_parts == 1:
+                sums[0].add(x, codes, weights)
+                continue
             parts = codes // n_classes
             order = sorted_by(parts, n_parts)
             # One copy of the block, whose slices are the parts.
             columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
             weights = None if weights is None else weights[order]
             stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
-            for own, start, stop in zip(sums, [0, *stops], stops, strict=False):
+            for each, start, stop in zip(sums, [0, *stops], stops, strict=False):
                 if stop > start:
-                    held = None if weights is None else weights[start:stop]
-                    own.add(columns[:, start:stop].T, codes[start:stop], held)
-    few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
-    single = [RowsAgain(blocks, part, n_classes) for part in range(n_parts)]
-    found = [settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
-    if any(moments.roots is not None for moments in found):
-        return [
-            moments if moments.roots is not None or spread == "diagonal" else _with_roots(part, own, moments)
-            for part, own, moments in zip(single, sums, found, strict=True)
-        ]
+                    some = None if weights is None else weights[start:stop]
+                    each.add(columns[:, start:stop].T, codes[start:stop], some)
+    found = []
+    for rows, each in zip(_parts(blocks, n_parts, n_classes), sums, strict=True):
+        if each.out_of_range():
+            each = second_pass(rows, each, column_scale(peaks(rows, n_columns)))
+        elif each.cancelled():
+            each = second_pass(rows, each, each.scale)
+        found.append(_Gathered(_moments(each), Centre(each.centres, each.shifts(), each.scale)))
     return found
 
 
-def settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
-    """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
-    if sums.out_of_range():
-        sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
-    elif sums.cancelled():
-        sums = again(blocks, sums, sums.scale)
-    moments = _moments(sums)
-    if spread in ("thin", "thin class"):
-        by_class = spread == "thin class"
-        held, left = centred_roots(blocks, sums, by_class=by_class, thin=True)
-        return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
-    if sums.spread == "diagonal" or not moments.total:
-        return moments
-    if few or (rooted and lacks_digits(moments)):
-        return _with_roots(blocks, sums, moments)
-    return moments
+def _parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
+    return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
+
+
+def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> list[ClassMoments]:
+    """Moments with roots of the rows, which a pass takes about the means that were found."""
+    by_class = spread in ("class", "thin class")
+    task = partial(_roots, centres=[each.centre for each in found], by_class=by_class)
+    rooted = reduced(blocks, task, _both_roots)
+    return [_rooted(each.moments, roots, is_thin(spread)) for each, roots in zip(found, rooted, strict=True)]
+
+
+def _roots(blocks: RowBlocks, *, centres: list[Centre], by_class: bool) -> list[CentredRoots]:
+    parts = _parts(blocks, len(centres), centres[0].points.shape[1])
+    return [centred_roots(rows, centre, by_class) for rows, centre in zip(parts, centres, strict=True)]
+
+
+def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:
+    return [a.merge(b) for a, b in zip(one, other, strict=True)]
+
+
+def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMoments:
+    """Moments with their roots, and the means moved by what rounding left out of them."""
+    n_columns = moments.n_columns
+    rows = max(map(len, found.roots)) if thin else n_columns
+    # Rows of zeros that nothing is written to take no memory.
+    roots = np.zeros((len(found.roots), rows, n_columns))
+    for square, root in zip(roots, found.roots, strict=True):
+        square[: len(root)] = root
+    step = (found.sums / np.where(moments.counts > 0, moments.counts, 1.0)).T
+    centres, rests = split_mean(moments.centres, moments.rests + step, moments.scale)
+    if thin:
+        scatters = (roots**2).sum(axis=1)
+    else:
+        some = roots[:, : int(moments.rows.sum())]
+        # In the place of the sums of the pass: of many columns new memory takes longer than the products.
+        room = moments.scatters if moments.scatters.flags.writeable else None
+        scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=room)
+    return replace(moments, centres=centres, rests=rests, scatters=scatters, roots=roots)
 
 
 def lacks_digits(moments: ClassMoments) -> bool:
@@ -412,20 +488,6 @@ def lacks_digits(moments: ClassMoments) -> bool:
         # A root says no more of such a column than that it is constant, which is seen without.
         scatters = scatters[:, varies][:, :, varies]
     return any(ill_conditioned(scatter) for scatter in scatters)
-
-
-def _with_roots(blocks: RowBlocks, sums: Sums, moments: ClassMoments) -> ClassMoments:
-    held, left = centred_roots(blocks, sums, by_class=sums.spread == "class")
-    some = held[:, : int(moments.rows.sum())]
-    # In the place of the sums of the pass: of many columns new memory takes longer than the products.
-    scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=moments.scatters)
-    return replace(_moved(moments, left), scatters=scatters, roots=held)
-
-
-def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
-    """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
-    centres, rests = split_mean(moments.centres, moments.rests + step, moments.scale)
-    return replace(moments, centres=centres, rests=rests)
 
 
 def _moments(sums: Sums) -> ClassMoments:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -59,13 +59,18 @@ SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
 
 
+def is_thin(spread: Spread) -> bool:
+    """Whether a spread is that of roots with fewer rows than columns."""
+    return spread in ("thin", "thin class")
+
+
 def products(spread: Spread) -> Spread:
     """What a pass adds up for a spread."""
-    return "diagonal" if spread in ("thin", "thin class") else spread
+    return "diagonal" if is_thin(spread) else spread
 
 
 @dataclass(frozen=True, slots=True)
-class RowsAgain:
+class RowsOfPart:
     """The rows of one part, read again from the blocks of all of them."""
 
     blocks: RowBlocks
@@ -260,7 +265,7 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
     )
 
 
-def again(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
+def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     """A second pass, about the means that the first one found."""
     sums = Sums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -271,37 +276,65 @@ def again(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def centred_roots(
-    blocks: RowBlocks, sums: Sums, *, by_class: bool, thin: bool = False
-) -> tuple[Floats, Floats]:
-    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
+class Centre(NamedTuple):
+    """What deviations are taken from: class means, each a point and a shift from it.
 
-    With the means (K, p) of the centred rows: what rounding has left out of the class means.
+    Attributes
+    ----------
+    points : (p, K) float
+    shifts : (p, K) float
+        In units of z.
+    scale : (p,) float
     """
-    n_columns, n_classes = sums.centres.shape
-    shifts = sums.shifts()
-    left = np.zeros((n_columns, n_classes))
-    found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
+
+    points: Floats
+    shifts: Floats
+    scale: Floats
+
+
+class CentredRoots(NamedTuple):
+    """Roots of deviations from class means.
+
+    Attributes
+    ----------
+    roots : list of (m, p) float
+        Of each class, or one of all.
+    sums : (p, K) float
+        Sums of the deviations: what rounding has left out of the class means.
+    """
+
+    roots: list[Floats]
+    sums: Floats
+
+    def merge(self, other: CentredRoots) -> CentredRoots:
+        """Roots of both sets of rows, of deviations from the same means."""
+        pairs = zip(self.roots, other.roots, strict=True)
+        roots = [
+            trapezium(np.concatenate([a, b])) if len(a) and len(b) else a if len(a) else b for a, b in pairs
+        ]
+        return CentredRoots(roots, self.sums + other.sums)
+
+
+def centred_roots(blocks: RowBlocks, centre: Centre, by_class: bool) -> CentredRoots:
+    """Triangular roots of the deviations of rows from class means, by QR block after block."""
+    n_columns, n_classes = centre.points.shape
+    sums = np.zeros((n_columns, n_classes))
+    roots = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
     for x, codes, weights in blocks:
-        deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
-        deviations -= np.take(shifts, codes, axis=1)
+        deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
+        deviations -= np.take(centre.shifts, codes, axis=1)
         for k, rows in _by_class(codes, n_classes):
             # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
             part = np.take(deviations, rows, axis=1)
-            left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
+            sums[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
         if weights is not None:
             deviations *= np.sqrt(weights)
         if not by_class:
-            found[0] = trapezium(np.concatenate([found[0], deviations.T]))
+            roots[0] = trapezium(np.concatenate([roots[0], deviations.T]))
             continue
         for k, rows in _by_class(codes, n_classes):
-            found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
-    means = (left / np.where(sums.counts > 0, sums.counts, 1.0)).T
-    # Rows of zeros that nothing is written to take no memory.
-    held = np.zeros((len(found), max(len(root) for root in found) if thin else n_columns, n_columns))
-    for own, root in zip(held, found, strict=True):
-        own[: len(root)] = root
-    return held, means
+            roots[k] = trapezium(np.concatenate([roots[k], deviations[:, rows].T]))
+    return CentredRoots(roots, sums)
 
 
 def packed_triangle(rows: Floats) -> Floats:

@@ -256,9 +256,9 @@ class _CellBar:
 T = TypeVar("T")
 
 
-def is_apart(rows: Any) -> bool:
-    """Whether rows lie in parts elsewhere."""
-    return bool(getattr(rows, "apart", False))
+def is_read_here(rows: Any) -> bool:
+    """Whether a pass brings rows here, so that a part of them is sooner worked on than all."""
+    return bool(getattr(rows, "read_here", True))
 
 
 def reduced(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
@@ -267,7 +267,7 @@ def reduced(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> 
     Parameters
     ----------
     rows : iterable of blocks
-        Rows that lie apart have a method of this name, which takes the other two.
+        Those that are more than one run of blocks have a method of this name, which takes the other two.
     task : callable
         From rows to a value; it is sent to where they lie.
     merge : callable
@@ -278,10 +278,8 @@ def reduced(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> 
     >>> reduced([[1, 2], [3]], lambda rows: sum(map(sum, rows)), lambda a, b: a + b)
     6
     """
-    if not is_apart(rows):
-        return task(rows)
-    value: T = rows.reduced(task, merge)
-    return value
+    own: Callable[..., T] | None = getattr(rows, "reduced", None)
+    return task(rows) if own is None else own(task, merge)
 
 
 V = TypeVar("V")
@@ -447,8 +445,8 @@ class _Watched(Iterable[T]):
         self._tell(1)
 
     @property
-    def apart(self) -> bool:
-        return is_apart(self._rows)
+    def read_here(self) -> bool:
+        return is_read_here(self._rows)
 
     def reduced(self, task: Callable[[Any], V], merge: Callable[[V, V], V]) -> V:
         found = reduced(self._rows, task, merge)

@@ -29,7 +29,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
-from discrim.core.numerics.progress import is_apart
+from discrim.core.numerics.progress import is_read_here
 from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.newton import (
     NOTHING,
@@ -109,12 +109,12 @@ def _of_part(
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
-    None where the rows are few or lie apart, the part holds too much or too little of a class, or its maximum
-    is not found or no likelier than a log-likelihood.
+    None where the rows are few or lie on workers, the part holds too much or too little of a class, or its
+    maximum is not found or no likelier than a log-likelihood.
     """
     rows = int(moments.rows.sum())
-    # A part of rows that lie apart is no cheaper to reach than all of them.
-    if is_apart(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
+    # A part of rows on workers is no sooner read than all of them.
+    if not is_read_here(likelihood.blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
     part, counts = _Part(likelihood.blocks, rows), np.zeros(moments.n_classes)
     for _, codes, weights in part:

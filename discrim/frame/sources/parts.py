@@ -129,7 +129,7 @@ class Source(ABC):
         self._rows = rows
 
 
-class ApartSource(Source):
+class DistributedSource(Source):
     """Rows whose parts lie elsewhere, and are worked on there.
 
     Attributes

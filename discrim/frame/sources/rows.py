@@ -13,19 +13,18 @@ user says which classes there are, the first part is enough.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, kept_warnings
+from discrim.errors import DataError, DiscrimError, kept_warnings
 from discrim.frame.design import Design, label_type
 from discrim.frame.factors import Categories, Memory, RowRange, evaluate
 from discrim.frame.formula import (
@@ -37,33 +36,11 @@ from discrim.frame.formula import (
     spline_bases,
 )
 from discrim.frame.grammar import Call, Column, Expression
-from discrim.frame.matrix import response_codes
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.sources.parts import ApartSource, Source, no_rows
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.sources.parts import DistributedSource, Source, no_rows
+from discrim.frame.table import Table
 from discrim.frame.values import Kind
-
-
-class Piece(NamedTuple):
-    """A part of the rows.
-
-    Attributes
-    ----------
-    start : int
-        Rows of the source before it.
-    codes : (m,) int
-        -1 where the class is missing, or not asked for.
-    weights : (m,) float or None
-    where : str or None
-        The file that it is of.
-    """
-
-    start: int
-    table: Table
-    codes: Codes
-    weights: Floats | None
-    where: str | None
 
 
 def tables(
@@ -153,7 +130,7 @@ class SourceTable(Table):
     @property
     def nrows(self) -> int:
         """Rows of the source, counted by a pass over one column where nothing else tells."""
-        if self._rows is None and isinstance(self._source, ApartSource):
+        if self._rows is None and isinstance(self._source, DistributedSource):
             self._rows = sum(self._source.lengths)
         if self._rows is None:
             self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
@@ -215,104 +192,6 @@ class SourceTable(Table):
         return None
 
 
-def has_fractions(codes: Codes, weights: Floats | None) -> bool:
-    """Whether a row whose class is known has a weight that is no whole number."""
-    return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
-
-
-@dataclass(slots=True, eq=False)
-class SourceRows:
-    """The rows of a source, with what tells their classes and weights.
-
-    Attributes
-    ----------
-    design : Design
-        As the formula was resolved: its levels are those of `codes`.
-    functions : mapping
-        The user's own functions that the formula calls.
-    weights : str or None
-        The column of frequencies.
-    fractions : bool
-        Whether a weight that a pass has met is no whole number.
-    said : bool
-        Whether a pass has been made, whose warnings are not to be said again.
-    """
-
-    table: SourceTable
-    design: Design
-    functions: Functions
-    weights: str | None = None
-    fractions: bool = field(default=False, init=False, repr=False)
-    said: bool = field(default=False, init=False, repr=False)
-    _codes: Codes | None = field(default=None, init=False, repr=False)
-    _weight_values: Floats | None = field(default=None, init=False, repr=False)
-
-    def unweighted(self) -> SourceRows:
-        """The same rows, each counted once."""
-        return replace(self, weights=None)
-
-    def pieces(self, design: Design, *, classed: bool = True) -> Iterator[Piece]:
-        """The parts in order.
-
-        Parameters
-        ----------
-        design : Design
-            Whose columns are read.
-        classed : bool
-            Read class and weight too.
-        """
-        beside = (*self.design.response_columns, *([self.weights] if self.weights else ())) if classed else ()
-        columns = list(dict.fromkeys((*design.columns, *beside)))
-        start = 0
-        for table, where in tables(self.table.source, columns, column_kinds(design)):
-            codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
-            if classed:
-                with named(where), self._said_once():
-                    codes = response_codes(self.design, table, self.functions)
-                    weights = weight_vector(self.weights, table)
-                self.fractions = self.fractions or has_fractions(codes, weights)
-            yield Piece(start, table, codes, weights, where)
-            start += table.nrows
-        self.table.counted(start)
-        self.said = True
-
-    def codes(self) -> Codes:
-        """The class (n,) of every row among the levels of the design."""
-        return self._gathered()[0]
-
-    def weight_values(self) -> Floats | None:
-        """The weight (n,) of every row."""
-        return None if self.weights is None else self._gathered()[1]
-
-    def _gathered(self) -> tuple[Codes, Floats | None]:
-        """Classes and weights of all rows, held from the first time that they are asked for."""
-        if self._codes is None:
-            self._codes, self._weight_values = self._read_all()
-        return self._codes, self._weight_values
-
-    def _read_all(self) -> tuple[Codes, Floats | None]:
-        refuse_beyond_memory(
-            2.0 * self.table.nrows,
-            f"The classes of {self.table.nrows:,} rows at once",
-            "Give a part of the rows, as a table in memory",
-        )
-        bare = replace(self.design, columns=(), terms=(), spec=None, plain=True)
-        codes, weights = [], []
-        with late_bar(self.table.nrows, "classes of rows") as tell:
-            for piece in self.pieces(bare):
-                codes.append(piece.codes)
-                if piece.weights is not None:
-                    weights.append(piece.weights)
-                tell(piece.table.nrows)
-        return np.concatenate(codes), np.concatenate(weights) if weights else None
-
-    def _said_once(self) -> warnings.catch_warnings[None]:
-        """What the first pass warned of is not said again."""
-        if self.said:
-            return warnings.catch_warnings(action="ignore", category=DiscrimWarning)
-        return warnings.catch_warnings()
-
-
 def discovered(
     formula: str,
     data: Any,
@@ -354,7 +233,7 @@ def _discovered(
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = reader(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
-    if isinstance(source, ApartSource):
+    if isinstance(source, DistributedSource):
         return _discovered_apart(found, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
@@ -393,7 +272,7 @@ def _seen(
 def _discovered_apart(
     found: ParsedFormula,
     data: Any,
-    source: ApartSource,
+    source: DistributedSource,
     called: Functions,
     levels: Sequence[Any] | None,
     columns: list[str],
@@ -417,7 +296,7 @@ def _seen_apart(
     found: ParsedFormula,
     called: Functions,
     columns: list[str],
-    source: ApartSource,
+    source: DistributedSource,
     levels: Sequence[Any] | None = None,
 ) -> _Seen:
     """What a pass over some columns has seen of parts that stay where they lie."""

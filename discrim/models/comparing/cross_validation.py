@@ -579,7 +579,7 @@ def _called(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[A
             "weights=."
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
-    own = replace(blocks, held_codes=codes, held_weights=weights)
+    own = blocks.with_codes(codes).with_weights(weights)
     refits = calling(whole.refits, _Called(function, data), "", held_prior=False)
     return replace(whole, blocks=own, refits=refits, selection=None, path=None, cache={})
 

@@ -364,7 +364,7 @@ def _hit_rate(
     fit: Fit[Any], codes: Codes, members: Codes | None, asked: Permuting, rng: np.random.Generator
 ) -> float:
     """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
-    blocks, used = replace(fit.blocks, held_codes=codes), codes >= 0
+    blocks, used = fit.blocks.with_codes(codes), codes >= 0
     own = replace(fit, blocks=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.numbers.estimated_prior and fit.model.prior_without != "none":

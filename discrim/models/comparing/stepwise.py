@@ -245,7 +245,7 @@ def _selected(
     if found.walk is not None:
         anew = anew_by_moments(fit, blocks, parts, partial(_terms, found.walk), choice)
     way = "calls" if anew is None else "moments"
-    few = blocks.source is None and blocks.table.nrows * len(blocks.terms) <= FEW_VALUES[way]
+    few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
     quick = few and found.walk is not None and fit.refits.spread is not None
     if anew is None:
         anew = anew_by_calls(fit, blocks, again.of(blocks), choice)
@@ -348,8 +348,8 @@ class _Again:
 
     def of(self, blocks: Blocks) -> _Again:
         """The same of the table as a fit holds it, with the classes in their order."""
-        data = self.data if blocks.source is not None else blocks.table.data
-        return replace(self, data=data, options=self.options | {"levels": list(blocks.design.levels)})
+        options = self.options | {"levels": list(blocks.design.levels)}
+        return replace(self, data=blocks.table.data, options=options)
 
     def __call__(self, rows: Codes) -> StepwiseResults:
         """The choice by rows at some positions."""

@@ -379,8 +379,7 @@ class TermCanonicalResults(Shown):
                 blocks = source_blocks(blocks, source, data)
             else:
                 table = Table(data, held=True)
-                codes = np.zeros(table.nrows, dtype=np.intp)
-                blocks = replace(blocks, table=table, held_codes=codes, held_weights=None, source=None)
+                blocks = blocks.of_table(table)
         raw, grand = self.raw.to_numpy(), self._grand()
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():

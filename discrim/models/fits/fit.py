@@ -41,7 +41,7 @@ from discrim.core.rules.rules import (
 )
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen, small_codes
+from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.design import LabelType
 from discrim.frame.rows import source_blocks
 from discrim.frame.sources.sources import source_of
@@ -154,15 +154,7 @@ def warn_impossible(count: int, first: Any) -> None:
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predicted class (n,) of each row of the table, -1 where a value is missing."""
     task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
-    return blocks.reduced(partial(_sent, task), _joined).astype(np.intp) if blocks.apart else task(blocks)
-
-
-def _sent(task: Callable[[Blocks], Codes], part: Blocks) -> NDArray[Any]:
-    return small_codes(task(part))
-
-
-def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([a, b])
+    return blocks.per_row(task)
 
 
 def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
@@ -469,9 +461,7 @@ def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
     source = None if isinstance(data, Table) else source_of(data)
     if source is not None:
         return source_blocks(own, source, data)
-    table = data if isinstance(data, Table) else Table(data)
-    blocks = replace(own, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None)
-    return blocks.with_lost()
+    return own.of_table(data if isinstance(data, Table) else Table(data))
 
 
 def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
@@ -682,11 +672,10 @@ class Fit(Generic[N]):
             The table was changed since the fit.
         """
         blocks = self.rows(what)
-        if blocks.source is not None:
-            raise NotSupportedError(
-                f"{what} draws each row, and {blocks.source.table.source.what} is read part by part: fit a "
-                "sample of its rows as a DataFrame, and draw that fit."
-            )
+        blocks.rows.need_table(
+            f"{what} draws each row, and ",
+            " is read part by part: fit a sample of its rows as a DataFrame, and draw that fit.",
+        )
         return blocks
 
     def new_rows(self, data: Any, gaps: Gaps = AS_FITTED) -> Blocks:

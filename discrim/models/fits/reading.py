@@ -16,13 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.apart import gather_apart
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.moments.units import in_units, within_sd
 from discrim.core.numerics.arrays import Codes, Floats, at_hand
-from discrim.core.numerics.progress import is_apart, late_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.scatter.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
@@ -565,10 +564,6 @@ def class_moments(
 ) -> ClassMoments:
     """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
-    if blocks.apart:
-        rows: Any = blocks if watch is None else watch(blocks)
-        # Who wants to see each row go by does not see those that stay where they lie.
-        return gather_apart(rows if is_apart(rows) else blocks, **shape, spread=spread, rooted=rooted)
     sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
     if sparse is not None:
         seen: Any = watch or iter
@@ -588,17 +583,12 @@ def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMo
 def _without_empty(
     blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
 ) -> tuple[Blocks, ClassMoments]:
-    levels = blocks.design.levels
     there = set(present.tolist())
-    gone = [label for k, label in enumerate(levels) if k not in there]
+    gone = [label for k, label in enumerate(blocks.design.levels) if k not in there]
     warn_user(
         f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit."
     )
-    position = np.full(len(levels) + 1, -1)
-    position[present] = np.arange(len(present))
-    design = replace(blocks.design, levels=tuple(levels[k] for k in present))
-    codes = None if blocks.held_codes is None else position[blocks.held_codes]
-    return replace(blocks, design=design, held_codes=codes), moments.classes(present)
+    return blocks.classes(present), moments.classes(present)
 
 
 def collinear_error(

@@ -7,16 +7,13 @@ The choice of a tuning parameter: the path of errors of what was tried, and the 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.apart import gather_parts_apart
-from discrim.core.moments.given_moments import merged
-from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts
+from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
@@ -132,10 +129,10 @@ def moment_folds(
     """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
-    own = replace(blocks, held_codes=both)
+    own = blocks.with_codes(both)
     parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
     if parts is None:
-        parts = (gather_parts_apart if blocks.apart else gather_parts)(
+        parts = gather_parts(
             own,
             n_parts=folds,
             n_classes=n_classes,

@@ -625,8 +625,7 @@ def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blo
     plan = plan_of(blocks, options)
     if options.missing is not None:
         return _of_available(blocks, plan, na_action)
-    if blocks.source is not None:
-        blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
+    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.

@@ -21,8 +21,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
-from discrim.frame.rows import with_classes
+from discrim.frame.level_codes import boolean_terms, term_levels
 from discrim.models.fits.reading import (
     check_word,
     class_moments,
@@ -74,8 +73,6 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
         families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
     for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_wanted(what, wanted, terms, families)] = family
-    if blocks.source is None:
-        refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
     columns = set(blocks.design.columns)
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if made:
@@ -291,7 +288,7 @@ def gather_available(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Ta
 
     One pass finds the columns that the same rows miss, and one gathers each group of these.
     """
-    blocks = with_classes(blocks)
+    blocks = blocks.with_classes()
     k, p = len(blocks.design.levels), len(blocks.terms)
     counts, rows, patterns = _rows_and_patterns(blocks)
     used = np.where(_used(blocks), blocks.codes, -1)
@@ -300,7 +297,7 @@ def gather_available(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Ta
     scale, tally = np.ones(p), Tally(plan, k)
     tally.available = np.zeros(shape)
     for columns in patterns:
-        own = replace(blocks.columns(columns.tolist()), held_codes=used, partial=False, incomplete=False)
+        own = replace(blocks.with_codes(used), partial=False, incomplete=False).columns(columns.tolist())
         part = Tally(plan.columns(columns), k)
         found = class_moments(own, "diagonal", part.watch)
         for name, values in parts.items():

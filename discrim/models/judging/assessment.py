@@ -24,7 +24,7 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.design import LabelType
-from discrim.frame.rows import used_of_block, used_rows, with_classes
+from discrim.frame.rows import used_of_block, used_rows
 from discrim.frame.sources.files import names_files
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
@@ -170,7 +170,7 @@ class RowsJudged:
     """Apparent classes and any leave-one-out scores of a fit's rows, as something else reads these."""
 
     def __init__(self, fit: Fit[Any]) -> None:
-        self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
+        self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
         self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None
@@ -183,7 +183,7 @@ class RowsJudged:
 
     def watch(self, blocks: Blocks) -> Iterable[Block]:
         """What to read in the place of the fit's blocks: the first reading of it is seen."""
-        return _SeenOnce(blocks, self._see)
+        return _SeenOnce(blocks, self._see) if blocks.read_here else blocks
 
     def keep(self) -> None:
         """Let the fit keep what was seen, if all of it was."""
@@ -455,7 +455,7 @@ def _sampled(fit: Fit[Any], samples: BootstrapSamples) -> tuple[Floats, Iterator
         at = np.repeat(np.arange(len(drawn)), drawn.astype(np.intp))
         return drawn, iter([(left, fit.refits.called(fit, at, left))])
     rule, drawn = samples.rule(fit)
-    parts = used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1)))
+    parts = used_rows(blocks.with_codes(np.where(drawn == 0, codes, -1)))
     places = np.arange(len(codes))
     return drawn, ((places[rows], rule.scores(x)) for rows, x, _, _ in parts)
 

@@ -6,7 +6,6 @@ The error rates that the normal model itself implies for a fit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -82,7 +81,7 @@ class BootstrapSamples:
         """
         for _ in range(20):
             weights = self.draw()
-            found = fit(replace(self._blocks, held_weights=weights))
+            found = fit(self._blocks.with_weights(weights))
             if found is not None:
                 return found, weights
         raise NotSupportedError(

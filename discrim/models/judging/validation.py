@@ -143,7 +143,7 @@ def split_moments(
     """Moments of the rows that each split learns from; as of `class_moments`."""
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     for split in splits:
-        yield class_moments(replace(blocks, held_weights=base * split.train), spread, rooted=rooted)
+        yield class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
 
 
 IN_TURN = 2.0
@@ -341,7 +341,7 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
     weights[row] -= left
-    less = replace(blocks, held_weights=weights)
+    less = blocks.with_weights(weights)
     if anew:
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
@@ -396,7 +396,7 @@ def _no_rule(
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
     if fit.refits.why_not is not None:
-        said = fit.refits.why_not(fit, replace(blocks, held_weights=np.where(dealt == fold, 0.0, weights)))
+        said = fit.refits.why_not(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
         if said is not None:
             return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
@@ -453,19 +453,22 @@ def fold_scores(
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         tell(folds)
         return single
-    elif fit.refits.spread is None and blocks.source is None:
-        # What takes long is to fit again: fold by fold, of which one rule is held.
-        for fold, held in enumerate(fits):
-            rule = _rule_without(held, blocks, dealt, fold, nested=nested)
-            if rule is None:
-                raise _no_rule(fit, blocks, dealt, fold, labels)
-            own_rows = replace(blocks, held_codes=np.where(dealt == fold, blocks.codes, -1))
-            _score([rule], own_rows, np.where(dealt == fold, 0, -1), out, tell)
-    else:
+    elif fit.refits.spread is not None:
         rules = _rules_without(fits, dealt, nested=nested)
         if None in rules:
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
         _score([rule for rule in rules if rule is not None], blocks, dealt, out, tell)
+    else:
+        # What takes long is to fit again, and rules may be large: of few folds at a time.
+        for some in blocks.rows.passes(folds):
+            rules = []
+            for fold in some:
+                rules.append(_rule_without(fits[fold], blocks, dealt, fold, nested=nested))
+                if rules[-1] is None:
+                    raise _no_rule(fit, blocks, dealt, fold, labels)
+            among = np.where((dealt >= some.start) & (dealt < some.stop), dealt - some.start, -1)
+            own_rows = blocks.with_codes(np.where(among >= 0, blocks.codes, -1))
+            _score([rule for rule in rules if rule is not None], own_rows, among, out, tell)
     return out.T
 
 
@@ -548,7 +551,7 @@ def _rules_without(fits: Sequence[Fit[Any]], dealt: Codes, *, nested: bool) -> l
 
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    less = replace(blocks, held_weights=np.where(dealt == fold, 0.0, base))
+    less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
     return rule_of_rows(fit, less, held=not nested and bool(fit.refits.chosen))
 
 
@@ -598,12 +601,12 @@ def _score_transformed(
         own = replace(blocks, design=design)
         if design.terms != blocks.design.terms:
             # What rows of a level that the others have not would be is not known.
-            lost = strange_rows(design, blocks.table, blocks.functions)
-            own = replace(own, keep=None, lost=lost)
+            excluded = strange_rows(design, blocks.table, blocks.functions)
+            own = replace(own, keep=None, rows=own.rows.excluding(excluded))
         rule = _rule_without(fit, own, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)
-        for rows, x, _, _ in used_rows(replace(own, held_codes=np.where(dealt == fold, blocks.codes, -1))):
+        for rows, x, _, _ in used_rows(own.with_codes(np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T
         tell(1)
 

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.given_moments import Remainder, among_classes, merged, moments_without
+from discrim.core.moments.given_moments import Remainder, among_classes, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
-from discrim.core.moments.moments import ClassMoments, asks_for_roots
+from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -28,6 +28,7 @@ from discrim.frame.design import Design
 from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
+from discrim.frame.row_parts import TableRows
 from discrim.frame.rows import refuse_vector
 from discrim.frame.sources.parts import Source, no_rows
 from discrim.frame.sources.rows import named, tables
@@ -450,8 +451,8 @@ class Moments:
             )
         if not self._levels_given:
             design = with_new_classes(design, table, self._functions)
-        codes = response_codes(design, table, self._functions)
-        blocks = Blocks(design, table, codes, weight_vector(weights, table), self._functions)
+        rows = TableRows(table, response_codes(design, table, self._functions), weight_vector(weights, table))
+        blocks = Blocks(design, rows, self._functions)
         return gathered(
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )

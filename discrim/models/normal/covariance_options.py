@@ -227,7 +227,7 @@ class ShrinkageTrials:
         blocks, found = self.blocks, np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
-        moments = class_moments(replace(blocks, held_weights=weights), self.moments.spread)
+        moments = class_moments(blocks.with_weights(weights), self.moments.spread)
         for i, g in enumerate(self.grid):
             if self.is_singular(moments, g):
                 continue

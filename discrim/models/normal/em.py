@@ -15,7 +15,7 @@ from discrim.core.scatter.covariance import constant_columns
 from discrim.core.scatter.em import Collapsed, Em, fit_em
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import used_rows, weighted_rows, with_classes
+from discrim.frame.rows import used_rows, weighted_rows
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import (
     check_word,
@@ -96,7 +96,7 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
         )
-    blocks = with_classes(replace(blocks, partial=True, incomplete=True))
+    blocks = replace(blocks, partial=True, incomplete=True).with_classes()
     refuse_large(blocks, 'missing="em" holds the rows')
     blocks, rows, there = _read(blocks)
     refuse_extreme(there, blocks.terms)
@@ -152,7 +152,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     some = ~np.isnan(x).all(axis=1)
     held = np.full(blocks.table.nrows, -1, dtype=np.intp)
     held[positions[some]] = codes[some]
-    blocks = replace(blocks, held_codes=held)
+    blocks = blocks.with_codes(held)
     x, codes, weights = x[some], codes[some], None if weights is None else weights[some]
     there = _of_observed(x, codes, weights, len(blocks.design.levels))
     before = len(there.counts)

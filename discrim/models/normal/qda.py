@@ -305,20 +305,15 @@ def qda(
 
 def _is_thin(asked: Shrinking, blocks: Blocks) -> bool:
     """Whether roots of few rows are enough: no class has as many as there are columns."""
-    if asked.factor is None or blocks.source is not None:
-        return False
-    known = blocks.codes[blocks.codes >= 0]
-    return bool(np.bincount(known, minlength=1).max() < len(blocks.terms))
+    rows = None if asked.factor is None else blocks.rows.class_counts()
+    return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
-    if blocks.source is not None:
-        # It is read once, and its rows are counted as they are.
-        return blocks
-    known, p = blocks.codes[blocks.codes >= 0], len(blocks.terms)
-    rows = np.bincount(known)
-    if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
+    rows, p = blocks.rows.class_counts(), len(blocks.terms)
+    # A source is read once, and its rows are counted as they are.
+    if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
     blocks, held = usable_rows(blocks, "diagonal", na_action)
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)

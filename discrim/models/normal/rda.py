@@ -352,7 +352,7 @@ def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong:
                 continue
             without = weights.copy()
             without[row] -= min(1.0, own)
-            moments = class_moments(replace(blocks, held_weights=without), "class", rooted=plan.rooted)
+            moments = class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
             missed = np.full((len(left), len(plan.prior)), np.nan)
             x = blocks.rows_at(np.array([row]))
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):

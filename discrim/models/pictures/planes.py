@@ -410,8 +410,7 @@ def partition(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     from discrim.report.plots.regions import draw_plane
 
     blocks = fit.rows('kind="partition"')
-    if blocks.source is not None:
-        fit.drawn_rows()
+    fit.drawn_rows()
     names, every = _columns(fit, blocks, asked)
     rows = needed_rows(fit, asked, "partition")
     signs, classes = asked.signs(list(fit.classes)), list(fit.classes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -58,15 +57,7 @@ def held(blocks: Blocks, most: int) -> Iterable[RowBlock]:
     Rows that lie apart stay there. Few are no more than some numbers, or `WRITTEN` where a formula writes the
     columns.
     """
-    if blocks.apart:
-        return blocks
-    numbers = blocks.table.nrows * max(len(blocks.terms), 1)
-    if numbers > (most if blocks.design.plain else max(most, WRITTEN)):
-        return blocks
-    return [
-        (np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
-        for x, codes, weights in blocks
-    ]
+    return blocks.rows.copied(blocks, most if blocks.design.plain else max(most, WRITTEN))
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
@@ -445,7 +436,7 @@ def searched(
         even = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            even = Even(replace(blocks, held_weights=ones), moments.rows.astype(np.float64))
+            even = Even(blocks.with_weights(ones), moments.rows.astype(np.float64))
         with watched(table, PASSES) as rows:
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:

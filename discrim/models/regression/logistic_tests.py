@@ -126,11 +126,11 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
     """Group (n,) of each row of the table, -1 where it is missing; their name; and their labels."""
     table = blocks.table
     if isinstance(groups, str):
-        if blocks.source is not None:
-            raise NotSupportedError(
-                f"groups={groups!r} names a column of {blocks.source.table.source.what}, which is read part "
-                f"by part: give a vector of {table.nrows:,} values, as a Series or an array."
-            )
+        blocks.rows.need_table(
+            f"groups={groups!r} names a column of ",
+            f", which is read part by part: give a vector of {table.nrows:,} values, as a Series or an "
+            "array.",
+        )
         values, name = table.column(groups), groups
     else:
         if isinstance(groups, pd.Series) and not groups.index.equals(table.index):

@@ -16,7 +16,7 @@ from discrim.core.regression import row_diagnostics as marginal
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.factors import RowRange
 from discrim.frame.own_functions import recall_functions
@@ -161,10 +161,10 @@ class _RowsOf:
         self._plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)
         self.names = list(blocks.terms if self._plain else blocks.design.columns)
-        if not self._plain and blocks.source is not None:
-            raise NotSupportedError(
-                f"marginal_effects() of a formula that makes columns needs a table in memory, and "
-                f"{blocks.source.table.source.what} is read part by part: pass data= with some of the rows."
+        if not self._plain:
+            blocks.rows.need_table(
+                "marginal_effects() of a formula that makes columns needs a table in memory, and ",
+                " is read part by part: pass data= with some of the rows.",
             )
 
     def _pieces(self) -> Iterator[tuple[Any, Floats]]:

@@ -112,7 +112,7 @@ class Reported:
 def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
     """Rows and columns, in words."""
     design = fit.blocks.design
-    given = fit.has_rows and fit.blocks.source is None
+    given = fit.has_rows and not fit.blocks.rows.read_from
     return [
         *([("Rows of the table", f"{fit.blocks.table.nrows:,}")] if given else []),
         ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if fit.blocks.weighted else "")),
@@ -141,11 +141,9 @@ def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
         if not fit.has_rows:
             why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
             return parts | {"means": _means(fit)}, why
-        if fit.blocks.source is not None:
-            why = (
-                f"The rows are read part by part from {fit.blocks.source.table.source.what}, so that ranges "
-            )
-            return parts | {"means": _means(fit)}, why + "would take another pass, which is not made."
+        if read_from := fit.blocks.rows.read_from:
+            why = f"The rows are read part by part from {read_from}, so that ranges would take another pass, "
+            return parts | {"means": _means(fit)}, why + "which is not made."
         names = list(fit.blocks.design.columns)
         frame = fit.rows("The description of the columns").table.frame(names)
     except DiscrimError as error:
@@ -319,8 +317,8 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     columns = [*fit.blocks.design.response_columns, *fit.blocks.design.columns]
     shown = ", ".join(map(repr, columns[:8])) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
     told = ["Load the table of the fit here: data.csv stands for it."]
-    if fit.has_rows and fit.blocks.source is not None:
-        told = [f"Load the table of the fit here, or name it: it was {fit.blocks.source.table.source.what}."]
+    if read_from := fit.blocks.rows.read_from:
+        told = [f"Load the table of the fit here, or name it: it was {read_from}."]
     elif not fit.has_rows:
         told = [
             (
@@ -352,19 +350,8 @@ def _repeated_categories(fit: Any) -> list[str]:
 def _weight_column(fit: Any) -> str | None:
     """The column that holds the weights, where there is one."""
     blocks = fit.blocks
-    if blocks.source is not None:
-        name: str | None = blocks.source.weights
-        return name
-    if not fit.has_rows:
-        return None
-    taken = {*blocks.design.columns, *blocks.design.response_columns}
-    for name in blocks.table.names:
-        if name in taken:
-            continue
-        values = pd.to_numeric(pd.Series(blocks.table.frame([name])[name]), errors="coerce")
-        if np.array_equal(values.to_numpy(dtype=np.float64, na_value=np.nan), blocks.weights, equal_nan=True):
-            return str(name)
-    return None
+    column: str | None = blocks.rows.weight_column({*blocks.design.columns, *blocks.design.response_columns})
+    return column
 
 
 def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.sources.parts import ApartSource, Source
+from discrim.frame.sources.parts import DistributedSource, Source
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import source_of
@@ -61,7 +61,7 @@ def answered(
             return answer(results, data)
         return cast("T", write_frames(iter([_frame(answer(results, data))]), out))
     columns = source.names if whole else results._fit.blocks.design.columns
-    if isinstance(source, ApartSource) and out is None:
+    if isinstance(source, DistributedSource) and out is None:
         lazy: T = source.lazily(columns, partial(answer, results._without_rows()), beyond=beyond)
         return lazy
     frames = _frames(source, columns, partial(answer, results))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.core.moments.given_moments import merged, moments_without
-from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.given_moments import moments_without
+from discrim.core.moments.moments import ClassMoments, merged
 
 
 def rows_of(seed, n, p, k, *, far=0.0, spread=1.0):

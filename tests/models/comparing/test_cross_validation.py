@@ -178,9 +178,8 @@ def test_the_bootstrap_chooses_anew_as_folds_do():
     weights = np.zeros(len(WINE))
     for rows in members:
         weights[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
-    from dataclasses import replace
 
-    rule = fit._fit.refits.of_rows(fit._fit, replace(fit._fit.blocks, held_weights=weights))
+    rule = fit._fit.refits.of_rows(fit._fit, fit._fit.blocks.with_weights(weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
     x = fit._fit.blocks.rows_at(np.array([7]))
     np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
