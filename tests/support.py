@@ -44,7 +44,7 @@ def calls_of(*functions: Callable[..., Any]) -> Iterator[list[dict[str, Any]]]:
     Nothing is put in the place of the functions. What says that there is no call has to see that there is one
     where there should be.
     """
-    codes, made, begun = {each.__code__ for each in functions}, [], set()
+    codes, made, begun = {inspect.unwrap(each).__code__ for each in functions}, [], set()
 
     def seen(frame: Any, event: str, _: Any) -> None:
         if event == "call" and frame.f_code in codes and frame not in begun:

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,9 +14,9 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
-from discrim.cli import output as writing
+from discrim.report.plots.style import picture_bytes
 from tests.cli.support import read_terminal, refused, said
-from tests.support import ROOT
+from tests.support import ROOT, calls_of
 
 FORMULA = "species ~ ."
 HEADER = ["--sections", "header"]
@@ -184,7 +185,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, capsys):
     )
 
 
-def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatch):
+def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, system_fails):
     (tmp_path / "a.txt").write_text("before", encoding="utf-8")
     discrim.qda(FORMULA, IRIS).save("a.fit")
     before = (tmp_path / "a.fit").read_bytes()
@@ -193,23 +194,19 @@ def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatc
     drawn = ["--kind", "regions", "--columns", "petal_length,nosuch"]
     assert "'nosuch'" in refused(capsys, "qda", FORMULA, "iris", *arguments, *drawn)
 
-    def full(self, contents):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(writing, "write_to_file", lambda *_: full(*_))
-    assert "No space left" in refused(capsys, "lda", FORMULA, "iris", *arguments)
+    system_fails("fsync", OSError(28, "No space left on device"))
+    assert "The disk is full" in refused(capsys, "lda", FORMULA, "iris", *arguments)
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "before"
     assert (tmp_path / "a.fit").read_bytes() == before
     assert sorted(os.listdir()) == ["a.fit", "a.txt"]
 
 
-def test_who_reads_the_first_lines_alone_gets_the_files_all_the_same(capsys, monkeypatch):
-    def gone(text):
-        raise BrokenPipeError
-
-    monkeypatch.setattr(writing, "write_output", gone)
+def test_who_reads_the_first_lines_alone_gets_the_files_all_the_same():
     arguments = ["lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--save", "a.fit"]
-    assert cli.main(arguments) == 141
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    with open(ours, "w") as unread, redirect_stdout(unread):
+        assert cli.main(arguments) == 141
     assert sorted(os.listdir()) == ["a.fit", "a.svg"]
 
 
@@ -227,17 +224,16 @@ def test_a_picture_is_of_the_format_that_its_name_says(form, tmp_path, capsys):
         assert ElementTree.parse(io.BytesIO(contents)).getroot().tag.endswith("}svg")
 
 
-def test_the_kind_is_the_one_that_is_drawn(capsys, monkeypatch):
-    asked = []
-    plot = discrim.LDAResults.plot
-    monkeypatch.setattr(
-        discrim.LDAResults, "plot", lambda fit, **view: [asked.append(view), plot(fit, **view)][1]
-    )
-    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg")
-    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--kind", "posteriors")
-    assert asked == [{}, {"kind": "posteriors"}]
-    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--axes", "LD2,LD1", "--kind", "scores")
-    assert asked[2] == {"kind": "scores", "axes": ["LD2", "LD1"]}
+def test_the_kind_is_the_one_that_is_drawn(capsys, tmp_path):
+    fit = discrim.lda(FORMULA, IRIS)
+    for arguments, view in (
+        ([], {}),
+        (["--kind", "posteriors"], {"kind": "posteriors"}),
+        (["--axes", "LD2,LD1", "--kind", "scores"], {"kind": "scores", "axes": ["LD2", "LD1"]}),
+    ):
+        said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.png", *arguments)
+        expected = picture_bytes(lambda view=view: fit.plot(**view), "png")
+        assert (tmp_path / "a.png").read_bytes() == expected
 
 
 def test_one_column_or_several_are_drawn(capsys, tmp_path):
@@ -284,18 +280,18 @@ def test_error_rates_stand_after_the_summary(capsys):
 @pytest.mark.parametrize(
     ("verb", "folds"), [("rda", "loo"), ("rda", "4"), ("shrunken-centroids", "4"), ("perceptron", None)]
 )
-def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds, capsys, monkeypatch):
-    asked = {}
+def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds):
     kind = discrim.RDAResults if verb == "rda" else None
     kind = kind or (discrim.ShrunkenCentroidsResults if folds else discrim.PerceptronResults)
-    table = discrim.lda(FORMULA, IRIS).error_rates(["cv"])
-    monkeypatch.setattr(kind, "error_rates", lambda fit, methods, **more: [asked.update(more), table][1])
     data = "iris" if verb != "perceptron" else "breast_cancer"
     formula = FORMULA if verb != "perceptron" else "diagnosis ~ radius_mean"
     given = {"rda": ["--grid", "0.5,1"], "shrunken-centroids": [], "perceptron": ["--maxiter", "2"]}[verb]
     given += ["--folds", folds] if folds else []
-    assert cli.main([verb, formula, data, *HEADER, "--errors", "cv", "--seed", "3", *given]) == 0
-    assert asked == {"seed": 3} | ({"folds": int(folds)} if folds not in (None, "loo") else {})
+    with calls_of(kind.error_rates) as calls:
+        assert cli.main([verb, formula, data, *HEADER, "--errors", "cv", "--seed", "3", *given]) == 0
+    (asked,) = (call for call in calls if call["seed"] is not None)
+    assert asked["seed"] == 3
+    assert asked["folds"] == (int(folds) if folds not in (None, "loo") else 10)
 
 
 def test_folds_and_seed_go_with_what_they_are_of(capsys):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import cloudpickle
 import dask
@@ -17,7 +19,6 @@ import pytest
 
 import discrim
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
-from discrim.frame import distributed
 from discrim.frame.sources.sources import source_of
 
 FORMULA = "g ~ u + v + w"
@@ -201,38 +202,43 @@ def test_rates_folds_and_summary_are_those_of_memory():
     assert str(found.summary()) == str(expected.summary())
 
 
-def received(monkeypatch) -> list[int]:
-    """Bytes of each value that comes back, from now on."""
-    sizes, computed = [], distributed._computed
+@contextmanager
+def received() -> Iterator[list[int]]:
+    """Bytes of each value that the scheduler gives back meanwhile."""
+    sizes = []
 
-    def counting(*arguments):
-        value = computed(*arguments)
-        sizes.append(len(pickle.dumps(value)))
-        return value
+    def scheduler(tasks, keys, **options):
+        values = dask.get(tasks, keys, **options)
+        sizes.append(len(pickle.dumps(values)))
+        return values
 
-    monkeypatch.setattr(distributed, "_computed", counting)
-    monkeypatch.setattr(distributed.DaskSource, "_read", lambda *_: pytest.fail("rows were sent"))
-    return sizes
+    with dask.config.set(scheduler=scheduler):
+        yield sizes
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
-def test_what_comes_back_does_not_grow_with_the_rows(verb, monkeypatch):
-    sizes = received(monkeypatch)
+def test_what_comes_back_does_not_grow_with_the_rows(verb):
     totals = []
     for nrows in (300, 3000):
         frame = dd.from_pandas(a_frame(nrows), npartitions=3, sort=False)
-        getattr(discrim, verb)(FORMULA, frame, **VERBS[verb])
+        with received() as sizes:
+            getattr(discrim, verb)(FORMULA, frame, **VERBS[verb])
         totals.append(max(sizes))
-        sizes.clear()
     assert totals[1] <= 1.05 * totals[0] < 20_000
+    with received() as sizes:
+        frame.compute()
+    assert max(sizes) > 100_000
 
 
-def test_a_missing_value_that_is_refused_is_looked_for_where_it_is(monkeypatch):
-    received(monkeypatch)
-    frame = dd.from_pandas(a_frame(), npartitions=3, sort=False)
+def test_a_missing_value_that_is_refused_is_looked_for_where_it_is():
+    frame = dd.from_pandas(a_frame(3000), npartitions=3, sort=False)
     for verb in (discrim.lda, discrim.logistic):
-        with pytest.raises(DataError, match=r"Column 'g' is missing at row 7: .* in partition 0 of"):
+        with (
+            received() as sizes,
+            pytest.raises(DataError, match=r"'g' is missing at row 7: .* in partition 0 of"),
+        ):
             verb(FORMULA, frame, na_action="raise")
+        assert max(sizes, default=0) < 20_000
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
@@ -289,15 +295,16 @@ def test_rows_that_change_between_passes_are_refused():
         discrim.logistic(FORMULA, frame.map_partitions(less_each_time, meta=frame._meta))
 
 
-def test_what_needs_the_rows_in_memory_refuses_before_it_reads(monkeypatch):
-    received(monkeypatch)
-    frame = dd.from_pandas(a_frame(), npartitions=2, sort=False)
+def test_what_needs_the_rows_in_memory_refuses_before_it_reads():
+    frame = dd.from_pandas(a_frame(3000), npartitions=2, sort=False)
     for fit in (
         lambda: discrim.knn(FORMULA, frame, k=3),
         lambda: discrim.naive_bayes(FORMULA, frame, kernel=True),
     ):
-        with pytest.raises(NotSupportedError, match="the Dask DataFrame is read part by part"):
+        refused = pytest.raises(NotSupportedError, match="the Dask DataFrame is read part by part")
+        with received() as sizes, refused:
             fit()
+        assert sum(sizes) < 20_000
 
 
 MADE: list[int] = []
@@ -370,20 +377,17 @@ def test_labels_beyond_the_classes_and_columns_of_the_table():
     same_values(fit.augment(lazy).compute(), fit.augment(frame))
 
 
-def test_a_fit_that_travels_has_no_rows(monkeypatch):
+def test_a_fit_that_travels_has_no_rows(tmp_path):
+    """The tasks of a prediction for a file, which hold its path and the fit."""
+    new = tmp_path / "new.parquet"
+    a_frame().to_parquet(new)
     sent = []
-    monkeypatch.setattr(
-        distributed.DaskSource,
-        "lazily",
-        lambda self, columns, answer, **_: sent.append(cloudpickle.dumps(answer)),
-    )
     for rows in (300, 3000):
         frame = a_frame(rows)
-        lazy = dd.from_pandas(frame, npartitions=2, sort=False)
-        for data in (frame, lazy):
-            discrim.lda(FORMULA, data).predict(lazy)
-    assert max(map(len, sent)) < 15_000
-    assert len({len(each) // 500 for each in sent}) == 1
+        for data in (frame, dd.from_pandas(frame, npartitions=2, sort=False)):
+            sent.append(cloudpickle.dumps(discrim.lda(FORMULA, data).predict(dd.read_parquet(new)).dask))
+    assert max(map(len, sent)) < 30_000
+    assert max(map(len, sent)) - min(map(len, sent)) < 500
 
 
 def test_a_column_that_lacks_is_named_before_anything_is_computed():

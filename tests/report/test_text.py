@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 
 import numpy as np
 import pandas as pd
@@ -234,19 +236,30 @@ def test_a_width_may_be_any_kind_of_whole_number():
     assert SUMMARY.as_text(np.int64(60)) == SUMMARY.as_text(60)
 
 
-class Screen(io.StringIO):
-    def isatty(self):
-        return True
+@contextmanager
+def terminal(columns: int) -> Iterator[None]:
+    """Standard output, of the process too, is a terminal of so many columns; 0 where it does not say."""
+    termios = pytest.importorskip("termios", reason="this system has no pseudo-terminals")
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    before = os.dup(1)
+    os.dup2(theirs, 1)
+    try:
+        with open(theirs, "w") as screen, redirect_stdout(screen):
+            yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+        os.close(ours)
 
 
 @pytest.mark.parametrize(
     ("columns", "wanted"), [("60", 60), ("150", 150), ("10", 40), ("0", 100), ("none", 100)]
 )
-def test_the_width_is_the_terminals(monkeypatch, columns, wanted):
+def test_the_width_is_what_the_terminal_is_said_to_have(monkeypatch, columns, wanted):
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
-    monkeypatch.setattr("sys.stdout", Screen())
-    assert str(SUMMARY) == repr(SUMMARY) == SUMMARY.as_text() == SUMMARY.as_text(wanted)
+    with terminal(0):
+        assert str(SUMMARY) == repr(SUMMARY) == SUMMARY.as_text() == SUMMARY.as_text(wanted)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "none", "closed"])
@@ -255,17 +268,11 @@ def test_without_a_terminal_the_width_is_a_hundred(monkeypatch, kind):
     stream = io.StringIO()
     if kind == "closed":
         stream.close()
-    monkeypatch.setattr("sys.stdout", None if kind == "none" else stream)
-    assert str(SUMMARY) == SUMMARY.as_text(100)
+    with redirect_stdout(None if kind == "none" else stream):
+        assert str(SUMMARY) == SUMMARY.as_text(100)
 
 
 def test_a_real_terminal_of_sixty_columns(monkeypatch):
-    termios = pytest.importorskip("termios", reason="this system has no pseudo-terminals")
-    ours, theirs = os.openpty()
-    termios.tcsetwinsize(theirs, (24, 60))
     monkeypatch.delenv("COLUMNS", raising=False)
-    with os.fdopen(theirs, "w") as screen:
-        monkeypatch.setattr("sys.stdout", screen)
-        monkeypatch.setattr("sys.__stdout__", screen)
+    with terminal(60):
         assert str(SUMMARY) == SUMMARY.as_text(60)
-    os.close(ours)

@@ -40,11 +40,13 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
+from discrim.frame.table import Table
 from discrim.models.fits.options import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
+from tests.support import calls_of
 
 mpl.use("Agg")
 
@@ -252,19 +254,13 @@ def test_rows_in_any_form_give_the_same(verb, form):
     np.testing.assert_array_equal(model.predict(forms[form]), expected.predict(x))
 
 
-def test_an_array_is_not_copied(monkeypatch):
-    rows = X.to_numpy(copy=True)
-    seen = []
-
-    def verb(formula, data, **options):
-        fit = discrim.lda(formula, data, **options)
-        seen.append(np.shares_memory(fit._fit.blocks.table.view(list(fit.terms)), rows))
-        return fit
-
-    monkeypatch.setattr("discrim.sklearn.normal.lda", verb)
-    model = estimators.LDAClassifier().fit(rows, Y)
-    assert seen == [True]
-    assert model.results_.terms.tolist() == ["x0", "x1", "x2", "x3"]
+def test_an_array_is_not_copied():
+    rows, names = X.to_numpy(copy=True), ["x0", "x1", "x2", "x3"]
+    with calls_of(discrim.lda) as fits:
+        model = estimators.LDAClassifier().fit(rows, Y)
+    (fit,) = fits
+    assert np.shares_memory(Table(fit["data"]).view(names), rows)
+    assert model.results_.terms.tolist() == names
 
 
 @with_weights

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 import discrim
 from discrim.core.independent import kernel_density as kernel_boxes
 from discrim.core.independent.kernel_density import KernelDensity, KernelSums
+from tests.support import calls_of
 
 
 def exact_log(points, weights, x, h):
@@ -144,25 +145,16 @@ def test_weights_of_very_different_sizes_lose_nothing():
         assert abs(found[i] - expected) <= 2e-14 * max(1.0, abs(expected))
 
 
-def test_a_table_judged_block_by_block_takes_few_kernels_a_row(monkeypatch):
-    evaluated = []
-    runs = kernel_boxes.runs
-
-    def counted(starts, lengths):
-        evaluated.append(int(lengths.sum()))
-        return runs(starts, lengths)
-
-    monkeypatch.setattr(kernel_boxes, "runs", counted)
-    monkeypatch.setattr("discrim.core.independent.kernel_density.runs", counted)
+def test_a_table_judged_block_by_block_takes_few_kernels_a_row():
     rng = np.random.default_rng(9)
     for kind in CROWDS:
         points = CROWDS[kind](40_000, rng)
         density = KernelDensity.of(points, None, "nrd0", 0.0)
-        evaluated.clear()
-        for part in np.array_split(points, 20):
-            density.log_density(part)
-            density.log_density_without(part, None, "nrd0", 0.0)
-        assert sum(evaluated) < 100 * len(points)
+        with calls_of(kernel_boxes.runs) as evaluated:
+            for part in np.array_split(points, 20):
+                density.log_density(part)
+                density.log_density_without(part, None, "nrd0", 0.0)
+        assert 0 < sum(int(call["lengths"].sum()) for call in evaluated) < 100 * len(points)
 
 
 def test_a_bandwidth_for_each_side_of_a_quartile_is_fast_and_right(monkeypatch):

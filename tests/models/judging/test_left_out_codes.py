@@ -34,21 +34,19 @@ def many_classes(k: int, n: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("k", [3, 12])
-def test_labels_left_out_are_those_of_the_scores(verb: str, k: int) -> None:
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}], ids=["plain", "weighted"])
+def test_labels_left_out_are_those_of_the_scores(
+    verb: str, k: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = many_classes(k, 5 * k + 15)
-    for options in ({}, {"weights": "w"}):
-        formula = "y ~ a + b"
-        with pytest.MonkeyPatch.context() as patch:
-            expected = VERBS[verb](formula, data, **options)
-            whole = expected.error_rates(["loo", "apparent"], by_class=True)
-            table = expected.confusion("loo")
-            patch.setattr(left_out_codes, "HELD", 0)
-            patch.setattr(left_out_codes, "PIECE", 7 * k)
-            fit = VERBS[verb](formula, data, **options)
-            pd.testing.assert_frame_equal(
-                fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14
-            )
-            pd.testing.assert_frame_equal(fit.confusion("loo"), table)
+    expected = VERBS[verb]("y ~ a + b", data, **options)
+    whole = expected.error_rates(["loo", "apparent"], by_class=True)
+    table = expected.confusion("loo")
+    monkeypatch.setattr(left_out_codes, "HELD", 0)
+    monkeypatch.setattr(left_out_codes, "PIECE", 7 * k)
+    fit = VERBS[verb]("y ~ a + b", data, **options)
+    pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
+    pd.testing.assert_frame_equal(fit.confusion("loo"), table)
 
 
 @pytest.mark.parametrize("sampled", [True, False])

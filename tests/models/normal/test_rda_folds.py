@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from discrim import rda
+from discrim.core.moments.row_sums import centred_roots
 from discrim.errors import CollinearError, DiscrimWarning
 from discrim.models.judging.validation import deal_folds
+from tests.support import calls_of
 
 GRID = (0.0, 0.35, 0.999, 1.0)
 
@@ -83,17 +85,13 @@ def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
 @pytest.mark.parametrize(
     ("kind", "asked"), [("few rows", False), ("uneven units", False), ("all but collinear", True)]
 )
-def test_folds_take_roots_where_a_pair_asks_for_them(kind, asked, monkeypatch):
+def test_folds_take_roots_where_a_pair_asks_for_them(kind, asked):
     """A class of few rows has a singular scatter, which no pair of the grid mixes without another part."""
-    from discrim.core.moments import moments
-
-    taken = []
-    honest = moments._with_roots
-    monkeypatch.setattr(moments, "_with_roots", lambda *given: taken.append(1) or honest(*given))
     data = table(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
-        rda("y ~ .", data, alpha=0.5, gamma=0.5)
-        once = len(taken)
-        rda("y ~ .", data, folds=5, seed=1)
-    assert (len(taken) > 2 * once) == asked
+        with calls_of(centred_roots) as one:
+            rda("y ~ .", data, alpha=0.5, gamma=0.5)
+        with calls_of(centred_roots) as many:
+            rda("y ~ .", data, folds=5, seed=1)
+    assert (len(many) > 2 * len(one)) == asked
