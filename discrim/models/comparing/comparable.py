@@ -35,6 +35,7 @@ from discrim.models.regression.logistic_tests import likelihood_ratio_on
 from discrim.models.regression.penalized import refuse_penalized
 
 if TYPE_CHECKING:
+    from discrim.models.fits.fit import Fit
     from discrim.models.results.results import ClassifierResults
 
 ALIKE = 0.999
@@ -167,51 +168,51 @@ def _is_bool(values: pd.Series) -> bool:
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Whether each fit is of the columns of the first, value by value, whatever their names and order."""
     if all(fit._fit.has_rows for fit in fits):
-        held = [_digests(fit) for fit in fits]
-        return [each == held[0] for each in held]
-    return [_has_means_of(fits[0], fit) for fit in fits]
+        digests = [_digests(fit._fit) for fit in fits]
+        return [each == digests[0] for each in digests]
+    return [_has_means_of(fits[0]._fit, fit._fit) for fit in fits]
 
 
-def _digests(fit: ClassifierResults) -> Counter[tuple[str, bytes]]:
+def _digests(fit: Fit[Any]) -> Counter[tuple[str, bytes]]:
     """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
-    for _, x, _, _ in used_rows(fit._fit.blocks):
+    for _, x, _, _ in used_rows(fit.blocks):
         for column, held in zip(x.T, hashes, strict=True):
             # Adding zero makes one of the two zeros that there are.
             held.update(np.ascontiguousarray(column + 0.0).tobytes())
     return Counter(zip(_measures(fit), (held.digest() for held in hashes), strict=True))
 
 
-def _measures(fit: ClassifierResults) -> list[str]:
+def _measures(fit: Fit[Any]) -> list[str]:
     """Whether the model has a density of each column, or probabilities of its values."""
     kinds = ["density"] * len(fit.terms)
-    if isinstance(fit._fit.numbers, NaiveBayesFit):
-        for at in (*fit._fit.numbers.plan.tables, *fit._fit.numbers.plan.counts):
+    if isinstance(fit.numbers, NaiveBayesFit):
+        for at in (*fit.numbers.plan.tables, *fit.numbers.plan.counts):
             kinds[int(at)] = "probability"
     return kinds
 
 
-def _has_means_of(first: ClassifierResults, fit: ClassifierResults) -> bool:
+def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
     """Whether two fits have the same class means of columns of the same names."""
     if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
         return False
-    ours = first._fit.class_means()
-    theirs = fit._fit.class_means().reindex(index=first.classes, columns=first.terms)
+    ours = first.class_means()
+    theirs = fit.class_means().reindex(index=first.classes, columns=first.terms)
     return bool((np.abs(ours - theirs) <= 1e-9 * np.abs(ours).max(axis=0)).all(axis=None))
 
 
-def llf_given_row(fit: ClassifierResults) -> float:
+def llf_given_row(results: ClassifierResults) -> float:
     """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
+    fit = results._fit
     try:
-        fit._fit.need_posteriors("a likelihood")
+        fit.need_posteriors("a likelihood")
     except NotSupportedError:
         return np.nan
-    if not fit._fit.has_rows:
-        own = fit.likelihood_of == "class given row" and fit._fit.numbers.estimated_prior
-        return float(fit.llf) if own else np.nan
-    blocks = fit._fit.blocks
-    rule, total = fit._fit.rule_of(blocks), 0.0
-    for _, x, codes, weights in used_rows(blocks):
+    if not fit.has_rows:
+        given_row = fit.model.likelihood_of == "class given row" and fit.numbers.estimated_prior
+        return float(results.llf) if given_row else np.nan
+    rule, total = fit.rule_of(fit.blocks), 0.0
+    for _, x, codes, weights in used_rows(fit.blocks):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)
     return total
@@ -285,13 +286,13 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     need_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")
-    penalized = [fit._fit.numbers.bias_reduction for fit in (small, large)]
-    if penalized[0] != penalized[1]:
+    fits = small._fit, large._fit
+    if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
         raise NotSupportedError(
             "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
             "fit both with it, or both without it."
         )
-    statistic, df = likelihood_ratio_on(small._fit, large._fit)
+    statistic, df = likelihood_ratio_on(*fits)
     if df <= 0:
         raise DataError(
             "The second fit of lr_test() has no columns beyond those of the first, so that there is "
@@ -303,6 +304,6 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
             "of the larger fit."
         )
     assumes = "Large samples; under the hypothesis the further columns tell nothing of the classes."
-    if penalized[0]:
+    if fits[0].numbers.bias_reduction:
         assumes = f"Penalized likelihoods. {assumes}"
     return chi_square_test("Likelihood ratio", statistic, df, assumes)

@@ -12,6 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from discrim.core.normal.lda import LDAFit
+from discrim.core.normal.qda import QDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.scatter.covariance import pooled
@@ -23,7 +25,7 @@ from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, p
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import nested_ratio, refuse_other_rows, same_columns
 from discrim.models.fits.displayed import displayed
-from discrim.models.fits.fit import distinct
+from discrim.models.fits.fit import Fit, distinct
 from discrim.models.fits.reading import NaAction, listed, usable_rows
 from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
@@ -171,7 +173,9 @@ def lr_test(
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
         )
-    if qda_fit._fit.numbers.factors is not None:
+    small, large = lda_fit._fit, qda_fit._fit
+    linear, quadratic = small.numbers, large.numbers
+    if quadratic.factors is not None:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
             "chi-square distribution: compare by bic, or see covariance_models(formula, data, "
@@ -193,7 +197,6 @@ def lr_test(
         )
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
-    linear, quadratic = lda_fit._fit.numbers, qda_fit._fit.numbers
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
@@ -207,19 +210,19 @@ def lr_test(
         if not (isinstance(replicates, int) and replicates >= 0):
             raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
         if replicates:
-            ratios = _ratios(name, qda_fit, replicates, seed)
+            ratios = _ratios(name, large, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
             row = (result.statistic, np.nan, np.nan, pvalue)
             rows.append(approximations({f"Likelihood ratio, {name}": row}))
     return dataclasses.replace(result, table=pd.concat(rows))
 
 
-def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
+def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
-    moments = fit._fit.numbers.moments
+    moments = fit.numbers.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
-    blocks = fit._fit.rows("permutations=")
+    blocks = fit.rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
             "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
@@ -359,11 +362,13 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
             f"{type(lda_fit).__name__}."
         )
-    fit = lda_fit._fit.numbers
     lda_fit._need_full("hausman()")
-    slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
+    normal = lda_fit._fit
+    moments = normal.numbers.moments
+    slopes, cov = slope_covariance(moments, normal.numbers.covariance, normal.numbers.residual_df, 0)
+
     # In units in which squares of slopes are doubles.
-    unit = 1 / fit.moments.scale
+    unit = 1 / moments.scale
     params, theirs = _estimates(lda_fit, logit, unit)
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
@@ -372,7 +377,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"The two fits differ in rows: LDA has {lda_fit.nobs:g}, the logistic regression {rows:g}. Fit "
             "both to the same rows, with the same weights."
         )
-    _refuse_other_means(lda_fit, getattr(logit, "model", None))
+    _refuse_other_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
@@ -411,7 +416,8 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 "The two fits differ in the values of their columns, as in other units: fit both to one "
                 "table."
             )
-        if not logit._fit.numbers.newton.converged:
+        logistic = logit._fit
+        if not logistic.numbers.newton.converged:
             raise NotSupportedError(
                 "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
                 "with LDA's: fit with bias_reduction=True."
@@ -421,7 +427,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 "Hausman's test takes the covariance of the model for the logistic estimates, and not "
                 f'{logit.cov_type} standard errors: pass robust("nonrobust") of the fit.'
             )
-        against_first = logit._fit.numbers.against(0)
+        against_first = logistic.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
     if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
@@ -436,10 +442,10 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     return params * of_unit, cov * stacked * stacked[:, None]
 
 
-def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
+def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
     """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
     rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
-    moments = lda_fit._fit.numbers.moments
+    moments = normal.numbers.moments
     k, p = moments.class_means.shape
     if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
         return
@@ -457,8 +463,8 @@ def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
     if len(differ):
         j, column = differ[0].tolist()
         raise DataError(
-            f"The two fits differ in rows: the mean of {lda_fit.terms[column]!r} in class "
-            f"{lda_fit.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
+            f"The two fits differ in rows: the mean of {normal.terms[column]!r} in class "
+            f"{normal.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
             f"{means[j, column]:g} for the logistic regression. Fit both to the same rows and columns."
         )
 

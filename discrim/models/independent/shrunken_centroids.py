@@ -42,8 +42,7 @@ from discrim.models.fits.refits import error_path, held_path, largest_as_good, m
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -434,7 +433,7 @@ SAVED = Saved(
 )
 
 
-class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
+class ShrunkenCentroidsResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     """A fit of nearest shrunken centroids.
 
     Attributes
@@ -484,11 +483,6 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """
         why = "as the threshold was given, or the fit was loaded"
         return held_path(self._fit, why, "fit without threshold= to have it chosen")
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     def overall(self) -> pd.Series:
@@ -547,11 +541,6 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         rule = self._fit.numbers.rule(self._fit.log_prior())
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

@@ -54,7 +54,7 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -325,7 +325,7 @@ def refuse_few_rows_a_component(asked: MixtureOptions, blocks: Blocks, moments: 
         )
 
 
-class MixtureResults(ClassifierResults):
+class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     """A fit of mixtures of normals.
 
     Attributes
@@ -419,11 +419,6 @@ class MixtureResults(ClassifierResults):
         return pd.Series(values[self._order], index=self._index, name="logdet")
 
     @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
-
-    @property
     def llf_given(self) -> float:
         """Log-likelihood of the rows given their classes."""
         return self._fit.numbers.llf_given
@@ -506,11 +501,6 @@ class MixtureResults(ClassifierResults):
         return pd.DataFrame(found[:, self._order], index=blocks.table.index, columns=self._index)
 
     # ---- tables
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

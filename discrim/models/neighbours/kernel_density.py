@@ -50,7 +50,7 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -280,7 +280,7 @@ SAVED = Saved(
 )
 
 
-class KernelDensityResults(ClassifierResults):
+class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     """A fit of kernel densities.
 
     Attributes
@@ -311,11 +311,6 @@ class KernelDensityResults(ClassifierResults):
     def metric(self) -> str:
         """How distances are measured."""
         return self._fit.numbers.metric
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     @displayed(se="share")
@@ -363,11 +358,6 @@ class KernelDensityResults(ClassifierResults):
         blocks = self._fit.new_rows(data, Gaps(unseen))
         flat = self._fit.numbers.rule(logs_of_prior(np.ones(len(self.classes))))
         return posterior_frame(blocks, flat, self.classes, np.asarray)
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

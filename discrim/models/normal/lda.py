@@ -81,8 +81,7 @@ from discrim.models.normal.normal_fits import ShrunkCovariances, box_m_of, covar
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.variables import RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
-from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -171,7 +170,14 @@ SAVED = Saved(
 
 
 class LDAResults(
-    LogOddsEquations, LinearGeometry, ShrunkCovariances, RankedColumns, RobustRows, ClassifierResults
+    LogOddsEquations,
+    LinearGeometry,
+    ShrunkCovariances,
+    RankedColumns,
+    RobustRows,
+    ClassMeans,
+    GroupSummary,
+    ClassifierResults,
 ):
     """A fitted linear discriminant analysis.
 
@@ -206,11 +212,6 @@ class LDAResults(
     """
 
     _fit: Fit[LDAFit]
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     def cov(self) -> pd.DataFrame:
@@ -463,11 +464,6 @@ class LDAResults(
         """Generalized squared distance from the mean of one class (rows) to another (columns), as in SAS."""
         fit = self._fit.numbers
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def covariance_models(self) -> pd.DataFrame:

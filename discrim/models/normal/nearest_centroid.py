@@ -27,10 +27,9 @@ from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
-from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.headers import (
     error_items,
-    group_summary,
     header,
     prior_item,
     row_items,
@@ -175,7 +174,7 @@ SAVED = Saved(
 )
 
 
-class NearestCentroidResults(LinearGeometry, ClassifierResults):
+class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     """A fit of nearest centroids.
 
     Attributes
@@ -191,11 +190,6 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
     """
 
     _fit: Fit[NearestCentroidFit]
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     def sd(self) -> float:
@@ -248,11 +242,6 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
             size = squares * unit * unit
             table[name] = size / size.sum() if size.any() else np.nan
         return table
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

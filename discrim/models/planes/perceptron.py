@@ -170,31 +170,27 @@ def perceptron(
         rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed, start=begin
     )
     results = PerceptronResults(perceptron_fit(fit, blocks, options))
-    _warn(results)
+    _warn(results, fit)
     return results
 
 
-def _warn(fit: PerceptronResults) -> None:
-    planes = fit.planes
+def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
+    planes = results.planes
     apart = planes[~planes["separable"]]
     if len(apart):
-        hint = (
-            ""
-            if fit._fit.numbers.seed is not None
-            else " Another order of the rows, seed=, may find a better one."
-        )
+        hint = "" if fit.seed is not None else " Another order of the rows, seed=, may find a better one."
         warn_user(
-            f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
+            f"No plane separates {_sides(results, apart)}: the perceptron would run for ever. After "
             f"{apart['passes'].max()} passes the answer is the plane with the fewest errors "
-            f"{_counted(fit.nobs)}, {listed(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See "
+            f"{_counted(results.nobs)}, {listed(apart['errors'].tolist())} in {results.nobs} rows.{hint} See "
             "logistic() and lda()."
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
         bound = ", ".join(_many(b) for b in late["bound"])
-        pair = ", or use hyperplane()" if len(fit.classes) == 2 else ", or see logistic() and lda()"
+        pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
-            f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
+            f"A plane separates {_sides(results, late)}, but {late['passes'].max()} passes did not find it; "
             f"{bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
         )
 

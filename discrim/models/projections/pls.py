@@ -54,8 +54,7 @@ from discrim.models.projections.pls_choice import (
     permutation_test,
     tried_components,
 )
-from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -233,7 +232,7 @@ SAVED = Saved(
 )
 
 
-class PLSResults(LinearGeometry, ClassifierResults):
+class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     """A fit of partial least squares.
 
     Attributes
@@ -375,11 +374,6 @@ class PLSResults(LinearGeometry, ClassifierResults):
             )
 
     @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
-
-    @property
     def sd(self) -> pd.Series:
         """Standard deviations by which the columns are divided."""
         numbers = self._fit.numbers
@@ -513,11 +507,6 @@ class PLSResults(LinearGeometry, ClassifierResults):
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         return posterior_frame(blocks, self._fit.numbers.fitted_rule(), self.classes, np.asarray)
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

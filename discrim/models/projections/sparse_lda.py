@@ -58,8 +58,7 @@ from discrim.models.projections.sparse_choice import (
     penalties_of,
     penalty_grid,
 )
-from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.headers import group_summary
+from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -298,7 +297,7 @@ PENALTIES = 50
 """Penalties of a path of coefficients that was not asked for others."""
 
 
-class SparseLDAResults(LinearGeometry, ClassifierResults):
+class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     """A fitted sparse discriminant analysis.
 
     Attributes
@@ -427,11 +426,6 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         """Optimal scores of the classes."""
         return pd.DataFrame(self._fit.numbers.class_scores, index=self.classes, columns=self._axis_names)
 
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
-
     def _rule(self) -> LinearRule:
         return self._fit.numbers.rule(self._fit.log_prior())
 
@@ -493,11 +487,6 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         lengths = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
         return pd.DataFrame(root.T @ root / lengths / lengths[:, None], index=names, columns=names)
-
-    @displayed()
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:

@@ -141,8 +141,6 @@ MOST_COUNTS = 8
 MOST_NAMED = 8
 """Columns of the fit, the largest first, whose lines have a colour and a name."""
 
-_MARK: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
-
 
 def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Cross-validated error by penalty, with how many columns are left at the top."""
@@ -189,9 +187,10 @@ def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
             axes.plot([], [], color=faint(0.35), linestyle=SIGNS.line(r), label=axis)
     axes.set_xscale("log")
     axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
+    mark: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
     for r, penalty in enumerate(results.penalty.unique()):
         if penalty > 0:
-            axes.axvline(float(penalty), label="the fit" if r == 0 else None, **_MARK)
+            axes.axvline(float(penalty), label="the fit" if r == 0 else None, **mark)
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Coefficient of a standardized column")
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)

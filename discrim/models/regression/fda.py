@@ -37,6 +37,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.covariance_options import copied
+from discrim.models.results.geometry import ClassMeans
 from discrim.models.results.results import ClassifierResults
 
 MOST = 1.0 - 1e-12
@@ -321,7 +322,7 @@ def _left_out(fit: Fit[FlexibleFit]) -> LeftOut:
     return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
-class FDAResults(ClassifierResults):
+class FDAResults(ClassMeans, ClassifierResults):
     """A fitted flexible discriminant analysis.
 
     Attributes
@@ -344,11 +345,6 @@ class FDAResults(ClassifierResults):
         super().__init__(fit)
         self.engine = engine
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(fit.numbers.values))])
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     def scores(self) -> pd.DataFrame:

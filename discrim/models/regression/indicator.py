@@ -33,7 +33,7 @@ from discrim.models.fits.reading import (
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.results.geometry import LinearGeometry, ValuesOnly
+from discrim.models.results.geometry import ClassMeans, LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -271,7 +271,7 @@ def indicator_fit(
 SAVED = Saved({}, "pooled", indicator_from_file, indicator_fit, constant=True, singular=True)
 
 
-class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
+class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults):
     """A fitted regression of class indicators.
 
     Attributes
@@ -301,11 +301,6 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     def intercept(self) -> pd.Series:
         """Fitted values at zero."""
         return pd.Series(self._fit.numbers.functions()[1], index=self.classes, name="constant")
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
 
     @property
     def df_model(self) -> int:

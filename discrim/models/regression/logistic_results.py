@@ -339,6 +339,11 @@ class LogisticMethods:
         robust = self._fit.numbers.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
+    @property
+    def _clustered_by(self: Any) -> str | None:
+        """The column by whose groups robust standard errors are, where they are."""
+        return self._fit.numbers.robust.grouped_by or None
+
     def robust(
         self,
         cov_type: Literal["HC0", "HC1", "cluster", "nonrobust"] = "HC1",

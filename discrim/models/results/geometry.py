@@ -23,11 +23,12 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Plane, Rule
+from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.categories import shown
 from discrim.frame.rows import GatheredRows, gathered_rows, read
-from discrim.inference.mean_differences import generalized_distances
+from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.fits.displayed import displayed, shown_briefly
 from discrim.models.fits.fit import (
     Fit,
@@ -39,12 +40,12 @@ from discrim.models.fits.fit import (
     by_class_and_term,
     class_code,
     covariance_frame,
+    distinct,
     missing_if_refused,
     posterior_frame,
 )
-from discrim.models.fits.reading import NaAction, listed, usable_rows
+from discrim.models.fits.reading import NaAction, class_moments, listed, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.results.headers import group_summary
 
 if TYPE_CHECKING:
     from discrim.report.grid import Part
@@ -267,7 +268,7 @@ class Hooks:
         given_row = fit.likelihood_of == "class given row"
         kind = getattr(fit, "cov_type", "nonrobust")
         if kind != "nonrobust":
-            return {"vcov_type": kind, "clustervar": fit._fit.numbers.robust.grouped_by or None}
+            return {"vcov_type": kind, "clustervar": fit._clustered_by}
         return {"vcov_type": "information" if given_row else "delta method", "clustervar": None}
 
     @property
@@ -491,7 +492,51 @@ class Quadratic(NamedTuple):
         return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
 
 
-class ClassCovariances:
+class ClassMeans:
+    """Means of the rows by class; for children of `ClassifierResults`."""
+
+    _fit: Fit[Any]
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+
+class GroupSummary:
+    """The columns by class, as they are; for children of `ClassifierResults`."""
+
+    _fit: Fit[Any]
+
+    @displayed()
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+
+def group_summary(fit: Fit[Any]) -> pd.DataFrame:
+    """Rows, means and standard deviations by class and over all rows; reads the rows once more.
+
+    Returns
+    -------
+    DataFrame
+        By (class, term), classes first and then "total": rows, mean, sd (divisors n_k - 1 and N - 1).
+    """
+    moments = class_moments(fit.rows("group_summary()"), "diagonal")
+    counts, total = moments.counts, moments.total
+    overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
+    squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
+    rows = np.append(counts, total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sd = np.sqrt(squares / (rows - 1)[:, None]) / moments.scale
+    index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
+    whole = rows.astype(np.int64) if (rows == np.round(rows)).all() else rows
+    table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
+    table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
+    return table
+
+
+class ClassCovariances(GroupSummary):
     """Covariances by class, and what follows from them; for children of `ClassifierResults`."""
 
     def _need_covariances(self, what: str) -> None:
@@ -566,11 +611,6 @@ class ClassCovariances:
         self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
-
-    @displayed()
-    def group_summary(self: Any) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self._fit)
 
 
 class SeparateCovariances(ClassCovariances):

@@ -14,12 +14,10 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import NotSupportedError
 from discrim.frame.rows import learns
-from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.fit import Fit, by_class_and_term, distinct, missing_if_refused
-from discrim.models.fits.reading import class_moments, listed
+from discrim.models.fits.fit import Fit, missing_if_refused
+from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import takes_long
 from discrim.models.judging.validation import prior_of_rest
 from discrim.report.grid import Pairs, Section
@@ -220,25 +218,3 @@ def _sd(moments: ClassMoments) -> Floats:
     free = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.sqrt(moments.squares.sum(axis=0) / free) / moments.scale)
-
-
-def group_summary(fit: Fit[Any]) -> pd.DataFrame:
-    """Rows, means and standard deviations by class and over all rows; reads the rows once more.
-
-    Returns
-    -------
-    DataFrame
-        By (class, term), classes first and then "total": rows, mean, sd (divisors n_k - 1 and N - 1).
-    """
-    moments = class_moments(fit.rows("group_summary()"), "diagonal")
-    counts, total = moments.counts, moments.total
-    overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
-    squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])
-    rows = np.append(counts, total)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sd = np.sqrt(squares / (rows - 1)[:, None]) / moments.scale
-    index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
-    whole = rows.astype(np.int64) if (rows == np.round(rows)).all() else rows
-    table = pd.DataFrame({"rows": np.repeat(whole, len(fit.terms))}, index=index)
-    table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
-    return table
