@@ -385,7 +385,6 @@ def test_a_row_of_the_registry_says_what_there_is(model):
     for part in ("sections", "brief"):
         sections = resolve(f"{model.summary}:{model.name}_{part}")
         assert callable(sections) or all(callable(make) for make in sections.values())
-    assert model.arguments is None or resolve(model.arguments)
     if model.estimator is not None:
         assert resolve(model.estimator).verb is verb
 

@@ -16,10 +16,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from discrim.cli.options import one_of
 from discrim.cli.output import Output, deliver, output_of, refuse_part
+from discrim.cli.parsing import by_label, one_of, parse_prior
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
-from discrim.cli.values import by_label, parse_prior
 from discrim.cli.verbs import model_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.models.registry import resolve

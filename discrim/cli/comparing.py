@@ -17,8 +17,8 @@ from typing import Any
 from discrim import datasets
 from discrim.cli.analyses import of_table, with_prior
 from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write_output
+from discrim.cli.parsing import by_label, parse_prior
 from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
-from discrim.cli.values import by_label, parse_prior
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
 

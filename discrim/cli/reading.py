@@ -23,8 +23,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim import datasets
-from discrim.cli.options import nearest
 from discrim.cli.output import standard_input
+from discrim.cli.parsing import nearest
 from discrim.errors import DataError, DiscrimError, warn_user
 
 if TYPE_CHECKING:

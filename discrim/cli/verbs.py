@@ -14,29 +14,15 @@ import inspect
 import re
 import shlex
 import textwrap
-from collections.abc import Callable, Container, Sequence
-from functools import partial
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli import options as analyses
-from discrim.cli.options import (
-    Parser,
-    add_counting,
-    add_errors,
-    add_fitted,
-    add_reading,
-    add_saving,
-    add_shown,
-    add_test,
-    add_written,
-    command_lines,
-    help_width,
-    one_of,
-)
+from discrim.cli.options import add_arguments, add_model_options
 from discrim.cli.output import check_place, write_output, write_to_file
+from discrim.cli.parsing import Parser, command_lines, help_width, one_of
 from discrim.errors import DataError, DiscrimError
-from discrim.models.registry import BY_VERB, MODELS, Row, resolve
+from discrim.models.registry import BY_VERB, MODELS, Row
 
 MODEL_GROUP = "models"
 GROUPS = {
@@ -72,8 +58,6 @@ class Verb(NamedTuple):
         One of GROUPS.
     takes : str
         What it takes beside options, in words.
-    arguments : callable
-        Adds its arguments to a parser.
     run : str
         Address of the function that runs it.
     examples : tuple of str
@@ -86,7 +70,6 @@ class Verb(NamedTuple):
     text: str
     group: str
     takes: str
-    arguments: Callable[[Parser], None]
     run: str
     examples: tuple[str, ...]
     reads: bool = True
@@ -100,25 +83,9 @@ def _model(row: Row) -> Verb:
         str(row.command),
         MODEL_GROUP,
         "FORMULA and DATA",
-        partial(_model_arguments, row),
         "discrim.cli.analyses:summarize",
         tuple(f"{name} {example}" for example in row.examples),
     )
-
-
-def _model_arguments(row: Row, verb: Parser) -> None:
-    fitted = add_fitted(verb)
-    if row.arguments is not None:
-        resolve(row.arguments)(fitted)
-    add_counting(fitted, posteriors=row.posteriors, weights=row.weights)
-    add_reading(verb)
-    shown = add_shown(verb)
-    add_errors(shown)
-    add_test(shown)
-    kin = [kind.name for each in MODELS if each.verb == row.verb for kind in each.pictures]
-    written = add_written(verb, list(dict.fromkeys(kin)))
-    if row.can_be_saved:
-        add_saving(written)
 
 
 VERBS = {
@@ -130,7 +97,6 @@ VERBS = {
             "choice of columns, step by step, and the fit to those chosen",
             "analyses",
             "FORMULA and DATA",
-            analyses.stepwise_arguments,
             "discrim.cli.analyses:stepwise",
             (
                 'stepwise "cultivar ~ ." wine --direction forward --enter 0.01',
@@ -142,7 +108,6 @@ VERBS = {
             "models of one table side by side, or saved fits on new rows",
             "analyses",
             "formulas or files of fits, and then DATA",
-            analyses.compare_arguments,
             "discrim.cli.comparing:compare",
             (
                 'compare "species ~ ." iris --verbs "lda, qda, knn --k 5"',
@@ -154,7 +119,6 @@ VERBS = {
             "what rows of known class say of a fit that --save wrote",
             "analyses",
             "FIT and DATA",
-            analyses.assess_arguments,
             "discrim.cli.analyses:assess",
             ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
         ),
@@ -163,7 +127,6 @@ VERBS = {
             "canonical variates: dimensions, coefficients, structure",
             "analyses",
             "FORMULA and DATA",
-            analyses.canonical_arguments,
             "discrim.cli.analyses:canonical",
             (
                 'canonical "species ~ ." iris --sections dimensions,structure_within',
@@ -175,7 +138,6 @@ VERBS = {
             "the four tests that the classes have one mean, or of each of several factors",
             "analyses",
             "FORMULA and DATA",
-            analyses.manova_arguments,
             "discrim.cli.analyses:manova",
             (
                 'manova "species ~ ." iris',
@@ -187,7 +149,6 @@ VERBS = {
             "labels of new rows by a fit that --save wrote",
             "tables",
             "FIT and DATA",
-            analyses.predict_arguments,
             "discrim.cli.comparing:predict",
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
@@ -196,7 +157,6 @@ VERBS = {
             "a page of HTML on a fit: tables, tests, pictures, code",
             "tables",
             "FORMULA and DATA, or FIT",
-            analyses.report_arguments,
             "discrim.cli.comparing:report",
             ('report "species ~ ." iris --verb lda --out iris.html',),
         ),
@@ -205,7 +165,6 @@ VERBS = {
             "the tables that come with the package, or one of them as CSV",
             "tables",
             "at most one name",
-            analyses.datasets_arguments,
             "discrim.cli.verbs:show_datasets",
             ("datasets", "datasets penguins --output penguins.csv"),
             reads=False,
@@ -296,7 +255,7 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         verb=verb.name,
         takes=verb.takes,
     )
-    verb.arguments(parser)
+    add_arguments(parser, verb.name)
     places = [action for action in parser._actions if not action.option_strings]
     shape = {None: "{}", "?": "[{}]", "+": "{} ..."}
     words = " ".join(shape[action.nargs].format(action.metavar) for action in places)
@@ -441,10 +400,8 @@ def model_of(typed: str) -> TypedModel:
     if not words:
         raise DataError("the name of a model is empty: give one, such as lda, and no comma without one")
     verb = _verb_named(words[0])
-    row = BY_VERB[verb]
     parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
-    if row.arguments is not None:
-        resolve(row.arguments)(parser)
+    add_model_options(parser, words[0])
     return TypedModel(verb, vars(parser.parse_args(words[1:])), typed, parser)
 
 

@@ -39,8 +39,6 @@ class Row(NamedTuple):
         Options that say how, and have no part in a refit that holds it.
     command : str or None
         What the command line says of its verb; None where the command line does not have it.
-    arguments : str or None
-        Address of the function that adds the options of its own to a parser of the command line.
     examples : tuple of str
         What may stand after the verb on the command line, as its help shows; each runs.
     posteriors : bool
@@ -59,7 +57,6 @@ class Row(NamedTuple):
     chosen: Mapping[str, str] = MappingProxyType({})
     choosing: tuple[str, ...] = ()
     command: str | None = None
-    arguments: str | None = None
     examples: tuple[str, ...] = ('"species ~ ." iris',)
     posteriors: bool = True
     weights: bool = True
@@ -89,7 +86,6 @@ MODELS = (
         ),
         estimator="discrim.sklearn.normal:LDAClassifier",
         command="linear discriminant analysis: one covariance for all classes",
-        arguments="discrim.cli.options:linear_arguments",
         examples=(
             '"species ~ ." iris --prior equal --sections header,functions',
             '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',
@@ -110,7 +106,6 @@ MODELS = (
         ),
         estimator="discrim.sklearn.normal:QDAClassifier",
         command="quadratic discriminant analysis: a covariance for each class",
-        arguments="discrim.cli.options:quadratic_arguments",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
     Row(
@@ -124,7 +119,6 @@ MODELS = (
         chosen={"alpha": "alpha", "gamma": "gamma"},
         choosing=BY_FOLDS,
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
-        arguments="discrim.cli.options:regularized_arguments",
         examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
     ),
     Row(
@@ -136,7 +130,6 @@ MODELS = (
         pictures=(*kinds.WITH_POSTERIORS, kinds.ELLIPSES, kinds.DENSITY, kinds.TABLE),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         command="naive Bayes: columns independent within classes",
-        arguments="discrim.cli.options:naive_arguments",
         examples=('"species ~ ." iris --kernel petal_length,petal_width',),
     ),
     Row(
@@ -150,7 +143,6 @@ MODELS = (
         chosen={"threshold": "threshold"},
         choosing=(*BY_FOLDS, "n_thresholds"),
         command="nearest shrunken centroids: few of many columns, one spread each",
-        arguments="discrim.cli.options:shrunken_arguments",
         examples=('"cultivar ~ ." wine --threshold 2',),
     ),
     Row(
@@ -175,7 +167,6 @@ MODELS = (
         chosen={"k": "k"},
         choosing=("grid",),
         command="k nearest neighbours: the class of most of the rows nearby",
-        arguments="discrim.cli.options:neighbour_arguments",
         weights=False,
         examples=('"species ~ ." iris --k 5 --prior equal',),
     ),
@@ -190,7 +181,6 @@ MODELS = (
         chosen={"bandwidth": "radii"},
         choosing=("select", "grid"),
         command="kernel densities: the class whose rows lie most densely about a row",
-        arguments="discrim.cli.options:kernel_arguments",
         examples=('"species ~ petal_length + petal_width" iris --bandwidth 0.5',),
     ),
     Row(
@@ -202,7 +192,6 @@ MODELS = (
         pictures=(*kinds.POSTERIORS_FIRST, *kinds.LOG_ODDS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         command="logistic regression: log odds linear in the columns",
-        arguments="discrim.cli.options:logistic_arguments",
         examples=(
             '"sex ~ body_mass_g + bill_depth_mm" penguins',
             '"species ~ petal_length" iris --bias-reduction',
@@ -230,7 +219,6 @@ MODELS = (
         pictures=(kinds.FITTED, kinds.REGIONS, kinds.PARTITION, kinds.PAIRS, kinds.SIDES, *kinds.JUDGED),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         command="least squares of the indicators of the classes",
-        arguments="discrim.cli.options:collinear_argument",
         posteriors=False,
     ),
     Row(
@@ -250,7 +238,6 @@ MODELS = (
         ),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
-        arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
         weights=False,
         examples=('"species ~ ." iris --seed 1 --sections header',),
@@ -277,7 +264,6 @@ MODELS = (
         pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS, kinds.TERRITORY),
         estimator="discrim.sklearn.regressions:FDAClassifier",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
-        arguments="discrim.cli.options:flexible_arguments",
         examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
     ),
@@ -292,7 +278,6 @@ MODELS = (
         chosen={"components": "components"},
         choosing=BY_FOLDS,
         command="partial least squares: few directions that covary with the classes",
-        arguments="discrim.cli.options:pls_arguments",
         examples=('"cultivar ~ ." wine --components 2',),
     ),
     Row(
@@ -312,7 +297,6 @@ MODELS = (
         chosen={"penalty": "penalty"},
         choosing=(*BY_FOLDS, "n_penalties"),
         command="sparse discriminant analysis: discriminants of few of many columns",
-        arguments="discrim.cli.options:sparse_arguments",
         examples=('"cultivar ~ ." wine --nonzero 3',),
     ),
     Row(
@@ -326,7 +310,6 @@ MODELS = (
         chosen={"components": "sizes", "covariance": "forms", "over": "over"},
         choosing=("most",),
         command="mixture discriminant analysis: each class a mixture of normals",
-        arguments="discrim.cli.options:mixture_arguments",
         examples=('"species ~ ." iris --components 2 --covariance pooled',),
     ),
     Row(

@@ -15,8 +15,8 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
+from discrim.cli.parsing import parse_prior
 from discrim.cli.reading import read_table
-from discrim.cli.values import parse_prior
 from discrim.errors import DiscrimWarning, FormulaError, PriorError
 from tests.support import ROOT
 

@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from discrim import cli, datasets
-from discrim.cli.options import command_lines, nearest
+from discrim.cli.parsing import command_lines, nearest
 from discrim.cli.verbs import GROUPS, VERBS, build_parser, parser_of
 from tests.cli.support import refused
 

@@ -1,0 +1,342 @@
+"""How the command line is read: values of options, mistakes answered with what is nearest, help that fits."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from discrim.cli.output import say, write_output
+from discrim.errors import PriorError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+T = TypeVar("T")
+
+PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+
+NARROWEST = 40
+"""Columns of a text below which its numbers no longer stand beside their labels."""
+
+
+def number_or_word(text: str) -> float | str:
+    """A number where it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def folds(text: str) -> int | str:
+    """A number of folds, or the word for leaving out one row at a time."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def whole_from(least: int, what: str, way_out: str) -> Callable[[str], int]:
+    """A reader of whole numbers from the least on."""
+
+    def read(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {what}: give {way_out}")
+        return found
+
+    return read
+
+
+fold_count = whole_from(1, "number of folds", "a whole one, such as 10")
+text_width = whole_from(NARROWEST, "number of columns", f"a whole one, {NARROWEST} or more")
+
+
+def number_or(
+    number: Callable[[str], T], *words: str, what: str = "whole number"
+) -> Callable[[str], T | str]:
+    """A reader of numbers and of some words."""
+
+    def read(text: str) -> T | str:
+        try:
+            return text if text in words else number(text)
+        except ValueError:
+            known = " or ".join(words)
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is neither a {what} nor {known}: give one of them"
+            ) from None
+
+    return read
+
+
+components = number_or(int, "bic")
+dimensions = number_or(int, "cattell", "bic")
+offset = number_or(float, "median", what="number")
+
+
+def degrees(text: str) -> float | None:
+    """Degrees of freedom; None where they are to be estimated."""
+    found = number_or(float, "estimate", what="number")(text)
+    return None if isinstance(found, str) else found
+
+
+def separator(text: str) -> str:
+    """The sign between two fields of a line, for which tab may be written."""
+    found = "\t" if text.lower() in ("tab", "\\t") else text
+    if len(found) != 1 or found in '"\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r} is no sign between fields: give one, such as ';', or tab")
+    return found
+
+
+def names(text: str) -> list[str]:
+    """Names set apart by commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def columns(text: str) -> list[str] | bool:
+    """Names of columns, or all of them."""
+    return True if text.strip() == "all" else names(text)
+
+
+def list_of(number: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
+    """A reader of numbers set apart by commas."""
+
+    def read(text: str) -> list[T]:
+        try:
+            return [number(each) for each in text.split(",")]
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of {what}") from None
+
+    return read
+
+
+numbers = list_of(float, "numbers, such as 0,0.1,0.5")
+whole_numbers = list_of(int, "whole numbers, such as 1,3,5")
+
+
+def planes(text: str) -> list[float] | list[list[float]]:
+    """Coefficients of a plane, set apart by commas, or of several, set apart by semicolons."""
+    found = [numbers(plane) for plane in text.split(";")]
+    return found[0] if len(found) == 1 else found
+
+
+def parse_prior(text: str) -> str | dict[str, float] | list[float]:
+    """Read a prior as it is typed on the command line.
+
+    Parameters
+    ----------
+    text : str
+        ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
+
+    Raises
+    ------
+    PriorError
+        A part is not a number, a class is named twice, or some parts name a class and some do not.
+
+    Examples
+    --------
+    >>> parse_prior("setosa=1/2,versicolor=.25,virginica=.25")
+    {'setosa': 0.5, 'versicolor': 0.25, 'virginica': 0.25}
+    >>> parse_prior("1/3,1/3,1/3")
+    [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
+    """
+    if text.strip() == "equal":
+        return "equal"
+    parts = text.split(",")
+    named = ["=" in part for part in parts]
+    if not any(named):
+        return [_probability(part, text) for part in parts]
+    if not all(named):
+        part = parts[named.index(False)]
+        raise PriorError(f"prior {text!r}: {part!r} names no class; write it as CLASS=P")
+    prior: dict[str, float] = {}
+    for part in parts:
+        label, _, number = part.rpartition("=")
+        label = label.strip()
+        if label in prior:
+            raise PriorError(f"prior {text!r}: class {label!r} is named twice; name each class once")
+        prior[label] = _probability(number, text)
+    return prior
+
+
+def _probability(number: str, text: str) -> float:
+    try:
+        # A fraction of two integers is exact; of one number with an exponent it would have all of its digits.
+        value = float(Fraction(number.strip()) if "/" in number else number)
+    except (ValueError, ArithmeticError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {PRIOR_HELP}")
+    return value
+
+
+def by_label(prior: Any, labels: Any) -> Any:
+    """Name the classes of a prior by their labels, of which the command line has the text."""
+    if not isinstance(prior, dict):
+        return prior
+    label_of = {str(label): label for label in labels}
+    return {label_of.get(name, name): value for name, value in prior.items()}
+
+
+_WIDEST = 100
+"""Columns of a help text: longer lines are hard to read, however wide the terminal is."""
+
+_NARROWEST = 40
+
+
+def help_width() -> int:
+    """Columns of a help text: those of the terminal, within reason."""
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help that fits the terminal; of a description lines that begin with two blanks stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        width = help_width()
+        super().__init__(prog, max_help_position=26 if width >= 80 else 18, width=width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for line in text.splitlines():
+            raw = line.startswith("  ") or not line
+            lines += [line] if raw else textwrap.wrap(line, width, break_on_hyphens=False)
+        return "\n".join(indent + line for line in lines)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all the others: one line, exit status 2.
+
+    Parameters
+    ----------
+    verb : str, optional
+        The verb whose arguments it takes; without it, it takes a verb.
+    takes : str, optional
+        What the verb takes beside options, in words.
+    **options
+        As of `argparse.ArgumentParser`.
+    """
+
+    color = False
+    """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
+
+    def __init__(self, *, verb: str | None = None, takes: str = "", **options: Any) -> None:
+        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
+        self.verb, self.takes = verb, takes
+        self.color = False
+
+    def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong, and where help is."""
+        if message.endswith("expected one argument"):
+            # What begins with a minus and is no number is taken for another option.
+            option = message.split()[1].partition("/")[0].rstrip(":")
+            message += f"; one that begins with - is joined to it by =, as in {option}=-1"
+        self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
+
+    def refuse(self, message: str) -> NoReturn:
+        """Say in one line what is wrong."""
+        say(message)
+        self.exit(2)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, and refuse what is left over, and ``--`` after an equals sign, which would be no value."""
+        if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
+            self._refuse_option(args[0])
+        found, rest = super().parse_known_args(args, namespace)
+        for name, value in vars(found).items():
+            if value == []:
+                self.error(f"argument {name}: -- is no value of it")
+        if rest:
+            self._refuse_rest(rest)
+        return found, rest
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help as all other text is printed."""
+        write_output(self.format_help())
+
+    def options(self) -> list[str]:
+        """The options that it knows, as they are typed."""
+        return [
+            option
+            for action in self._actions
+            if action.help is not argparse.SUPPRESS
+            for option in action.option_strings
+        ]
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        if isinstance(action, argparse._SubParsersAction):
+            near = nearest(value, known)
+            if near is not None:
+                self.refuse(f"no verb {value!r}: did you mean {near}?")
+            self.error(f"no verb {value!r}: there are {', '.join(known)}")
+        way_out = one_of(value, known)
+        raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
+
+    def _refuse_rest(self, rest: Sequence[str]) -> NoReturn:
+        """Refuse what no argument of the verb takes."""
+        wrong = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
+        if wrong is not None:
+            self._refuse_option(wrong)
+        takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
+        hint = 'quote a formula, as in "species ~ .", and put options last'
+        self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
+
+    def _refuse_option(self, word: str) -> NoReturn:
+        option = word.partition("=")[0]
+        near = nearest(option, self.options())
+        whose = f" of {self.verb}" if self.verb else ""
+        if near is not None:
+            self.error(f"no option {option!r}{whose}: did you mean {near}?")
+        self.error(f"no option {option!r}{whose}")
+
+
+def nearest(word: Any, known: Iterable[str]) -> str | None:
+    """What was meant by a word, of those that are known; None where no one is near."""
+    from difflib import get_close_matches
+
+    # A long word is no slip of the hand, and would take its time.
+    text = str(word)[:200].lower().replace("_", "-")
+    by_form = {each.lower().replace("_", "-"): each for each in known}
+    found = get_close_matches(text, by_form, n=1)
+    return by_form[found[0]] if found else None
+
+
+def one_of(word: Any, known: Sequence[str]) -> str:
+    """The way out of a word that is none of those known, to stand behind it."""
+    near = nearest(word, known)
+    meant = f": did you mean {near}? There are " if near is not None else ": give one of "
+    return meant + ", ".join(known)
+
+
+def command_lines(command: str, width: int) -> str:
+    r"""A command indented by two blanks, in lines that end in a backslash where it is too long for one.
+
+    Examples
+    --------
+    >>> print(command_lines('discrim lda "species ~ ." iris --prior equal', 40))
+      discrim lda "species ~ ." iris \
+          --prior equal
+    """
+    pieces = re.findall(r'--\S+(?: (?!--)(?:"[^"]*"|\S+))?|"[^"]*"|\S+', command)
+    lines = [f"  {pieces[0]}"]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(piece) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"      {piece}")
+        else:
+            lines[-1] += f" {piece}"
+    return "\n".join(lines)
