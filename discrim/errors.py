@@ -80,15 +80,15 @@ class ReadOnlyError(UnwritableFileError, PermissionError):
 
 def unwritable(error: OSError, path: str) -> UnwritableFileError:
     """The error of the package for what a system says of a path that is to be written."""
-    kinds: dict[type[OSError], type[UnwritableFileError]] = {
+    classes: dict[type[OSError], type[UnwritableFileError]] = {
         FileNotFoundError: MissingFolderError,
         IsADirectoryError: FolderGivenError,
         PermissionError: ReadOnlyError,
     }
-    said = error.strerror
+    text = error.strerror
     if error.errno == ENOSPC:
-        said = "The disk is full: free some of it, or name a file on another"
-    return kinds.get(type(error), UnwritableFileError)(error.errno, said, path)
+        text = "The disk is full: free some of it, or name a file on another"
+    return classes.get(type(error), UnwritableFileError)(error.errno, text, path)
 
 
 class PriorError(DiscrimError):
@@ -131,10 +131,10 @@ _KEPT: ContextVar[list[str] | None] = ContextVar("_KEPT", default=None)
 @contextmanager
 def kept_warnings() -> Iterator[list[str]]:
     """Messages of `warn_user`, kept and not given where nobody sees them, as on another machine."""
-    said: list[str] = []
-    token = _KEPT.set(said)
+    messages: list[str] = []
+    token = _KEPT.set(messages)
     try:
-        yield said
+        yield messages
     finally:
         _KEPT.reset(token)
 

@@ -343,24 +343,33 @@ LAW_DENSITIES = Kind(
     leaves=("data",),
 )
 
-_COMPARING = "discrim.models.comparing.comparison:"
-STEPS = (Kind("path", "the criterion after each step", f"{_COMPARING}steps", leaves=("data",)),)
+STEPS = (
+    Kind(
+        "path",
+        "the criterion after each step",
+        "discrim.models.comparing.stepwise:steps_picture",
+        leaves=("data",),
+    ),
+)
 """Of a choice of terms."""
 
+_SHOWN = "discrim.models.comparing.cross_validation_shown:"
 FOLDS = (
-    Kind("folds", "error of each fold and the mean", f"{_COMPARING}folds", leaves=("data",)),
+    Kind("folds", "error of each fold and the mean", f"{_SHOWN}folds_picture", leaves=("data",)),
     Kind(
         "differences",
         "error less that of another model, fold by fold",
-        f"{_COMPARING}differences",
+        f"{_SHOWN}differences_picture",
         takes=("other",),
         leaves=("data",),
     ),
-    Kind("confusion", "counts of actual by predicted classes", f"{_COMPARING}confusion", leaves=("data",)),
+    Kind(
+        "confusion", "counts of actual by predicted classes", f"{_SHOWN}confusion_picture", leaves=("data",)
+    ),
     Kind(
         "permutations",
         "hit rates of shuffled labels, and that of the labels seen",
-        f"{_COMPARING}permutations",
+        f"{_SHOWN}permutations_picture",
         leaves=("data",),
     ),
 )

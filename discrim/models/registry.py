@@ -369,9 +369,9 @@ def resolve(address: str) -> Any:
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.results.canonical:summary",
-    "CrossValidation": "discrim.models.comparing.cross_validation:summary",
-    "MLMResults": "discrim.models.comparing.mlm_summary:summary",
-    "TermCanonicalResults": "discrim.models.comparing.mlm_summary:canonical_summary",
+    "CrossValidation": "discrim.models.comparing.cross_validation_shown:cross_validation_summary",
+    "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
+    "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""
 

@@ -1,15 +1,12 @@
 """Whether fits may be set side by side, being of the same rows, and of the same columns.
 
 Fits are compared by their rows' labels in the table's index, classes and weights, and by the values of
-their columns. A fit that was loaded, or made of moments, has its counts and class means alone.
+their columns. A fit that was loaded, or made of moments, has its counts and class means alone. What is no
+fit is told so, with the way out.
 
 A likelihood of class and row is one of densities, which are in the units of the columns: of other columns, or
 of the same in other units, it is a number on another scale. The likelihood of the class given the row has no
 units, and is comparable between models of any columns on the same rows.
-
-Arguments that have to be fits: what is none is told so, with the way out.
-
-The likelihood ratio of two logistic regressions, one nested in the other.
 """
 
 from __future__ import annotations
@@ -29,7 +26,8 @@ from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.fits.reading import listed
+from discrim.models.fits.reading import check_word, listed
+from discrim.models.registry import BY_VERB, resolve
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.logistic_tests import likelihood_ratio_on
 from discrim.models.regression.penalized import refuse_penalized
@@ -43,13 +41,7 @@ ALIKE = 0.999
 
 
 def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
-    """Raise a DataError where fits are not of the same rows; `what` compares them.
-
-    Raises
-    ------
-    DataError
-        The fits differ in the number of rows, in classes or weights, or in the rows themselves.
-    """
+    """Raise a DataError where fits that `what` compares differ in classes, weights or rows."""
     first = fits[0]
     for place, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
@@ -73,11 +65,11 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
         if missing
         else "fit all to one table with the same weights"
     )
-    own = f"{first.nobs:g}", f"{fit.nobs:g}"
-    said = own if own[0] != own[1] else (listed(first.counts), listed(fit.counts.reindex(first.classes)))
-    by = "" if own[0] != own[1] else " by class"
+    ours, theirs, by = f"{first.nobs:g}", f"{fit.nobs:g}", ""
+    if ours == theirs:
+        ours, theirs, by = listed(first.counts), listed(fit.counts.reindex(first.classes)), " by class"
     raise DataError(
-        f"Fit {place} of {what} uses {said[1]} rows{by}, and the first {said[0]}: figures of other rows are "
+        f"Fit {place} of {what} uses {theirs} rows{by}, and the first {ours}: figures of other rows are "
         f"not comparable, so {way_out}."
     )
 
@@ -128,8 +120,8 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
     if ours.table.index.equals(theirs.table.index):
         both = [both[0] & both[1]] * 2
     shared = [name for name in ours.design.columns if name in theirs.design.columns]
-    held = set(ours.table.names).intersection(theirs.table.names)
-    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in held]
+    in_both = set(ours.table.names).intersection(theirs.table.names)
+    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in in_both]
     others = []
     for name in shared or read:
         values = [each.table.column(name)[at] for each, at in zip((ours, theirs), both, strict=True)]
@@ -156,7 +148,7 @@ def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
         codes = [pd.factorize(values)[0] for values in (one, other)]
         return bool((codes[0] == codes[1]).all())
     ranks = [values.rank().to_numpy(dtype=np.float64) for values in (one, other)]
-    centred = [held - held.mean() for held in ranks]
+    centred = [rank - rank.mean() for rank in ranks]
     lengths = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
     return lengths == 0 or abs(float(centred[0] @ centred[1])) >= ALIKE * lengths
 
@@ -177,19 +169,19 @@ def _digests(fit: Fit[Any]) -> Counter[tuple[str, bytes]]:
     """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.blocks):
-        for column, held in zip(x.T, hashes, strict=True):
+        for column, column_hash in zip(x.T, hashes, strict=True):
             # Adding zero makes one of the two zeros that there are.
-            held.update(np.ascontiguousarray(column + 0.0).tobytes())
-    return Counter(zip(_measures(fit), (held.digest() for held in hashes), strict=True))
+            column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
+    return Counter(zip(_measures(fit), (column_hash.digest() for column_hash in hashes), strict=True))
 
 
 def _measures(fit: Fit[Any]) -> list[str]:
     """Whether the model has a density of each column, or probabilities of its values."""
-    kinds = ["density"] * len(fit.terms)
+    measures = ["density"] * len(fit.terms)
     if isinstance(fit.numbers, NaiveBayesFit):
         for at in (*fit.numbers.plan.tables, *fit.numbers.plan.counts):
-            kinds[int(at)] = "probability"
-    return kinds
+            measures[int(at)] = "probability"
+    return measures
 
 
 def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
@@ -218,6 +210,15 @@ def llf_given_row(results: ClassifierResults) -> float:
     return total
 
 
+def verb_named(verb: Any, argument: str = "verb") -> Any:
+    """The verb of a name, which is given as an argument; what is no text is returned."""
+    if not isinstance(verb, str):
+        return verb
+    known = (name for name, model in BY_VERB.items() if model.estimator is not None)
+    check_word(argument, verb, tuple(known))
+    return resolve(f"{BY_VERB[verb].module}:{verb}")
+
+
 class HasFit(Protocol):
     """What has a fit, as a choice of columns by `discrim.stepwise` has."""
 
@@ -227,15 +228,7 @@ class HasFit(Protocol):
 
 
 def need_fits(fits: Sequence[Any], what: str) -> None:
-    """Raise where an argument of a function is no fit.
-
-    Raises
-    ------
-    DataError
-        There is none, or it is something else.
-    NotSupportedError
-        It is a known law.
-    """
+    """Raise where an argument of a function is no fit: a DataError, or NotSupportedError for a known law."""
     from discrim.models.law.bayes import BayesResults
     from discrim.models.results.results import ClassifierResults
 
@@ -257,13 +250,7 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
 
 
 def need_rows(fits: Sequence[Any], what: str) -> None:
-    """Raise where an argument is no fit, or a fit without its rows.
-
-    Raises
-    ------
-    DataError, NotSupportedError
-        As of `need_fits`; and a fit has none, such as one that was loaded.
-    """
+    """Raise where an argument is no fit, or a fit without its rows, such as one that was loaded."""
     need_fits(fits, what)
     for place, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:
@@ -274,15 +261,7 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
 
 
 def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
-    """Whether the columns that the large fit has more tell anything; see `discrim.lr_test`.
-
-    Raises
-    ------
-    DataError
-        The fits are not of the same rows, classes and weights, or are not nested, the smaller first.
-    NotSupportedError
-        One was loaded, has no maximum, or has a penalty; one has reduced bias and the other has not.
-    """
+    """Whether the columns that the large fit has more tell anything; see `discrim.lr_test`."""
     need_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")

@@ -1,10 +1,6 @@
-"""The verb `compare`: fits side by side, where they may be.
+"""The verb `compare`: fits side by side, pair by pair on the same folds, or on the rows of another table.
 
-Fits compared on the same folds, pair by pair: error rates, McNemar's test, the corrected t test.
-
-Pictures of choices and comparisons: steps, errors by fold, differences of two models by fold.
-
-Fits, saved ones too, compared by their errors on the rows of another table.
+Error rates on folds are compared by McNemar's test and the corrected t test.
 """
 
 from __future__ import annotations
@@ -22,25 +18,16 @@ from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference.calibration import JudgedRows, fold_means
 from discrim.inference.error_rates import counted_labels
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
-from discrim.models.comparing.comparable import (
-    llf_given_row,
-    need_fits,
-    need_rows,
-    refuse_other_rows,
-    refuse_other_values,
-    same_columns,
-)
+from discrim.models.comparing import comparable
 from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_odds_of_both
 from discrim.models.comparing.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
-from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
+from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed
 from discrim.models.judging.assessment import JudgingPlan, judged_codes
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import PictureOptions
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.plots.style import Axes
 
 
 def cross_validated(
@@ -51,14 +38,8 @@ def cross_validated(
     seed: int | None,
     refit_prior: bool | None = None,
 ) -> list[CrossValidation]:
-    """Each fit cross-validated, on the same folds.
-
-    Raises
-    ------
-    DataError
-        The fits are of other rows, tables, classes or weights.
-    """
-    need_rows(fits, "compare(folds=)")
+    """Each fit cross-validated, on the same folds; a DataError says that they are of other rows."""
+    comparable.need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
     for place, fit in enumerate(fits[1:], start=2):
         if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
@@ -66,20 +47,20 @@ def cross_validated(
                 f"Fit {place} uses other rows than the first: fit both to one table; each of them may "
                 "drop rows of it."
             )
-    found = []
+    validations = []
     for place, fit in enumerate(fits, start=1):
         try:
-            found.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
+            validations.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
-        warn_unlabelled(found[-1], f"Fit {place}: ")
-    for place, one in enumerate(found[1:], start=2):
-        _refuse_other(found[0], one, place)
-        refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
-    return found
+        warn_unlabelled(validations[-1], f"Fit {place}: ")
+    for place, one in enumerate(validations[1:], start=2):
+        refuse_other_folds(validations[0], one, place)
+        comparable.refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
+    return validations
 
 
-def _refuse_other(first: CrossValidation, one: CrossValidation, place: int) -> None:
+def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int) -> None:
     """Raise a DataError where two fits differ in the class, fold or weight of a row."""
     both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
     labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
@@ -97,45 +78,7 @@ def _refuse_other(first: CrossValidation, one: CrossValidation, place: int) -> N
             )
 
 
-def on_same_folds(found: CrossValidation, other: ClassifierResults) -> CrossValidation:
-    """Another fit, cross-validated on the folds of one that was.
-
-    Raises
-    ------
-    DataError
-        Folds were given, and no seed deals them again.
-    """
-    if found.seed is None:
-        raise DataError(
-            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
-            "them."
-        )
-    count = len(found._fold_labels)
-    groups = found._clusters
-    return validated(other._fit, count, len(found._dealt), groups, found.seed, nested=found.nested)
-
-
-def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
-    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold).
-
-    Raises
-    ------
-    DataError
-        They are of other folds, rows, classes or weights, or share no row.
-    """
-    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
-        raise DataError(
-            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
-            "repeats= and seed=."
-        )
-    _refuse_other(a, b, 2)
-    both = a._judged & b._judged
-    if not both.any():
-        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
-    return pd.Series(_by_fold(a, b, both).ravel(), index=a.by_fold.index, name="difference")
-
-
-def _by_fold(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
+def errors_apart(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
     """Mean differences (R, F) of errors, over rows that both judge."""
     wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
     shares = JudgedRows(
@@ -143,12 +86,12 @@ def _by_fold(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) ->
     ).shares()
     together = zip(*wrong, a._dealt[:, both], strict=True)
     count = len(a._fold_labels)
-    return np.stack([fold_means(own - other, shares, dealt, count) for own, other, dealt in together])
+    return np.stack([fold_means(errors - others, shares, dealt, count) for errors, others, dealt in together])
 
 
-def paired(found: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
+def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
     """A row for each pair; see `discrim.compare`."""
-    rows = [_fold_pair(found[i], found[j]) for i, j in combinations(range(len(found)), 2)]
+    rows = [_fold_pair(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
     return pd.DataFrame(rows, index=index)
 
@@ -162,7 +105,7 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     rows = JudgedRows(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
     shares = rows.shares()
     n_folds = len(a._fold_labels)
-    by_fold = _by_fold(a, b, both).ravel()
+    by_fold = errors_apart(a, b, both).ravel()
     test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
     total = float(weights.sum()) if a._weighted else len(weights)
@@ -317,15 +260,15 @@ def compare(
     [0.02, 0.2067, 0.0056]
     """
     check_word("by", by, ("fit", "term", "pair"), optional=True)
-    need_fits(fits, "compare()")
+    comparable.need_fits(fits, "compare()")
     names = _names(fits)
     folds = folds_or_cv("compare", folds, cv)
     _refuse_options(fits, by, folds, repeats, groups, seed)
     if folds is not None:
-        found = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
+        validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
         if by != "fit":
-            return paired(found, names)
-        errors = pd.DataFrame([each.table().loc["error", ["estimate", "se"]] for each in found])
+            return paired(validations, names)
+        errors = pd.DataFrame([each.table().loc["error", ["estimate", "se"]] for each in validations])
         return _by_fit(fits, names, refit_prior).assign(
             error_cv=errors["estimate"].to_numpy(), se_cv=errors["se"].to_numpy()
         )
@@ -357,7 +300,7 @@ def _names(fits: Sequence[Any]) -> list[str]:
 
 
 def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> pd.DataFrame:
-    refuse_other_rows(fits, "compare()")
+    comparable.refuse_other_rows(fits, "compare()")
     chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
     if chose:
         warn_user(
@@ -371,11 +314,11 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
         row["df"] = missing_if_refused(fit, "df_model")
         for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
             row[name] = missing_if_refused(fit, of)
-        row["llf_given_row"] = llf_given_row(fit)
+        row["llf_given_row"] = comparable.llf_given_row(fit)
         for method in ("apparent", "loo"):
-            asked = None if fit._fit.model.prior_without == "none" else refit_prior
+            refit = None if fit._fit.model.prior_without == "none" else refit_prior
             try:
-                row[f"error_{method}"] = fit.error_rates([method], refit_prior=asked)["estimate"].iloc[0]
+                row[f"error_{method}"] = fit.error_rates([method], refit_prior=refit)["estimate"].iloc[0]
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
@@ -391,124 +334,25 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
 def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) -> str:
     """Why the likelihoods of class and row are not to be compared; empty where they are."""
     there = table["llf"].notna().to_numpy()
-    joint, given = (
+    joint, given_row = (
         np.flatnonzero(there & (table["likelihood"] == of).to_numpy()).tolist()
         for of in ("class and row", "class given row")
     )
     say = "so AIC and BIC of class and row are missing: see llf_given_row and the error rates."
     if len(joint) > 1:
-        same = same_columns([fits[i] for i in joint])
+        same = comparable.same_columns([fits[i] for i in joint])
         if not all(same):
             other = names[joint[same.index(False)]]
             return (
                 f"Likelihoods of class and row are in the units of the columns, and {other} has other "
                 f"columns, or other values in them, than {names[joint[0]]}, {say}"
             )
-    if len(joint) and len(given):
+    if len(joint) and len(given_row):
         return (
-            f"The likelihood of {names[joint[0]]} is of class and row, that of {names[given[0]]} of the "
+            f"The likelihood of {names[joint[0]]} is of class and row, that of {names[given_row[0]]} of the "
             f"class given the row, {say}"
         )
     return ""
-
-
-CRITERIA = {
-    "wilks": "Wilks' lambda",
-    "mahalanobis": "Smallest D2 between two classes",
-    "maxminf": "Smallest F between two classes",
-    "rao": "Rao's V",
-    "cv": "Cross-validated error, ± one standard error",
-    "aic": "AIC",
-    "bic": "BIC",
-}
-SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
-
-
-def steps(results: Any, asked: PictureOptions) -> Axes:
-    """The criterion after each step of a choice of terms."""
-    from discrim.report.plots.judged import draw_steps as draw
-
-    table, by_error = results.steps, results.criterion == "cv"
-    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
-    value = table[column].to_numpy(dtype=np.float64)
-    spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
-    texts = [f"{count} in" for count in table["terms_in"]]
-    if "F" in table:
-        texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
-    held = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
-    held["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
-    count = len(results.selected)
-    title = f"Steps of the choice of terms: {count} chosen"
-    if not len(held):
-        title = "No term was chosen"
-    signs = asked.signs([results.criterion])
-    return draw(held, (CRITERIA[results.criterion], title), ax=asked.ax, signs=signs)
-
-
-def _tail(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"
-
-
-def folds(found: Any, asked: PictureOptions) -> Axes:
-    """Error of each fold, and the mean."""
-    from discrim.report.plots.judged import by_fold as draw
-
-    row = found.table().loc["error"]
-    mean = float(row["estimate"]), float(row["low"]), float(row["high"])
-    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {_called(found)}, by fold")
-    signs = asked.signs([_called(found)])
-    return draw(found.by_fold["error"], mean, names, ax=asked.ax, signs=signs)
-
-
-def confusion(found: Any, asked: PictureOptions) -> Axes:
-    """Actual by predicted classes, the mean over repeats."""
-    from discrim.models.pictures.judged import drawn_confusion
-
-    return drawn_confusion(found.confusion, "cross-validated", asked)
-
-
-def permutations(found: Any, asked: PictureOptions) -> Axes:
-    """Hit rates of shuffled labels, and that of the labels seen."""
-    from discrim.report.plots.judged import draw_permuted as draw
-
-    test = found.permutations
-    if test is None:
-        raise DataError(
-            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
-            "cross_validate()."
-        )
-    title = f"Hit rates of {_called(found)} by chance, and of the true labels"
-    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
-    said = f"p {_tail(test.pvalue)}"
-    return draw(test.rates, test.estimate, said, names, ax=asked.ax, signs=asked.signs([_called(found)]))
-
-
-def differences(found: Any, asked: PictureOptions) -> Axes:
-    """Error less that of another model, fold by fold."""
-    from discrim.report.plots.judged import by_fold as draw
-
-    other = asked.other
-    if other is None:
-        raise DataError("kind='differences' compares with another model: pass other=, a fit.")
-    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
-        other = on_same_folds(found, other)
-    if not hasattr(other, "by_fold"):
-        raise DataError(f"other={told(other)}: pass a fit, or what cross_validate() gives of one.")
-    values = fold_differences(found, other)
-    test = paired([found, other], ["a", "b"]).iloc[0]
-    mean = float(values.mean()), float(test["low"]), float(test["high"])
-    a, b = _called(found), _called(other)
-    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
-    names = (
-        f"Error of {a} less that of {b}",
-        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
-    )
-    return draw(values, mean, names, ax=asked.ax, signs=asked.signs([a]), zero=True)
-
-
-def _called(found: Any) -> str:
-    held: str = found._fit.model.name
-    return held
 
 
 def compared_on(
@@ -530,11 +374,6 @@ def compared_on(
     by_pair : DataFrame by (a, b)
         rows that both label; those on which one alone is wrong; McNemar's exact p-value.
 
-    Raises
-    ------
-    DataError
-        The responses of the fits are not the same; or as of `predict`.
-
     Examples
     --------
     >>> from discrim import lda, qda
@@ -544,7 +383,7 @@ def compared_on(
     >>> compared_on(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
     {'lda': 3, 'qda': 3}
     """
-    need_fits(fits, "compare()")
+    comparable.need_fits(fits, "compare()")
     responses = [fit._fit.blocks.design.response_code for fit in fits]
     for name, response in zip(names, responses, strict=True):
         if response != responses[0]:

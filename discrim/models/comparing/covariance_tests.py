@@ -1,7 +1,4 @@
-"""Verbs that ask whether a smaller model was enough: `box_m`, `lr_test`, `covariance_models`.
-
-LDA beside the logistic regression: the same log odds from two sides, and Hausman's test of them.
-"""
+"""Verbs that ask whether a smaller model was enough: `box_m`, `lr_test`, `covariance_models`, `hausman`."""
 
 from __future__ import annotations
 
@@ -31,6 +28,7 @@ from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.qda import QDAResults, qda
 from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.penalized import PenalizedLogisticResults, refuse_penalized
 
 
 def box_m(
@@ -229,11 +227,11 @@ def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> F
         )
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
     parts = []
-    for _, x, own, weights in used_rows(blocks):
-        z = (x.T - moments.centres[own].T) * moments.scale[:, None] - moments.rests[own].T
-        parts.append(repeated(whiten(z).T, own, weights))
-    rows, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.argsort(codes, kind="stable")
+    for _, x, codes, weights in used_rows(blocks):
+        z = (x.T - moments.centres[codes].T) * moments.scale[:, None] - moments.rests[codes].T
+        parts.append(repeated(whiten(z).T, codes, weights))
+    rows, row_codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(row_codes, kind="stable")
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
@@ -355,8 +353,6 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     >>> round(hausman(lda(formula, penguins), logistic(formula, penguins)).pvalue, 2)
     0.56
     """
-    from discrim.models.normal.lda import LDAResults
-
     if not isinstance(lda_fit, LDAResults):
         raise DataError(
             f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
@@ -393,9 +389,6 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     They are those of columns over a unit (p,).
     """
     of_unit = np.insert(unit, 0, 1.0)[:, None]
-    from discrim.models.regression.logistic_results import LogisticResults
-    from discrim.models.regression.penalized import refuse_penalized
-
     refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
@@ -471,10 +464,6 @@ def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
 
 def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
     """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
-    from discrim.models.normal.lda import LDAResults
-    from discrim.models.regression.logistic_results import LogisticResults
-    from discrim.models.regression.penalized import PenalizedLogisticResults
-
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
     logit = [
         fit
@@ -485,21 +474,9 @@ def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResult
 
 
 def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
-    """Log odds of LDA beside those of the logistic regression, against the latter's reference.
+    """Log odds of LDA beside those of the logistic regression, against the latter's reference; see `compare`.
 
-    Returns
-    -------
-    DataFrame by (class, term)
-        LDA, LDA_se, logistic, logistic_se, difference (LDA less logistic); statistic, df, p: Hausman's
-        chi-square of the difference of a slope, missing where LDA's standard error is not the smaller. The
-        last row, ("all", "slopes"), has the joint test, see `hausman`; it is missing where there is none.
-
-    Raises
-    ------
-    DataError
-        The fits differ in classes, terms or rows.
-    NotSupportedError
-        A hyperplane separates classes, so that the logistic fit has no estimates.
+    The last row, ("all", "slopes"), has the joint test, and is missing where there is none.
     """
     _estimates(linear, logit, np.ones(len(linear.terms)))
     ours = linear.log_odds(reference=logit.reference)
@@ -516,8 +493,8 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     # In standard errors of the logistic regression, whose squares may be no doubles.
     variance = 1 - (table["LDA_se"] / table["logistic_se"]) ** 2
     slope = table.index.get_level_values("term") != "constant"
-    apart = table["difference"] / table["logistic_se"]
-    table["statistic"] = (apart**2 / variance).where((variance > 0) & slope)
+    gap = table["difference"] / table["logistic_se"]
+    table["statistic"] = (gap**2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = chi2_sf(table["statistic"], 1)
     every = distinct("all", table.index.get_level_values("class"))

@@ -1,9 +1,4 @@
-"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share.
-
-What `cross_validate` gives: labels, losses and errors of rows under rules that did not see them.
-
-The sections of the summary of a cross-validation.
-"""
+"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share."""
 
 from __future__ import annotations
 
@@ -18,24 +13,15 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.categories import shown
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
 from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.resampling import drawn_seed, fold_errors
-from discrim.models.comparing.comparable import HasFit, need_fits, need_rows
-from discrim.models.comparing.permuted import (
-    Permuting,
-    check_permutations,
-    numbered,
-    permuted,
-    refuse_gone,
-    shared_folds,
-)
-from discrim.models.comparing.stepwise_anew import calling
-from discrim.models.comparing.stepwise_ic import verb_named
+from discrim.models.comparing import permuted
+from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, verb_named
+from discrim.models.comparing.stepwise_anew import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.judging.assessment import row_weights
@@ -43,7 +29,6 @@ from discrim.models.judging.validation import counts_without, fold_scores, prior
 from discrim.models.kinds import FOLDS
 from discrim.models.pictures.pictured import drawn
 from discrim.models.registry import BY_VERB, summary_of
-from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
@@ -104,7 +89,7 @@ class CrossValidation(Shown):
         self._fold_labels = fold_labels
         self._index = blocks.table.index
         self._actual = used_codes(blocks)
-        self._predicted = np.stack([best_class(own) for own in scores])
+        self._predicted = np.stack([best_class(each) for each in scores])
         judged = np.asarray((self._predicted >= 0).all(axis=0))
         self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
         self._judged = judged & (self._actual >= 0)
@@ -122,13 +107,13 @@ class CrossValidation(Shown):
     def folds(self) -> pd.DataFrame:
         """Fold of each row, by repeat."""
         names = pd.Index(self._fold_labels)
-        columns = [labelled(own, names, self._index) for own in self._dealt]
+        columns = [labelled(dealt, names, self._index) for dealt in self._dealt]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
-        columns = [self._fit.labelled(own, self._index) for own in self._predicted]
+        columns = [self._fit.labelled(predicted, self._index) for predicted in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
@@ -163,14 +148,14 @@ class CrossValidation(Shown):
     def _losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
         at, actual = self._judged, self._actual[self._judged]
-        found = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
+        losses = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
         if not self._has_posteriors:
-            return found
+            return losses
         unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
-        scores = [own[at] for own in self._scores]
-        found["log loss"] = np.stack([-log_posteriors(own)[rows, actual] for own in scores])
-        found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
-        return found
+        scores = [each[at] for each in self._scores]
+        losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in scores])
+        losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in scores])
+        return losses
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -178,21 +163,23 @@ class CrossValidation(Shown):
 
         These shares are the prior where it is estimated again.
         """
-        rest = np.concatenate(self._rest())
+        counts = np.concatenate(self._counts_outside())
         labels: list[Any] = [self._repeats(), self._fold_labels]
         index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
-        return pd.DataFrame(rest / rest.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes)
+        return pd.DataFrame(
+            counts / counts.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes
+        )
 
-    def _rest(self) -> list[Floats]:
+    def _counts_outside(self) -> list[Floats]:
         """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
         blocks = self._fit.rows("class_shares()")
-        return [counts_without(blocks, own, len(self._fold_labels)) for own in self._dealt]
+        return [counts_without(blocks, dealt, len(self._fold_labels)) for dealt in self._dealt]
 
     def _uneven(self) -> tuple[Any, int] | None:
         """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
         counts = np.asarray(self._fit.counts, dtype=np.float64)
-        found = uneven(np.concatenate(self._rest()), counts)
-        return None if found is None else (self.class_shares().index[found[0]], found[1])
+        place = uneven(np.concatenate(self._counts_outside()), counts)
+        return None if place is None else (self.class_shares().index[place[0]], place[1])
 
     # ---- figures
 
@@ -210,11 +197,11 @@ class CrossValidation(Shown):
         n_folds, at, parts = len(self._fold_labels), self._judged, []
         rows, losses = self._rows(), self._losses()
         for r, dealt in enumerate(self._dealt):
-            own, wrong = dealt[at], losses["error"][r]
-            part = pd.DataFrame({"rows": np.bincount(own, rows.weights, n_folds)})
-            part["wrong"] = np.bincount(own, rows.weights * wrong, n_folds)
+            fold_of, wrong = dealt[at], losses["error"][r]
+            part = pd.DataFrame({"rows": np.bincount(fold_of, rows.weights, n_folds)})
+            part["wrong"] = np.bincount(fold_of, rows.weights * wrong, n_folds)
             for name, loss in losses.items():
-                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), own, n_folds)
+                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), fold_of, n_folds)
             parts.append(part)
         table = pd.concat(parts)
         if not self._weighted:
@@ -226,7 +213,7 @@ class CrossValidation(Shown):
         """Actual by predicted (K, K), the mean over repeats."""
         actual = np.where(self._judged, self._actual, -1)
         k = len(self._fit.classes)
-        tables = [counts_of(actual, own, k, self._weights) for own in self._predicted]
+        tables = [counts_of(actual, predicted, k, self._weights) for predicted in self._predicted]
         return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
 
     @property
@@ -247,15 +234,19 @@ class CrossValidation(Shown):
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
         judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
-        found = []
+        rows = []
         for k in range(len(self._fit.classes)):
             at = judged.codes == k
             clusters = None if judged.clusters is None else judged.clusters[at]
-            own = JudgedRows(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
-            lost = float(own.weights @ wrong[at])
-            found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
+            in_class = JudgedRows(
+                judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters
+            )
+            wrong_rows = float(in_class.weights @ wrong[at])
+            rows.append(
+                (in_class.weights.sum(), wrong_rows, *loss_rate(wrong[at], in_class, 0.95, counts=True))
+            )
         columns = ["rows", "wrong", "error", "se", "low", "high"]
-        return pd.DataFrame(found, index=self._fit.classes, columns=columns)
+        return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
 
     @displayed(every="share")
     def table(self, level: float = 0.95) -> pd.DataFrame:
@@ -277,14 +268,14 @@ class CrossValidation(Shown):
             weighted by a prior that was given.
         """
         check_level(level)
-        by_fold, found = self.by_fold, {}
+        by_fold, rows = self.by_fold, {}
         judged, n_folds = self._rows(), len(self._fold_labels)
         for name, losses in self._losses().items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
             rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
-            found[name] = (*rate, *fold_errors(folds, n_folds))
+            rows[name] = (*rate, *fold_errors(folds, n_folds))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
-        table = pd.DataFrame.from_dict(found, orient="index", columns=names)
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
         return table.rename_axis("measure")
 
     def plot(
@@ -333,8 +324,8 @@ class CrossValidation(Shown):
         """
         from discrim.models.pictures.options import PictureOptions
 
-        asked = PictureOptions(ax, colors=colors, title=title, other=other)
-        return drawn((self,), FOLDS, kind, asked)
+        options = PictureOptions(ax, colors=colors, title=title, other=other)
+        return drawn((self,), FOLDS, kind, options)
 
     def summary(self) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook."""
@@ -490,7 +481,7 @@ def cross_validate(
     """
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    check_permutations(permutations, within)
+    permuted.check_permutations(permutations, within)
     judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
     if permutations and judged.refits.called is not None:
         raise NotSupportedError(
@@ -498,27 +489,31 @@ def cross_validate(
             "shuffle the column of the classes yourself, and call cross_validate() with each table."
         )
     seed = drawn_seed(seed)
-    found = validated(judged, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
-    warn_unlabelled(found)
+    cv = validated(judged, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
+    warn_unlabelled(cv)
     if permutations:
-        given = None if found.seed is not None else found._dealt[0]
-        asked = Permuting(
-            given, found._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
+        given_folds = None if cv.seed is not None else cv._dealt[0]
+        design = permuted.Permuting(
+            given_folds,
+            cv._fold_labels,
+            repeats,
+            groups,
+            within,
+            permutations,
+            seed,
+            nested,
+            refit_prior,
         )
-        found.permutations = permuted(judged, 1.0 - float(found.table()["estimate"]["error"]), asked)
-    return found
+        cv.permutations = permuted.permutation_test(
+            judged, 1.0 - float(cv.table()["estimate"]["error"]), design
+        )
+    return cv
 
 
 def _judged(
     fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
 ) -> tuple[Fit[Any], bool | None]:
-    """What is cross-validated, as a fit that says how it is fitted again, and what becomes of its prior.
-
-    Raises
-    ------
-    DataError
-        It is none, or the arguments do not go together.
-    """
+    """What is cross-validated, as a fit that says how it is fitted again, and what becomes of its prior."""
     whole = fit
     if not (callable(fit) or isinstance(fit, str)):
         if not (formula is None and data is None and options is None):
@@ -543,8 +538,8 @@ def _judged(
         whole = whole.fit
     need_rows([whole], "cross_validate()")
     if not callable(fit) or formula is not None:
-        own: Fit[Any] = whole._fit
-        return own.choosing_anew() if nested else own, refit_prior
+        fitted: Fit[Any] = whole._fit
+        return fitted.choosing_anew() if nested else fitted, refit_prior
     return _called(fit, data, whole._fit), True
 
 
@@ -557,20 +552,14 @@ class _Called:
 
     def __call__(self, rows: Codes) -> Any:
         """The fit of the function to rows at some positions."""
-        found = self.function(rows_of(self.data, rows))
-        if not hasattr(found, "cross_validate"):
-            need_fits([found], "cross_validate()")
-        return found
+        results = self.function(rows_of(self.data, rows))
+        if not hasattr(results, "cross_validate"):
+            need_fits([results], "cross_validate()")
+        return results
 
 
 def _called(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[Any]:
-    """The fit of a function to all rows of a table, judged on them, whose refits call the function.
-
-    Raises
-    ------
-    DataError
-        The rows have weights, and the function left some out.
-    """
+    """The fit of a function to all rows of a table, judged on them, whose refits call the function."""
     blocks = whole.new_rows(data)
     weights = whole.blocks.weights
     if weights is not None and len(weights) != blocks.table.nrows:
@@ -579,9 +568,9 @@ def _called(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[A
             "weights=."
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
-    own = blocks.with_codes(codes).with_weights(weights)
-    refits = calling(whole.refits, _Called(function, data), "", held_prior=False)
-    return replace(whole, blocks=own, refits=refits, selection=None, path=None, cache={})
+    judged = blocks.with_codes(codes).with_weights(weights)
+    refits = refits_by_calls(whole.refits, _Called(function, data), "", held_prior=False)
+    return replace(whole, blocks=judged, refits=refits, selection=None, path=None, cache={})
 
 
 def validated(
@@ -597,17 +586,17 @@ def validated(
     """As `cross_validate`, of a seed that was drawn."""
     fit = fit.choosing_anew() if nested else fit
     blocks = fit.rows("cross_validate()")
-    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
+    dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
-    refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
+    permuted.refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
     with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
-        for own, out in zip(dealt, scores, strict=True):
+        for fold_of, out in zip(dealt, scores, strict=True):
             out[:] = fold_scores(
-                fit, own, len(labels), tell=tell, nested=nested, labels=labels, refit_prior=refit_prior
+                fit, fold_of, len(labels), tell=tell, nested=nested, labels=labels, refit_prior=refit_prior
             )
-    clusters = None if groups is None else numbered(groups, blocks.table, "groups")
+    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     kept = seed if isinstance(folds, (int, np.integer)) else None
     return CrossValidation(
@@ -615,142 +604,14 @@ def validated(
     )
 
 
-def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
+def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
     """Warn of rows that have no label."""
-    if found.unlabelled:
-        row = int(np.argmax((found._actual >= 0) & ~found._judged))
-        first = found._fit.blocks.table.label(row)
+    if cv.unlabelled:
+        row = int(np.argmax((cv._actual >= 0) & ~cv._judged))
+        first = cv._fit.blocks.table.label(row)
         warn_user(
-            f"{who}{found.unlabelled} row{'s have' if found.unlabelled > 1 else ' has'} no label in some "
+            f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
             f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "
             "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
             "with another)."
         )
-
-
-def summary(found: CrossValidation) -> Summary:
-    """Header, measures, errors by class, confusion, errors by fold."""
-    title = f"Cross-validation: {found._fit.title.lower()}"
-    test = {} if found.permutations is None else {"permutations": _permutations(found.permutations)}
-    return Summary(
-        title,
-        {
-            "header": _header(found),
-            "measures": _measures(found),
-            **test,
-            "classes": _classes(found),
-            "confusion": _confusion(found),
-            "folds": _folds(found),
-        },
-    )
-
-
-def _header(found: CrossValidation) -> Pairs:
-    fit, judged = found._fit, found._rows()
-    total = float(judged.weights.sum())
-    folds, repeats = len(found._fold_labels), len(found._dealt)
-    prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
-        found.prior, "given, held"
-    )
-    rows = "Sum of weights" if found._weighted else "Rows judged"
-    items: list[tuple[str, Any, str]] = [
-        (rows, total, f"{total:.6g}"),
-        ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
-        ("Rows without a label", found.unlabelled, str(found.unlabelled)),
-        ("Prior", prior, prior),
-        ("Folds", folds, str(folds)),
-        ("Repeats", repeats, str(repeats)),
-        ("Seed", found.seed, "none, folds given" if found.seed is None else str(found.seed)),
-    ]
-    if judged.clusters is not None:
-        groups = len(set(judged.clusters.tolist()))
-        items.insert(6, ("Groups, each in one fold", groups, str(groups)))
-    return Pairs(
-        fit.formula, items, " ".join(note for note in (_choice_note(found), uneven_note(found)) if note)
-    )
-
-
-def uneven_note(found: CrossValidation) -> str:
-    """What is said of folds that are uneven by class while the prior of all rows is held."""
-    place = found._uneven() if found.prior == "held" else None
-    if place is None:
-        return ""
-    (repeat, fold), code = place
-    share, prior = (
-        float(found.class_shares().loc[(repeat, fold)].iloc[code]),
-        float(found._fit.prior[code]),
-    )
-    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
-    return (
-        f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
-        f"{shown(found._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "
-        "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
-    )
-
-
-def _choice_note(found: CrossValidation) -> str:
-    chosen, refits = found._fit.chosen, found._fit.refits
-    if refits.called is not None and not chosen:
-        return "The function is called with the rows outside each fold, and its fit judges those of the fold."
-    if not chosen:
-        return ""
-    if found.nested:
-        return f"The choice of {chosen} is made anew in each fold."
-    return f"The choice of {chosen} is held, and the same rows made it: the figures look too good."
-
-
-def _measures(found: CrossValidation) -> Section:
-    table = found.table()
-    rows = "groups" if found._clusters is not None else "rows"
-    return Section(
-        "Losses of rows under rules that did not see them",
-        table.rename_axis(None),
-        dict.fromkeys(table.columns, "share"),
-        headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
-        note=(
-            f"Standard error and interval are of the {rows}, for the rules as they are. The standard "
-            "error of folds is too small, because folds share training rows; the corrected one has "
-            "1/J + n2/n1 in place of 1/J (Nadeau & Bengio, 2003). No estimate of it is unbiased."
-        ),
-        source=".table()",
-    )
-
-
-def _permutations(test: Permutations) -> Section:
-    formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
-    formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
-    return Section(
-        "Is the hit rate more than chance?",
-        test.table,
-        formats,
-        headings={"by_chance": "by chance", "quantile_95": "95 % of chance", "least_p": "least p"},
-        note=" ".join(test.notes()),
-        source=".permutations.table",
-    )
-
-
-def _classes(found: CrossValidation) -> Section:
-    table = found.by_class
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
-    return Section("Errors by class", table, formats, headings=INTERVAL, source=".by_class")
-
-
-def _confusion(found: CrossValidation) -> Section:
-    mean = ", mean over repeats" if len(found._dealt) > 1 else ""
-    table = found.confusion.rename_axis(index=None, columns=None)
-    return Section(f"Actual classes (rows) by predicted classes{mean}", table, "count", source=".confusion")
-
-
-def _folds(found: CrossValidation) -> Section:
-    table = found.by_fold
-    if len(found._dealt) == 1:
-        table = table.droplevel("repeat")
-    else:
-        table = table.rename(index=lambda repeat: f"repeat {repeat}", level="repeat")
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
-    return Section(
-        "Errors by fold",
-        table.rename_axis(None) if table.index.nlevels == 1 else table,
-        formats,
-        source=".by_fold",
-    )

@@ -1,9 +1,4 @@
-"""The verb `mlm`: a linear model of several responses.
-
-What `mlm` gives: tests, effect sizes and canonical variates of the terms of a linear model.
-
-The verb `manova`: whether the classes have one mean, and what the terms of a larger model do.
-"""
+"""Linear models of several responses: the verb `mlm`, what it gives, and the verb `manova`."""
 
 from __future__ import annotations
 
@@ -246,25 +241,25 @@ class MLMResults(Shown):
                 "whose right side is zero for every response."
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
-        found = self._model.numbers.contrast(self._shifted_back(combinations), origin)
-        if found.df < found.columns:
+        contrast = self._model.numbers.contrast(self._shifted_back(combinations), origin)
+        if contrast.df < contrast.columns:
             raise DataError(
                 f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none: "
                 "leave them out."
             )
-        return self._table(found)
+        return self._table(contrast)
 
     @property
     def params(self) -> pd.DataFrame:
         """Coefficients of the columns of the model, by response."""
         self._need_full_rank(".params")
         model, m = self._model, self._model.n_model
-        found = model.numbers.coefficients()
-        found[1:] /= model.model_unit[:, None]
-        found *= model.unit
-        found[0] += model.origin[m - 1 :] - model.origin[: m - 1] @ found[1:]
+        coefficients = model.numbers.coefficients()
+        coefficients[1:] /= model.model_unit[:, None]
+        coefficients *= model.unit
+        coefficients[0] += model.origin[m - 1 :] - model.origin[: m - 1] @ coefficients[1:]
         index = ["constant", *model.blocks.terms[: m - 1]]
-        return pd.DataFrame(found, index=index, columns=self.responses)
+        return pd.DataFrame(coefficients, index=index, columns=self.responses)
 
     @property
     def cov_resid(self) -> pd.DataFrame:
@@ -385,7 +380,7 @@ class MLMResults(Shown):
         -------
         Axes
         """
-        from discrim.models.comparing.term_model import he_of_terms
+        from discrim.models.comparing.mlm_shown import he_of_terms
 
         return he_of_terms(self, term, columns, size, level, type, ax, title)
 
@@ -417,10 +412,10 @@ class MLMResults(Shown):
     def _shifted_back(self, combinations: Floats) -> Floats:
         """Combinations (q, m) of the coefficients as those of shifted columns over their units."""
         m = self._model.n_model
-        found = combinations.copy()
-        found[:, 1:] -= np.outer(combinations[:, 0], self._model.origin[: m - 1])
-        found[:, 1:] /= self._model.model_unit
-        return found
+        shifted = combinations.copy()
+        shifted[:, 1:] -= np.outer(combinations[:, 0], self._model.origin[: m - 1])
+        shifted[:, 1:] /= self._model.model_unit
+        return shifted
 
     def _need_full_rank(self, what: str) -> None:
         lacking = self._model.lacking()
@@ -527,8 +522,10 @@ def mlm(
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]
     numbers = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
-    own = unit[n_model:]
-    model = TermModel(blocks, tuple(terms), numbers, own, unit[1:n_model], root.origin, root.total, root.rows)
+    response_unit = unit[n_model:]
+    model = TermModel(
+        blocks, tuple(terms), numbers, response_unit, unit[1:n_model], root.origin, root.total, root.rows
+    )
     model.need_error()
     lacking = model.lacking()
     if lacking is not None:

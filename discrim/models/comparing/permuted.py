@@ -1,6 +1,7 @@
-"""Cross-validation of shuffled labels: how right a rule is by chance, where rows depend on one another.
+"""The folds of a table, which all models of it share, and cross-validation of shuffled labels.
 
-The folds of a table, which all models of it share: dealt by number, by group, or given.
+The folds are dealt by number, by group, or given. Shuffled labels say how right a rule is by chance, where
+rows depend on one another.
 """
 
 from __future__ import annotations
@@ -21,15 +22,8 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.rows import strata, used_codes
 from discrim.frame.table import Table
+from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
-from discrim.inference.resampling import (
-    Shuffle,
-    check_folds,
-    deal,
-    deal_groups,
-    mixed_unit,
-    permutation_pvalue,
-)
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments, is_whole, listed, told
@@ -41,13 +35,7 @@ MOST_REPEATS = 10**15
 
 
 def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
-    """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds.
-
-    Raises
-    ------
-    DataError
-        As for `cross_validate`.
-    """
+    """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds."""
     if not is_whole(repeats) or repeats < 1:
         raise DataError(f"repeats={told(repeats)}: give a whole number, 1 or more.")
     refuse_beyond_memory(
@@ -64,34 +52,34 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
             raise DataError("folds= names the fold of each row: leave out repeats= and groups=.")
-        own = numbered(folds, blocks.table, "folds", known)
-        labels = _fold_labels(folds, blocks.table, own)
+        fold_of = numbered(folds, blocks.table, "folds", known)
+        labels = _fold_labels(folds, blocks.table, fold_of)
         if len(labels) < 2:
             raise DataError("folds= has one fold only: give two or more.")
-        return np.where(known, own, -1)[None], labels
-    check_folds(folds, int((used_codes(blocks) >= 0).sum()))
+        return np.where(known, fold_of, -1)[None], labels
+    resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
     n_folds = int(folds)
     if groups is None:
-        dealt = deal(classes, n_folds, repeats, rng)
+        dealt = resampling.deal(classes, n_folds, repeats, rng)
     else:
         members = numbered(groups, blocks.table, "groups", known)
         there = len(np.unique(members[known]))
         if there < folds:
             raise DataError(f"groups= has {there} groups, too few for folds={folds}: ask for fewer folds.")
-        dealt = deal_groups(classes, members, n_folds, repeats, rng)
+        dealt = resampling.deal_groups(classes, members, n_folds, repeats, rng)
     return dealt, list(range(1, n_folds + 1))
 
 
-def _values(given: Any, table: Table, what: str) -> pd.Series:
+def _values(vector: Any, table: Table, what: str) -> pd.Series:
     """A column, or a vector of the table's length, as a Series."""
-    if isinstance(given, str):
-        return table.column(given)
-    if isinstance(given, pd.Series) and not given.index.equals(table.index):
+    if isinstance(vector, str):
+        return table.column(vector)
+    if isinstance(vector, pd.Series) and not vector.index.equals(table.index):
         raise DataError(f"The index of {what}= differs from the table's: align them, or pass an array.")
-    if not hasattr(given, "__len__"):
+    if not hasattr(vector, "__len__"):
         # What can be read but once is gone for the next model.
         raise TypeError(f"{what}= has no length")
-    values = given if isinstance(given, pd.Series) else pd.Series(list(given))
+    values = vector if isinstance(vector, pd.Series) else pd.Series(list(vector))
     if len(values) != table.nrows:
         raise DataError(
             f"{what}= has {len(values)} values; the table has {table.nrows} rows: give a value for each row."
@@ -99,31 +87,28 @@ def _values(given: Any, table: Table, what: str) -> pd.Series:
     return values
 
 
-def numbered(given: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
+def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
     """Numbers (n,) of the labels of a column or vector, as they first appear; -1 where one is missing.
 
-    Raises
-    ------
-    DataError
-        A row of known class has none.
+    A DataError says that a row of known class has none.
     """
     try:
-        values = _values(given, table, what)
+        values = _values(vector, table, what)
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
     except TypeError:
         raise DataError(
-            f"{what}={shorten(given)}: give a column's name or a vector, a value for each row."
+            f"{what}={shorten(vector)}: give a column's name or a vector, a value for each row."
         ) from None
-    lost = (codes < 0) & (True if known is None else known)
-    if known is not None and lost.any():
-        row = table.label(int(np.argmax(lost)))
+    missing = (codes < 0) & (True if known is None else known)
+    if known is not None and missing.any():
+        row = table.label(int(np.argmax(missing)))
         raise DataError(f"{what}= is missing at row {row!r}: fill it, or drop the row.")
     return codes
 
 
-def _fold_labels(given: Any, table: Table, codes: Codes) -> list[Any]:
+def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
     """Labels of the codes of given folds."""
-    values = _values(given, table, "folds")
+    values = _values(vector, table, "folds")
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 
 
@@ -131,11 +116,11 @@ def refuse_gone(fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, 
     """Raise a DataError where a class has no rows outside a fold."""
     k = len(fit.classes)
     rows = np.bincount(used[used >= 0], minlength=k)
-    for own in dealt:
-        at = own >= 0
-        held = np.zeros((len(labels), k))
-        np.add.at(held, (own[at], used[at]), 1)
-        fold, code = np.argwhere(held == rows)[0] if (held == rows).any() else (-1, -1)
+    for fold_of in dealt:
+        at = fold_of >= 0
+        counts = np.zeros((len(labels), k))
+        np.add.at(counts, (fold_of[at], used[at]), 1)
+        fold, code = np.argwhere(counts == rows)[0] if (counts == rows).any() else (-1, -1)
         if code >= 0:
             what = f"All {rows[code]} rows" if rows[code] > 1 else "The one row"
             be = "are" if rows[code] > 1 else "is"
@@ -229,15 +214,15 @@ class Permutations:
     def notes(self) -> list[str]:
         """What was shuffled, and what the p-value assumes, as sentences."""
         few = self.least > 1 / (1 + len(self.rates))
-        said = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
+        sentences = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
         if few:
-            said.append(
+            sentences.append(
                 f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least."
             )
         if self.redrawn:
-            said.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")
-        said.append("p = (1 + as good or better) / (1 + permutations).")
-        return said
+            sentences.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")
+        sentences.append("p = (1 + as good or better) / (1 + permutations).")
+        return sentences
 
     def __repr__(self) -> str:
         return (
@@ -257,35 +242,27 @@ def check_permutations(permutations: Any, within: Any) -> None:
         )
 
 
-def permuted(fit: Fit[Any], seen: float, asked: Permuting) -> Permutations:
-    """Hit rates of shuffled labels beside the one seen.
-
-    Raises
-    ------
-    DataError
-        The labels cannot be shuffled so.
-    NotSupportedError
-        Most shuffles leave no rule.
-    """
+def permutation_test(fit: Fit[Any], seen: float, design: Permuting) -> Permutations:
+    """Hit rates of shuffled labels beside the one seen."""
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
-    shuffle, words = _shuffle(fit, used, asked)
+    shuffle, words = _shuffle(fit, used, design)
     logs = shuffle.log_labellings()
-    members = None if asked.groups is None else numbered(asked.groups, blocks.table, "groups")
+    members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
     # A stream of its own: the folds of the labels seen do not depend on it.
-    rng = np.random.default_rng([asked.seed, 1])
-    rates, redrawn = np.empty(asked.permutations), 0
-    with late_bar(asked.permutations, "permutations") as tell:
-        for i in range(asked.permutations):
+    rng = np.random.default_rng([design.seed, 1])
+    rates, redrawn = np.empty(design.permutations), 0
+    with late_bar(design.permutations, "permutations") as tell:
+        for i in range(design.permutations):
             while True:
                 codes = used.copy()
                 codes[used >= 0] = shuffle.codes(rng)
                 try:
-                    rates[i] = _hit_rate(fit, codes, members, asked, rng)
+                    rates[i] = _hit_rate(fit, codes, members, design, rng)
                     break
                 except (NotSupportedError, DataError) as error:
                     redrawn += 1
-                    if redrawn > REDRAWN * (asked.permutations + 1):
+                    if redrawn > REDRAWN * (design.permutations + 1):
                         raise NotSupportedError(
                             f"{redrawn} of {i + redrawn} shuffles leave no rule: use a verb that has "
                             f"one for most labels, such as lda(). One of them says: {error}"
@@ -294,28 +271,28 @@ def permuted(fit: Fit[Any], seen: float, asked: Permuting) -> Permutations:
     # Whole, as far as a logarithm tells.
     labellings = float(np.exp(min(logs, 700.0)))
     labellings = round(labellings) if labellings < MOST else labellings
-    least = max(1 / (1 + asked.permutations), 1 / labellings)
+    least = max(1 / (1 + design.permutations), 1 / labellings)
     series = pd.Series(rates, pd.RangeIndex(1, len(rates) + 1, name="permutation"), name="hit_rate")
-    pvalue = permutation_pvalue(seen, rates)
-    return Permutations(series, seen, pvalue, least, labellings, words, redrawn, asked.seed)
+    pvalue = resampling.permutation_pvalue(seen, rates)
+    return Permutations(series, seen, pvalue, least, labellings, words, redrawn, design.seed)
 
 
-def _shuffle(fit: Fit[Any], used: Codes, asked: Permuting) -> tuple[Shuffle, str]:
+def _shuffle(fit: Fit[Any], used: Codes, design: Permuting) -> tuple[resampling.Shuffle, str]:
     """What exchanges labels, by the design that groups= and within= describe, and its name."""
     table, known = fit.blocks.table, used >= 0
     codes = used[known]
 
-    def of(given: Any, what: str) -> Codes | None:
-        return None if given is None else numbered(given, table, what, known)[known]
+    def of(vector: Any, what: str) -> Codes | None:
+        return None if vector is None else numbered(vector, table, what, known)[known]
 
-    groups, within = of(asked.groups, "groups"), of(asked.within, "within")
-    named = {what: _called(given) for what, given in (("groups", asked.groups), ("within", asked.within))}
+    groups, within = of(design.groups, "groups"), of(design.within, "within")
+    named = {what: _called(vector) for what, vector in (("groups", design.groups), ("within", design.within))}
     if groups is None and within is None:
-        _refuse_nested_folds(asked, codes, known)
-    mixed = None if groups is None else mixed_unit(codes, groups)
+        _refuse_nested_folds(design, codes, known)
+    mixed = None if groups is None else resampling.mixed_unit(codes, groups)
     units = groups
     if mixed is not None and groups is not None:
-        if within is None or mixed_unit(groups, within) is not None:
+        if within is None or resampling.mixed_unit(groups, within) is not None:
             a, b = (shown(fit.classes[code]) for code in mixed[1:])
             row = table.label(int(np.flatnonzero(known)[np.argmax(groups == mixed[0])]))
             raise DataError(
@@ -324,12 +301,12 @@ def _shuffle(fit: Fit[Any], used: Codes, asked: Permuting) -> tuple[Shuffle, str
                 "each group."
             )
         units = None
-    elif units is not None and within is not None and mixed_unit(within, units) is not None:
+    elif units is not None and within is not None and resampling.mixed_unit(within, units) is not None:
         raise DataError(
             f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: whole "
             "groups exchange labels within blocks. Leave out within=, or give each group one block."
         )
-    shuffle = Shuffle.of(codes, units, within)
+    shuffle = resampling.Shuffle.of(codes, units, within)
     if shuffle.log_labellings() < np.log(1.5):
         where = "" if within is None else f" within {named['within']}"
         raise DataError(
@@ -341,56 +318,62 @@ def _shuffle(fit: Fit[Any], used: Codes, asked: Permuting) -> tuple[Shuffle, str
     return shuffle, words if within is None else f"{words} within {named['within']}"
 
 
-def _called(given: Any) -> str:
+def _called(vector: Any) -> str:
     """A name for a message."""
-    name = given if isinstance(given, str) else getattr(given, "name", None)
+    name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector given"
 
 
-def _refuse_nested_folds(asked: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
+def _refuse_nested_folds(design: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
     """Raise where folds that were given are groups of one class, whose rows are shuffled one by one."""
-    if asked.folds is None:
+    if design.folds is None:
         return
-    own = asked.folds[known]
-    if len(np.unique(own)) < len(own) and mixed_unit(codes, own) is None:
+    folds = design.folds[known]
+    if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
         raise DataError(
             "Each fold that folds= gives has rows of one class only, as groups nested in classes "
             "are, and labels would be shuffled row by row: pass groups= in its place, with "
-            f"folds={len(asked.labels)}, to shuffle whole groups; or within= to say what is alike."
+            f"folds={len(design.labels)}, to shuffle whole groups; or within= to say what is alike."
         )
 
 
 def _hit_rate(
-    fit: Fit[Any], codes: Codes, members: Codes | None, asked: Permuting, rng: np.random.Generator
+    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> float:
     """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
     blocks, used = fit.blocks.with_codes(codes), codes >= 0
-    own = replace(fit, blocks=blocks, path=None, cache={})
+    refitted = replace(fit, blocks=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.numbers.estimated_prior and fit.model.prior_without != "none":
-        own = own.under(counts / counts.sum())
-    dealt = _folds(fit, codes, members, asked, rng)
-    if len(asked.labels) == int(used.sum()) and fit.refits.spread is not None:
+        refitted = refitted.under(counts / counts.sum())
+    dealt = _folds(fit, codes, members, design, rng)
+    if len(design.labels) == int(used.sum()) and fit.refits.spread is not None:
         # Rows left out one by one are so in closed form, by the numbers of these labels.
         numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
-        own = own if numbers is None else replace(own, numbers=replace(numbers, prior=own.prior))
-    refuse_gone(own, dealt, codes, asked.labels, grouped=members is not None)
-    how: dict[str, Any] = {"nested": asked.nested, "labels": asked.labels, "refit_prior": asked.refit_prior}
-    scores = [fold_scores(own, each, len(asked.labels), **how) for each in dealt]
-    return _rate(own, codes, np.stack([best_class(each) for each in scores]))
+        if numbers is not None:
+            refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
+    refuse_gone(refitted, dealt, codes, design.labels, grouped=members is not None)
+    labels, nested, refit_prior = design.labels, design.nested, design.refit_prior
+    predicted = []
+    for fold_of in dealt:
+        scores = fold_scores(
+            refitted, fold_of, len(labels), nested=nested, labels=labels, refit_prior=refit_prior
+        )
+        predicted.append(best_class(scores))
+    return _rate(refitted, codes, np.stack(predicted))
 
 
 def _folds(
-    fit: Fit[Any], codes: Codes, members: Codes | None, asked: Permuting, rng: np.random.Generator
+    fit: Fit[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
 ) -> Codes:
     """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
-    if asked.folds is not None:
-        return asked.folds[None]
-    classes, n_folds = np.where(codes >= 0, codes, strata(fit.blocks)), len(asked.labels)
+    if design.folds is not None:
+        return design.folds[None]
+    classes, n_folds = np.where(codes >= 0, codes, strata(fit.blocks)), len(design.labels)
     if members is None:
-        dealt = deal(classes, n_folds, asked.repeats, rng)
+        dealt = resampling.deal(classes, n_folds, design.repeats, rng)
     else:
-        dealt = deal_groups(classes, members, n_folds, asked.repeats, rng)
+        dealt = resampling.deal_groups(classes, members, n_folds, design.repeats, rng)
     return np.where(codes >= 0, dealt, -1)
 
 

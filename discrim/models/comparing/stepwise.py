@@ -1,40 +1,28 @@
-"""The verb `stepwise`: which terms of a formula tell the classes apart."""
+"""The verb `stepwise`: which terms of a formula tell the classes apart, and what such a choice gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes
-from discrim.core.numerics.progress import late_bar
-from discrim.core.scatter.covariance import dependencies
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.inference.resampling import drawn_seed
-from discrim.inference.selection import Partial, SelectedColumns
+from discrim.inference.selection import CRITERIA
+from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.stepwise_anew import anew_by_calls, anew_by_moments
-from discrim.models.comparing.stepwise_ic import check_verb_options, included, model_for
+from discrim.models.comparing.stepwise_steps import Choice, Criterion, Direction, StepwiseSearch
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
-from discrim.models.fits.reading import (
-    NaAction,
-    check_word,
-    collinear_error,
-    is_wide,
-    listed,
-    refuse_no_freedom,
-    separation_sentence,
-    told,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide, listed, told, usable_rows
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import drawn
@@ -43,17 +31,14 @@ from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
     from discrim.models.comparing.cross_validation import CrossValidation
+    from discrim.models.pictures.options import PictureOptions
     from discrim.models.results.assessed import Assessment
     from discrim.models.results.results import ClassifierResults
     from discrim.report.grid import Pairs, Section
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
-
-Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
-Direction = Literal["forward", "backward", "both"]
 Counted = Literal["apparent", "cv", "loo", "632+"]
-Walked = Callable[[ClassMoments], "tuple[_Path, list[str], pd.DataFrame]"]
 
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
 """Values of the candidates up to which ten choices are a matter of a second or two."""
@@ -196,7 +181,7 @@ def stepwise(
     check_verb_options(direction, criterion, enter, stay, model, options, arguments)
     if criterion == "cv":
         seed = drawn_seed(seed)
-    again = _Again(
+    on_rows = _ChoiceOnRows(
         formula,
         data,
         weights,
@@ -221,116 +206,118 @@ def stepwise(
             raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    search = _Search(criterion, direction, include, enter, stay, options or {}, folds, seed)
-    found = search.steps(blocks, moments, parts, fit)
-    fitted = fit(found.chosen) if found.chosen else None
+    search = StepwiseSearch(criterion, direction, include, enter, stay, options or {}, folds, seed)
+    choice = search.choice(blocks, moments, parts, fit)
+    fitted = fit(choice.chosen) if choice.chosen else None
     if fitted is not None:
-        fitted._fit = _selected(fitted._fit, found, criterion, blocks, parts, again)
-    return StepwiseResults(
-        formula, criterion, found.chosen, found.steps, found.note, fitted, moments.total, found.trace
-    )
+        fitted._fit = _selected(fitted._fit, choice, criterion, blocks, parts, on_rows)
+    return StepwiseResults(formula, criterion, choice, fitted, moments.total)
+
+
+GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that are those of `stepwise`, or made by it."""
+
+
+def model_for(verb: Any, criterion: Any) -> Any:
+    """The verb that is meant; of AIC and BIC one whose likelihood is of the classes given the row.
+
+    A text is the name of a verb.
+    """
+    verb = verb_named(verb)
+    if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
+        from discrim.models.normal.lda import lda
+
+        return lda if verb is None else verb
+    from discrim.models.regression.logistic import logistic
+
+    if verb is not None and verb is not logistic:
+        raise NotSupportedError(
+            f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
+            'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
+        )
+    return logistic
+
+
+def check_verb_options(
+    direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, given: Mapping[str, Any]
+) -> None:
+    """Raise a DataError for an option that is none; `given` are those that `stepwise` passes to a verb."""
+    check_word("direction", direction, ("forward", "backward", "both"))
+    check_word("criterion", criterion, (*CRITERIA, "cv", "aic", "bic"))
+    for name, level in (("enter", enter), ("stay", stay)):
+        if not (is_number(level) and 0 < level <= 1):
+            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
+    if direction == "both" and stay < enter:
+        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
+    if not callable(verb):
+        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+    if options is not None and not isinstance(options, Mapping):
+        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
+    try:
+        signature = inspect.signature(verb)
+    except (TypeError, ValueError):
+        return
+    _refuse_unknown(verb, signature.parameters, options or {})
+    try:
+        signature.bind("formula", "data", **dict.fromkeys(given))
+    except TypeError as error:
+        raise DataError(
+            f"verb={told(verb)} cannot be called with a formula, a table and {listed(given)} ({error}): "
+            "give a verb, such as discrim.qda."
+        ) from None
+
+
+def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
+    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    name = getattr(verb, "__name__", "the verb")
+    unknown = [option for option in options if option not in known or option in GIVEN]
+    if unknown:
+        free = [option for option in known if option not in GIVEN]
+        raise DataError(
+            f"options= names {listed(unknown)}, which {name}() does not know: give some of "
+            f"{listed(free, most=20)}."
+        )
+
+
+def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+    """Labels of the terms that are to be included, but for those that are constant."""
+    labels = {part.text: part.label for part in blocks.design.parts()}
+    if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
+        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
+    wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
+    known = (*labels.values(), *blocks.constant)
+    unknown = [term for term in wanted if term not in known]
+    if unknown:
+        raise DataError(f"include= names {listed(unknown)}, which is no term: use {listed(known)}.")
+    constant = set(blocks.constant)
+    return [term for term in wanted if term not in constant]
 
 
 def _selected(
     fit: Fit[Any],
-    found: _Found,
+    choice: Choice,
     criterion: str,
     blocks: Blocks,
     parts: Mapping[str, Codes],
-    again: _Again,
+    on_rows: _ChoiceOnRows,
 ) -> Fit[Any]:
     """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
     words = f"stepwise by {criterion}, of {len(parts)} terms"
-    choice, anew = f"the columns ({words})", None
-    if found.walk is not None:
-        anew = anew_by_moments(fit, blocks, parts, partial(_terms, found.walk), choice)
+    what, anew = f"the columns ({words})", None
+    if choice.by_moments is not None:
+        anew = anew_by_moments(fit, blocks, parts, choice.by_moments, what)
     way = "calls" if anew is None else "moments"
     few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
-    quick = few and found.walk is not None and fit.refits.spread is not None
+    quick = few and choice.by_moments is not None and fit.refits.spread is not None
     if anew is None:
-        anew = anew_by_calls(fit, blocks, again.of(blocks), choice)
+        anew = anew_by_calls(fit, blocks, on_rows.of(blocks), what)
     return replace(fit, selection=Selection(words, anew, quick))
 
 
-class _Found(NamedTuple):
-    """Where a choice ended.
-
-    Attributes
-    ----------
-    chosen : list of str
-        Terms, in the order in which they entered.
-    steps : DataFrame by step
-    note : str
-        How the steps were made.
-    trace : DataFrame, optional
-        What each step looked at.
-    walk : callable, optional
-        The same choice by other moments, where it is one by moments.
-    """
-
-    chosen: list[str]
-    steps: pd.DataFrame
-    note: str
-    trace: pd.DataFrame | None = None
-    walk: Walked | None = None
-
-
 @dataclass(frozen=True, slots=True)
-class _Search:
-    """How terms are chosen; as of `stepwise`, checked."""
-
-    criterion: Criterion
-    direction: Direction
-    include: list[str]
-    enter: float
-    stay: float
-    options: Mapping[str, Any]
-    folds: int
-    seed: int | None
-
-    def steps(
-        self,
-        blocks: Blocks,
-        moments: ClassMoments,
-        parts: Mapping[str, Codes],
-        fit: Callable[[Sequence[str]], ClassifierResults],
-    ) -> _Found:
-        """The choice by the rows that are complete in all candidates, whose terms have columns `parts`."""
-        criterion, direction, include = self.criterion, self.direction, self.include
-        if criterion in ("aic", "bic"):
-            from discrim.models.comparing.stepwise_ic import by_criterion
-
-            chosen, steps, trace = by_criterion(blocks, moments, criterion, include, direction, self.options)
-            return _Found(chosen, steps, "The search stops where no step lowers the criterion.", trace)
-        if criterion == "cv":
-            from discrim.models.comparing.stepwise_anew import by_error
-
-            chance = 1 - float(moments.counts.max() / moments.total)
-            chosen, steps = by_error(fit, list(parts), include, direction, chance, self.folds, self.seed)
-            note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
-            return _Found(chosen, steps, note)
-        if direction == "backward":
-            refuse_no_freedom(moments, blocks.terms, diagonal=False)
-            found = dependencies(moments)
-            if found:
-                raise collinear_error(found, blocks.terms, instead='pass direction="both"')
-        walk = partial(_walked, parts, criterion, direction, include, self.enter, self.stay)
-        path, chosen, steps = walk(moments)
-        note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
-        if blocks.constant:
-            note += f" Left out, constant: {listed(blocks.constant)}."
-        if path.excluded:
-            note += (
-                " Left out, constant within classes or there a combination of those chosen: "
-                f"{listed(path.excluded)}."
-            )
-            still = [each for each in dependencies(moments, diagonal=True) if each.separates]
-            note += f" {separation_sentence(still, blocks.terms)}" if still else ""
-        return _Found(chosen, steps, note, walk=walk)
-
-
-@dataclass(frozen=True, slots=True)
-class _Again:
+class _ChoiceOnRows:
     """The same choice by some of the rows.
 
     Attributes
@@ -346,7 +333,7 @@ class _Again:
     weights: Any
     options: dict[str, Any]
 
-    def of(self, blocks: Blocks) -> _Again:
+    def of(self, blocks: Blocks) -> _ChoiceOnRows:
         """The same of the table as a fit holds it, with the classes in their order."""
         options = self.options | {"levels": list(blocks.design.levels)}
         return replace(self, data=blocks.table.data, options=options)
@@ -359,131 +346,7 @@ class _Again:
         return stepwise(self.formula, rows_of(self.data, rows), weights=weights, **self.options)
 
 
-def _walked(
-    parts: Mapping[str, Codes],
-    criterion: str,
-    direction: Direction,
-    include: list[str],
-    enter: float,
-    stay: float,
-    moments: ClassMoments,
-) -> tuple[_Path, list[str], pd.DataFrame]:
-    """The steps by partial F of these moments: the path, the terms chosen and the table of steps."""
-    path = _Path(SelectedColumns(moments), parts, criterion, enter, stay)
-    return path, *path.walk(direction, include)
-
-
-def _terms(walk: Walked, moments: ClassMoments) -> list[str]:
-    return walk(moments)[1]
-
-
-class _Path:
-    """The steps of one choice by partial F."""
-
-    def __init__(
-        self, held: SelectedColumns, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
-    ) -> None:
-        self._held, self._parts, self._criterion = held, parts, criterion
-        self._enter, self._stay = enter, stay
-        self._chosen: list[str] = []
-        self._rows: list[dict[str, Any]] = []
-        self.excluded: list[str] = []
-
-    def walk(self, direction: Direction, include: list[str]) -> tuple[list[str], pd.DataFrame]:
-        """Terms in the order in which they entered, and the table of steps."""
-        with late_bar(0, "steps") as tell:
-            return self._walked(direction, include, tell)
-
-    def _walked(
-        self, direction: Direction, include: list[str], tell: Callable[[], None]
-    ) -> tuple[list[str], pd.DataFrame]:
-        for term in self._parts if direction == "backward" else ():
-            self._move(term)
-        for term in include if direction != "backward" else ():
-            if self._held.dependent(self._parts[term]):
-                raise CollinearError(
-                    f"The term {term!r} is constant, or a combination of those before it, within classes: "
-                    "leave it out of include=."
-                )
-            self._step("included", term)
-        moved = True
-        # Each pass changes the chosen set; a set that came back would go round for ever.
-        seen = {frozenset(self._chosen)}
-        while moved:
-            tell()
-            moved = direction != "forward" and self._remove(include)
-            if not moved and direction != "backward":
-                moved = self._add()
-            state = frozenset(self._chosen)
-            if moved and state in seen:
-                break
-            seen.add(state)
-        columns = [
-            "step",
-            "action",
-            "term",
-            "terms_in",
-            "partial_R2",
-            "F",
-            "df1",
-            "df2",
-            "p",
-            "wilks",
-            "ascc",
-        ]
-        columns += [] if self._criterion == "wilks" else [self._criterion]
-        return self._chosen, pd.DataFrame(self._rows, columns=columns).set_index("step")
-
-    def _remove(self, include: list[str]) -> bool:
-        free = [term for term in self._chosen if term not in include]
-        tests = self._tests(free)
-        weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
-        if weak is None or tests[weak].pvalue <= self._stay:
-            return False
-        self._step("removed", weak)
-        return True
-
-    def _add(self) -> bool:
-        chosen = {*self._chosen}
-        open_terms = [term for term in self._parts if term not in chosen]
-        independent = [term for term in open_terms if not self._held.dependent(self._parts[term])]
-        held = {*independent}
-        self.excluded = [term for term in open_terms if term not in held]
-        tests = self._tests(independent)
-        ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
-        if not ready:
-            return False
-        if self._criterion == "wilks":
-            best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F))
-        else:
-            best = max(ready, key=lambda term: self._held.gain(self._parts[term], self._criterion))
-        self._step("entered", best)
-        return True
-
-    def _tests(self, terms: list[str]) -> dict[str, Partial]:
-        return dict(zip(terms, self._held.partials([self._parts[term] for term in terms]), strict=True))
-
-    def _step(self, action: str, term: str) -> None:
-        test = self._tests([term])[term]
-        self._move(term)
-        self._rows.append(self._row(action, term, test))
-
-    def _move(self, term: str) -> None:
-        self._held.move(self._parts[term])
-        if term in self._chosen:
-            self._chosen.remove(term)
-        else:
-            self._chosen.append(term)
-
-    def _row(self, action: str, term: str, test: Partial) -> dict[str, Any]:
-        held = self._held
-        row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self._chosen)}
-        row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-        row |= {"wilks": held.value("wilks"), "ascc": held.pillai / (held.n_classes - 1)}
-        return row | {self._criterion: held.value(self._criterion)}
-
-
-class _Anew(Judging):
+class _JudgedAnew(Judging):
     """Judges a fit whose refits choose anew."""
 
     def __init__(self, fit: Fit[Any]) -> None:
@@ -513,18 +376,14 @@ class StepwiseResults(Shown):
         self,
         formula: str,
         criterion: str,
-        selected: list[str],
-        steps: pd.DataFrame,
-        note: str,
+        choice: Choice,
         fit: ClassifierResults | None,
         nobs: float,
-        trace: pd.DataFrame | None = None,
     ) -> None:
         self.formula, self.criterion = formula, criterion
-        self.selected = pd.Index(selected, name="term", dtype=object)
-        self._steps = steps
-        self._note, self._nobs, self._trace = note, nobs, trace
-        self._fit = fit
+        self.selected = pd.Index(choice.chosen, name="term", dtype=object)
+        self._steps, self._note, self._trace = choice.steps, choice.note, choice.trace
+        self._nobs, self._fit = nobs, fit
 
     @property
     @displayed()
@@ -567,7 +426,7 @@ class StepwiseResults(Shown):
 
     def _judge(self, method: str | None) -> Judging:
         """What leaves rows out with the terms chosen anew: of single rows the fit itself holds them."""
-        return _Anew(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
+        return _JudgedAnew(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
 
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
@@ -641,12 +500,12 @@ class StepwiseResults(Shown):
             check_word("methods", method, JUDGES)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        found = [self._judge(method).error_rates([method], **shared) for method in named]
+        tables = [self._judge(method).error_rates([method], **shared) for method in named]
         if data is not None:
-            found.append(self.fit.error_rates(data=data, weights=weights, **shared))
-        table = pd.concat(found)
+            tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
+        table = pd.concat(tables)
         # Those of one table are not kept where others have none.
-        notes = [each.attrs["note"] for each in found if "note" in each.attrs]
+        notes = [each.attrs["note"] for each in tables if "note" in each.attrs]
         if notes:
             table.attrs["note"] = " ".join(notes)
         return table
@@ -862,3 +721,40 @@ class StepwiseResults(Shown):
             "steps": lambda: Section("Steps", shown, formats, note=note, source=".steps")
         }
         return summarize(f"Choice of terms by {self.criterion}: {self.formula}", parts)
+
+
+CRITERION_NAMES = {
+    "wilks": "Wilks' lambda",
+    "mahalanobis": "Smallest D2 between two classes",
+    "maxminf": "Smallest F between two classes",
+    "rao": "Rao's V",
+    "cv": "Cross-validated error, ± one standard error",
+    "aic": "AIC",
+    "bic": "BIC",
+}
+SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
+
+
+def steps_picture(results: Any, options: PictureOptions) -> Axes:
+    """The criterion after each step of a choice of terms."""
+    from discrim.report.plots.judged import draw_steps as draw
+
+    table, by_error = results.steps, results.criterion == "cv"
+    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
+    value = table[column].to_numpy(dtype=np.float64)
+    spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
+    texts = [f"{count} in" for count in table["terms_in"]]
+    if "F" in table:
+        texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
+    lines = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
+    lines["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
+    count = len(results.selected)
+    title = f"Steps of the choice of terms: {count} chosen"
+    if not len(lines):
+        title = "No term was chosen"
+    signs = options.signs([results.criterion])
+    return draw(lines, (CRITERION_NAMES[results.criterion], title), ax=options.ax, signs=signs)
+
+
+def _tail(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-15 else "< 1e-15"

@@ -2,13 +2,11 @@
 
 The choice by partial F is a function of moments. Where the final fit is one too, folds are taken away from
 moments, and no row is read twice. Everything else calls `stepwise` again with the rows that are left.
-
-Choice of terms by the cross-validated error of any verb.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,7 +28,7 @@ from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import left_out_by_refits, rule_of_moments
 
 if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
+    pass
 
 Walk = Callable[[ClassMoments], list[str]]
 
@@ -72,25 +70,25 @@ def anew_by_moments(
     words : str
         What is chosen.
     """
-    own = fit.refits
-    of_moments = own.of_moments is rule_of_moments and own.spread in ("pooled", "class")
+    refits = fit.refits
+    of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
     # Half of the rows, of two folds, have a scatter that is a root still.
     few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
-    if not of_moments or few or own.stays or own.chosen:
+    if not of_moments or few or refits.stays or refits.chosen:
         return None
     numbers: Any = fit.numbers
     if blocks.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
-        numbers = fit.numbers.refit(class_moments(blocks, own.spread or "pooled").columns(keep)) or numbers
-    anew = partial(_chosen_rule, own, walk, dict(parts))
+        numbers = fit.numbers.refit(class_moments(blocks, refits.spread or "pooled").columns(keep)) or numbers
+    anew = partial(_chosen_rule, refits, walk, dict(parts))
     of_rows = partial(_rule_of_summed, anew)
     left_out = partial(left_out_by_refits, takes="chooses the columns anew without each row")
-    refits = Refits(own.spread, anew, of_rows, of_rows, left_out, chosen=words)
-    return Fit(fit.model, numbers, blocks, fit.prior, refits, fit.options)
+    refits_anew = Refits(refits.spread, anew, of_rows, of_rows, left_out, chosen=words)
+    return Fit(fit.model, numbers, blocks, fit.prior, refits_anew, fit.options)
 
 
 def _chosen_rule(
-    own: Refits, walk: Walk, parts: Mapping[str, Codes], fit: Fit[Any], moments: ClassMoments
+    refits: Refits, walk: Walk, parts: Mapping[str, Codes], fit: Fit[Any], moments: ClassMoments
 ) -> Rule | None:
     """The rule of the columns that moments choose, the prior held; None where a covariance is singular."""
     if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
@@ -102,7 +100,7 @@ def _chosen_rule(
     if not chosen:
         return PriorRule(fit.log_prior())
     keep = np.sort(np.concatenate([parts[term] for term in chosen]))
-    rule = rule_of_moments(replace(fit, refits=own), moments.columns(keep))
+    rule = rule_of_moments(replace(fit, refits=refits), moments.columns(keep))
     return None if rule is None else PartRule(rule, keep)
 
 
@@ -115,7 +113,7 @@ def _rule_of_summed(
 # ---- by calls
 
 
-class Again(Protocol):
+class FitOnRows(Protocol):
     """A table, and what fits some of its rows."""
 
     @property
@@ -126,31 +124,18 @@ class Again(Protocol):
         """A fit to rows at some positions, or a choice of columns that has one."""
 
 
-def anew_by_calls(fit: Fit[Any], blocks: Blocks, again: Again, words: str) -> Fit[Any]:
-    """The fit on the candidates, whose refits call `stepwise` again.
-
-    Parameters
-    ----------
-    fit, blocks, words
-        As of `anew_by_moments`.
-    again : Again
-        The choice by some of the rows.
-    """
-    refits = calling(fit.refits, again, words, held_prior=True)
+def anew_by_calls(fit: Fit[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> Fit[Any]:
+    """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
+    refits = refits_by_calls(fit.refits, on_rows, words, held_prior=True)
     return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits=refits)
 
 
-def calling(refits: Refits, again: Again, words: str, *, held_prior: bool) -> Refits:
-    """Refits by a call with the rows that are left, whose fit judges the others.
+def refits_by_calls(refits: Refits, on_rows: FitOnRows, words: str, *, held_prior: bool) -> Refits:
+    """Refits by a call with the rows that are left, whose fit judges the others; `words` say what is chosen.
 
-    Parameters
-    ----------
-    words : str
-        What is chosen.
-    held_prior : bool
-        Whether the prior is that of the fit that is judged; else each call has its own.
+    The prior of the fit that is judged is held, or each call has its own.
     """
-    called = partial(_scores_called, again, held_prior)
+    called = partial(_scores_called, on_rows, held_prior)
     return replace(
         refits,
         spread=None,
@@ -162,30 +147,22 @@ def calling(refits: Refits, again: Again, words: str, *, held_prior: bool) -> Re
     )
 
 
-def _scores_called(again: Again, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes) -> Floats:
+def _scores_called(on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes) -> Floats:
     with catch_warnings():
         # That a column is constant, or rare, in some fold is no news of the fit.
         simplefilter("ignore", DiscrimWarning)
-        found = again(train)
-        own: Fit[Any] | None = found._fit
-        if not isinstance(own, Fit):
+        results = on_rows(train)
+        fitted: Fit[Any] | None = results._fit
+        if not isinstance(fitted, Fit):
             # No term was chosen, and so there is no fit.
-            own = getattr(own, "_fit", None)
-        if own is None:
+            fitted = getattr(fitted, "_fit", None)
+        if fitted is None:
             return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
-        return _scores_by(own, rows_of(again.data, test), fit.classes, fit.prior if held_prior else None)
+        return _scores_by(fitted, rows_of(on_rows.data, test), fit.classes, fit.prior if held_prior else None)
 
 
 def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None) -> Floats:
-    """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes.
-
-    Parameters
-    ----------
-    classes : Index of length K
-        All of them.
-    prior : (K,) float, optional
-        In the place of the fit's own.
-    """
+    """Scores (m, K) of the rows of a table, by a fit that may lack some of the classes."""
     blocks = fit.new_rows(data, Gaps(unseen="missing"))
     there = classes.get_indexer(fit.classes)
     if prior is not None and not fit.model.instead and len(there) == len(classes):
@@ -215,72 +192,3 @@ def _left_out_called(fit: Fit[Any]) -> Floats:
             scores.append(called(fit, np.delete(used, i), used[i : i + 1]))
             tell(1)
     return np.concatenate(scores)
-
-
-def by_error(
-    fit: Callable[[Sequence[str]], ClassifierResults],
-    terms: list[str],
-    include: list[str],
-    direction: str,
-    chance: float,
-    folds: int,
-    seed: int | None,
-) -> tuple[list[str], pd.DataFrame]:
-    """Add or take back one term at a time, as long as the error falls.
-
-    Parameters
-    ----------
-    fit : callable
-        From terms to a fitted object.
-    terms, include : list of str
-        Candidates, and those of them that are always in.
-    direction : {"forward", "backward", "both"}
-    chance : float
-        Error without any term.
-    folds, seed
-        Of cross-validation, the same for all candidates.
-
-    Returns
-    -------
-    list of str, DataFrame
-        The chosen terms, and a row a step: action, term, terms_in, error, se.
-    """
-    seed = int(np.random.default_rng(seed).integers(2**32)) if seed is None else seed
-    known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
-
-    def error(chosen: Sequence[str]) -> tuple[float, float]:
-        key = frozenset(chosen)
-        if key not in known:
-            # In the formula's order, so that the same terms are the same fit.
-            row = fit([t for t in terms if t in key]).error_rates(["cv"], folds=folds, seed=seed).iloc[0]
-            known[key] = float(row["estimate"]), float(row["se"])
-        return known[key]
-
-    chosen = list(terms) if direction == "backward" else list(include)
-    rows: list[dict[str, Any]] = []
-    if chosen:
-        rows.append(_row("start", " + ".join(chosen), chosen, error(chosen)))
-    while True:
-        moves = [("entered", t, [*chosen, t]) for t in terms if t not in chosen and direction != "backward"]
-        if direction != "forward":
-            moves += [("removed", t, [c for c in chosen if c != t]) for t in chosen if t not in include]
-        with late_bar(len(moves), f"step {len(rows) + 1}") as tell:
-            best, now = None, error(chosen)[0]
-            for action, term, then in moves:
-                found = error(then)[0]
-                # Of equal errors the fewer terms.
-                if found < now or (found == now and action == "removed"):
-                    best, now = (action, term, then), found
-                tell(1)
-        if best is None:
-            break
-        chosen = best[2]
-        rows.append(_row(best[0], best[1], chosen, error(chosen)))
-    columns = ["step", "action", "term", "terms_in", "error", "se"]
-    numbered = [{"step": i + 1} | row for i, row in enumerate(rows)]
-    return chosen, pd.DataFrame(numbered, columns=columns).set_index("step")
-
-
-def _row(action: str, term: str, chosen: list[str], error: tuple[float, float]) -> dict[str, Any]:
-    row = {"action": action, "term": term, "terms_in": len(chosen)}
-    return row | {"error": error[0], "se": error[1]}

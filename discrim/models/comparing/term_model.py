@@ -1,9 +1,4 @@
-"""A fitted linear model of several responses, with the names of its terms.
-
-Canonical discriminant analysis of one term of a linear model.
-
-Pictures of the terms of a linear model: ellipses of hypothesis and error.
-"""
+"""A linear model of several responses with the names of its terms, and canonical variates of a term."""
 
 from __future__ import annotations
 
@@ -13,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -34,7 +28,6 @@ from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import with_rows_copied
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.registry import summary_of
-from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -98,13 +91,7 @@ class TermModel:
         return pd.Index(self.blocks.terms[self.n_model - 1 :])
 
     def position(self, term: Any) -> int:
-        """Position of a term by its name, in which factors may stand in any order; None of the only one.
-
-        Raises
-        ------
-        DataError
-            There is no such term, or several and none is named.
-        """
+        """Position of a term by its name, in which factors may stand in any order; None of the only one."""
         if term is None and len(self.terms) == 1:
             return 0
         if term is None:
@@ -118,13 +105,7 @@ class TermModel:
         raise DataError(f"term={told(term)} is no term: name one of {listed(self.labels, 20)}.")
 
     def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
-        """That a term is not needed.
-
-        Raises
-        ------
-        NotSupportedError
-            Of type III, where cells without rows leave it undefined.
-        """
+        """That a term is not needed; of type III, cells without rows may leave it undefined."""
         if kind == 3:
             lacking = self.lacking()
             if lacking is not None:
@@ -154,10 +135,10 @@ class TermModel:
             return f"The columns of {label!r} are combinations of those of other terms"
         codes = self.terms[term].categories
         names = [self.factor_label(code) for code in codes]
-        said = [" and ".join(f"{n}={told(v)}" for n, v in zip(names, cell, strict=True)) for cell in empty]
-        rest = len(said) - 3
-        more = f" (and for {rest} more cell{'s' if rest > 1 else ''})" if rest > 0 else ""
-        return f"The term {label!r} has no row for {', for '.join(said[:3])}{more}"
+        texts = [" and ".join(f"{n}={told(v)}" for n, v in zip(names, cell, strict=True)) for cell in empty]
+        left = len(texts) - 3
+        more = f" (and for {left} more cell{'s' if left > 1 else ''})" if left > 0 else ""
+        return f"The term {label!r} has no row for {', for '.join(texts[:3])}{more}"
 
     def factor_label(self, code: str) -> str:
         """What the formula calls a factor."""
@@ -182,27 +163,31 @@ class TermModel:
         codes = self.terms[term].categories
         if not codes:
             return None, *none
-        found = cells_of(self.blocks.design, codes)
-        values = np.hstack([np.ones((len(found.labels), 1)), found.values])
+        cells = cells_of(self.blocks.design, codes)
+        values = np.hstack([np.ones((len(cells.labels), 1)), cells.values])
         # The indicator of a cell is a combination of the columns: its rows are those of the triangle.
         combination, _, rank, _ = np.linalg.lstsq(values, np.eye(len(values)), rcond=None)
         if rank < len(values):
             return None, *none
-        at = [0, *(1 + column for column in found.columns)]
+        at = [0, *(1 + column for column in cells.columns)]
         indicators = (self.numbers.x[:, at] * np.insert(self.model_unit, 0, 1.0)[at]) @ combination
         counts = (indicators**2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = indicators.T @ self.numbers.y / counts[:, None]
         means[counts <= EMPTY * self.total] = np.nan
-        return found, counts, means
+        return cells, counts, means
+
+    def mean(self) -> Floats:
+        """Means (p,) of the responses over all rows, less the origin and over their units."""
+        x, y = self.numbers.x[:, 0], self.numbers.y
+        return np.asarray(x @ y / (x @ x))
+
+    def in_units(self, means: Floats) -> Floats:
+        """Means (..., p) of responses, less the origin and over their units, as those of the responses."""
+        return np.asarray(means * self.unit + self.origin[self.n_model - 1 :])
 
     def need_error(self) -> None:
-        """Raise where the residuals have no covariance of full rank.
-
-        Raises
-        ------
-        CollinearError
-        """
+        """Raise a CollinearError where the residuals have no covariance of full rank."""
         p, names = len(self.unit), list(self.responses)
         if self.numbers.df < p:
             raise CollinearError(
@@ -210,14 +195,14 @@ class TermModel:
                 f"{max(self.numbers.df, 0):g} degrees of freedom, too few for the covariance of {p} "
                 f"responses ({listed(names)}): name fewer responses, or leave out terms."
             )
-        said = []
+        texts = []
         for dependency in self.numbers.dependent()[:4]:
             on = listed(names[j] for j in dependency.on)
             what = f"a linear combination of {on}, given the model" if dependency.on else "fitted exactly"
-            said.append(f"{names[dependency.column]!r} is {what}")
-        if said:
+            texts.append(f"{names[dependency.column]!r} is {what}")
+        if texts:
             raise CollinearError(
-                f"The residuals' covariance is singular: {'; '.join(said)}. Leave such responses out."
+                f"The residuals' covariance is singular: {'; '.join(texts)}. Leave such responses out."
             )
 
 
@@ -308,7 +293,7 @@ class TermCanonicalResults(Shown):
     @property
     def constant(self) -> pd.Series:
         """Minus the score of the mean of all rows."""
-        return self._by_axis(-(self._grand() @ self.raw.to_numpy()), "constant")
+        return self._by_axis(-(self._model.in_units(self._model.mean()) @ self.raw.to_numpy()), "constant")
 
     @property
     def standardized(self) -> pd.DataFrame:
@@ -330,7 +315,7 @@ class TermCanonicalResults(Shown):
         labels = cells.labels
         one = len(self._model.terms[self._at].categories) == 1
         index = pd.Index([cell[0] if one else ":".join(map(str, cell)) for cell in labels])
-        return pd.DataFrame((means - self._mean()) @ self._raw, index=index, columns=self._names)
+        return pd.DataFrame((means - self._model.mean()) @ self._raw, index=index, columns=self._names)
 
     def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
         """Correlations of the responses with the canonical scores.
@@ -380,7 +365,7 @@ class TermCanonicalResults(Shown):
             else:
                 table = Table(data, held=True)
                 blocks = blocks.of_table(table)
-        raw, grand = self.raw.to_numpy(), self._grand()
+        raw, grand = self.raw.to_numpy(), self._model.in_units(self._model.mean())
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
             out[place] = (x - grand) @ raw
@@ -428,19 +413,13 @@ class TermCanonicalResults(Shown):
         DataError
             The term has only one axis; `plot(term=)` of the model draws it in a plane of responses.
         """
+        from discrim.models.comparing.mlm_shown import he_of_axes
+
         return he_of_axes(self, axes, level, ax, title)
 
     def _critical(self, level: float) -> float:
         free = self._model.numbers.df
         return roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
-
-    def _mean(self) -> Floats:
-        """Means (p,) of the responses less the origin, over their units."""
-        x, y = self._model.numbers.x[:, 0], self._model.numbers.y
-        return np.asarray(x @ y / (x @ x))
-
-    def _grand(self) -> Floats:
-        return np.asarray(self._model.origin[self._model.n_model - 1 :] + self._mean() * self._model.unit)
 
     def _about_mean(self) -> Floats:
         """Rows of the triangle whose products are those of the responses about their means."""
@@ -457,112 +436,3 @@ class TermCanonicalResults(Shown):
 
     def _by_axis(self, values: Floats, name: str) -> pd.Series:
         return pd.Series(values, index=self._names, name=name)
-
-
-SHARE = 0.68
-"""Of the quantile that the radius of both ellipses is made of, as in R's heplots."""
-
-
-def radius_of(free: float) -> float:
-    """The distance sqrt(2 F) at which R's heplots draws ellipses, F on 2 and the residuals' degrees.
-
-    Examples
-    --------
-    >>> round(radius_of(147), 4)
-    1.5155
-    """
-    return float(np.sqrt(2 * stats.f.ppf(SHARE, 2, free)))
-
-
-def he_of_terms(
-    found: Any,
-    terms: str | Sequence[str] | None,
-    columns: Sequence[str] | None,
-    size: Any,
-    level: float,
-    type: int | str,
-    ax: Axes | None,
-    title: str | None,
-) -> Axes:
-    """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
-    from discrim.report.plots.spaces import he_terms
-
-    names = _two(columns, list(found.responses), "columns", "responses")
-    given = list(found.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
-    shapes, means = {}, {}
-    for term in given:
-        at = found._model.position(term)
-        label = found.terms[at]
-        shape = found.hypothesis_ellipse(label, size=size, level=level, type=type)
-        shapes[label] = shape.loc[names, names].to_numpy()
-        # Means of combinations of levels would hide those of the levels.
-        cells = _means(found, at).reindex(columns=names)
-        means[label] = cells if len(found._model.terms[at].factors) == 1 else cells.iloc[:0]
-    centre = _centre(found)[names].to_numpy()
-    error = found.cov_resid.loc[names, names].to_numpy()
-    drawn = he_terms(
-        means, shapes, error, centre, radius_of(found.df_resid), names=(names[0], names[1]), ax=ax
-    )
-    said = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
-    set_title(drawn, title if title is not None else f"Hypothesis and error ({said})")
-    return drawn
-
-
-def he_of_axes(
-    found: Any,
-    axes: Sequence[str] | None,
-    level: float,
-    ax: Axes | None,
-    title: str | None,
-) -> Axes:
-    """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
-    from discrim.report.plots.spaces import axis_name, draw_he
-
-    names = list(found.eigenvalues.index)
-    if len(names) < 2:
-        raise DataError(
-            f"The term {found.term!r} has {len(names)} canonical axis, and a plane has two: use "
-            f"plot(term={found.term!r}) of the model, in the plane of two responses."
-        )
-    chosen = _two(axes, names, "axes", "canonical axes")
-    at = [names.index(name) for name in chosen]
-    shape = np.diag(found.eigenvalues.to_numpy()[at] / found._critical(level))
-    drawn = draw_he(
-        found.centroids[chosen].dropna(),
-        shape,
-        np.eye(2),
-        np.zeros(2),
-        radius_of(found._model.numbers.df),
-        names=(axis_name(chosen[0], found.proportion), axis_name(chosen[1], found.proportion, of="")),
-        arrows=found.structure()[chosen],
-        equal=True,
-        ax=ax,
-    )
-    set_title(drawn, title if title is not None else f"Canonical variates of {found.term}")
-    return drawn
-
-
-def _two(given: Sequence[str] | None, names: list[str], option: str, what: str) -> list[str]:
-    chosen = names[:2] if given is None else [given] if isinstance(given, str) else list(given)
-    unknown = [name for name in chosen if name not in names]
-    if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
-        raise DataError(f"{option}={told(given)}: name two of the {what}, {listed(names, 20)}.")
-    return chosen
-
-
-def _means(found: Any, at: int) -> pd.DataFrame:
-    """Means of the responses in the cells of a term, without those that have no row."""
-    model = found._model
-    cells, _, means = model.cells(at)
-    if cells is None:
-        return pd.DataFrame(columns=found.responses, dtype=float)
-    labels = [":".join(map(str, cell)) for cell in cells.labels]
-    values = means * model.unit + model.origin[model.n_model - 1 :]
-    return pd.DataFrame(values, index=labels, columns=found.responses).dropna()
-
-
-def _centre(found: Any) -> pd.Series:
-    model = found._model
-    x, y = model.numbers.x[:, 0], model.numbers.y
-    values = x @ y / (x @ x) * model.unit + model.origin[model.n_model - 1 :]
-    return pd.Series(values, index=found.responses)

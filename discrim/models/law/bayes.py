@@ -1,19 +1,11 @@
 """The Bayes classifier of a known law: where prior and densities are known nothing has to be estimated.
 
-The rule that gives x the class of the largest posterior errs least of all rules.
-
-What a known law says of rows: posteriors, and the scores that they are made of.
-
-Tables of a known law: what its rule decides, and bounds on the errors of pairs of classes.
-
-The Bayes classifier of a known law as an object: decisions, error, samples, and what other rules lose.
-
-The error of the rule is a property of the law, and a measure for every fit.
+The rule that gives x the class of the largest posterior errs least of all rules. Its error is a property of
+the law, and a measure for every fit.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -21,18 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.law import bayes_law as bayes_bounds
-from discrim.core.law.bayes_law import (
-    REPLICATES,
-    Amount,
-    DecisionIntervals,
-    DensityLaw,
-    MassLaw,
-    excess,
-    is_of_full_rank,
-    least_risk,
-    line_regions,
-)
+from discrim.core.law import bayes_law
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
@@ -49,53 +30,6 @@ if TYPE_CHECKING:
     from discrim.models.judging.estimated_prior import PriorEstimate
 
 
-class LawPosteriors(ABC):
-    """Tables of posteriors, rows by classes."""
-
-    classes: pd.Index
-
-    @abstractmethod
-    def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
-        """Scores (n, K) of rows, and their labels."""
-
-    def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
-
-        Parameters
-        ----------
-        data : table with the law's columns, array (n, p), or values of the only column
-            Rows. Without it, all values of a table of densities.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
-        """
-        scores, index = self._frame(data, prior)
-        return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
-
-    def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
-
-        Parameters
-        ----------
-        data : table with the law's columns, array (n, p), or values of the only column
-            Rows. Without it, all values of a table of densities.
-        prior : optional
-            Prior probabilities, in any form that the verb takes; by default those of the law.
-        """
-        scores, index = self._frame(data, prior)
-        return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
-
-    def decision_function(self, data: Any = None) -> pd.DataFrame:
-        """Logarithms of prior times density, rows by classes.
-
-        Parameters
-        ----------
-        data : table with the law's columns, array (n, p), or values of the only column
-            Rows. Without it, all values of a table of densities.
-        """
-        scores, index = self._frame(data, None)
-        return pd.DataFrame(scores, index=index, columns=self.classes)
-
-
 ROUNDINGS = 16
 """Units in the last place of a log density by which two posteriors may differ and still be equal."""
 
@@ -103,17 +37,17 @@ ROUNDINGS = 16
 def decision_table(fit: Any) -> pd.DataFrame:
     """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
     law, classes = fit._known.law, fit.classes
-    if isinstance(law, DensityLaw) and law.on_line:
+    if isinstance(law, bayes_law.DensityLaw) and law.on_line:
         prior = fit._prior_values(None)
-        regions = line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
+        regions = bayes_law.line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
         regions = _settled(regions, lambda x: fit._scores(x[:, None], prior), fit._costs())
         index = pd.RangeIndex(len(regions.codes))
         labels = labelled(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
-    listed = law if isinstance(law, MassLaw) else law.enumerated()
+    listed = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
     if listed is None:
         raise NotSupportedError("Only values of a table and of one variable are listed: see predict().")
-    data = None if isinstance(law, MassLaw) else pd.DataFrame(listed.points, columns=fit.columns)
+    data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(listed.points, columns=fit.columns)
     frame = fit.predict_proba(data)
     if data is not None:
         values = listed.points[:, 0]
@@ -132,11 +66,11 @@ def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd
     """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
     classes = known.classes
     pairs = list(combinations(range(len(classes)), 2))
-    found = []
+    bounds = []
     for i, j in pairs:
-        affinity, least = bayes_bounds.log_affinity(known.law, i, j, draws, seed)
-        found.append(bayes_bounds.pair_bound(affinity, prior[i], prior[j], least))
-    table = pd.DataFrame(found, columns=list(bayes_bounds.PairBound._fields))
+        affinity, least = bayes_law.log_affinity(known.law, i, j, draws, seed)
+        bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], least))
+    table = pd.DataFrame(bounds, columns=list(bayes_law.PairBound._fields))
     whole = {
         "exponent": np.nan,
         "chernoff": table["chernoff"].sum(),
@@ -151,8 +85,8 @@ def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd
 
 
 def _settled(
-    regions: DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
-) -> DecisionIntervals:
+    regions: bayes_law.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
+) -> bayes_law.DecisionIntervals:
     """Regions without those far out that only the rounding of the densities tells from their neighbour.
 
     There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
@@ -165,30 +99,30 @@ def _settled(
     # Near either edge at every scale.
     steps = 2.0 ** np.arange(-70, 0)
     far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
-    held, scale, top = [], [], []
+    expected_costs, scale, top = [], [], []
     for low, high in pairwise(edges):
         if np.isinf(low) or np.isinf(high):
             x = finite[0] - far if np.isinf(low) else finite[-1] + far
         else:
             x = np.concatenate([low + (high - low) * steps, high - (high - low) * steps])
-        found = scores(x)
-        held.append(posteriors(found) @ costs)
-        scale.append(np.abs(np.where(np.isfinite(found), found, 0.0)).max(axis=1))
-        top.append(found.max())
+        values = scores(x)
+        expected_costs.append(posteriors(values) @ costs)
+        scale.append(np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=1))
+        top.append(values.max())
     middle = int(np.argmax(top))
-    for side in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
-        for place in side:
+    for places in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
+        for place in places:
             before = codes[place - 1 if place > middle else place + 1]
             if codes[place] < 0 or before < 0:
                 continue
-            lost = held[place][:, before] - held[place][:, codes[place]]
-            if (lost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
+            excess_cost = expected_costs[place][:, before] - expected_costs[place][:, codes[place]]
+            if (excess_cost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
                 codes[place] = before
     kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    return DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
+    return bayes_law.DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
 
 
-class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
+class BayesResults(Pictured, Reported, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
@@ -239,7 +173,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
     def densities(self) -> pd.DataFrame | dict[Any, Any]:
         """P(x | class) of a table, or the distributions by class."""
         law = self._known.law
-        if isinstance(law, MassLaw):
+        if isinstance(law, bayes_law.MassLaw):
             return pd.DataFrame(law.mass, index=self.classes, columns=self._known.values)
         return dict(self._known.densities)
 
@@ -253,7 +187,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         scores = np.full((len(x), len(self.classes)), np.nan)
         known = ~np.isnan(x).any(axis=1)
         law = self._known.law
-        if isinstance(law, MassLaw):
+        if isinstance(law, bayes_law.MassLaw):
             with np.errstate(divide="ignore"):
                 logs = np.log(law.mass[:, x[known, 0].astype(np.intp)]).T
         else:
@@ -262,8 +196,8 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
-        given = self.prior if prior is None else prior
-        return prior_vector(given, self.classes, np.ones(len(self.classes)))
+        known = self.prior if prior is None else prior
+        return prior_vector(known, self.classes, np.ones(len(self.classes)))
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         x, index = points_of(self._known, data)
@@ -305,6 +239,43 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
             raise DataError(f"reject={reject!r}: give a number from 0 on.")
         scores, index = self._frame(data, prior)
         return labelled(self._codes(scores, cost_matrix(costs, self.classes), reject), self.classes, index)
+
+    def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
+
+    def predict_log_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
+        """Logarithms of the posterior probabilities, which are exact even where the posterior underflows.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        prior : optional
+            Prior probabilities, in any form that the verb takes; by default those of the law.
+        """
+        scores, index = self._frame(data, prior)
+        return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame:
+        """Logarithms of prior times density, rows by classes.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+            Rows. Without it, all values of a table of densities.
+        """
+        scores, index = self._frame(data, None)
+        return pd.DataFrame(scores, index=index, columns=self.classes)
 
     def estimate_prior(
         self,
@@ -371,22 +342,26 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         table: pd.DataFrame = self._cache["decision"]
         return table.copy()
 
-    def _least(self) -> Amount:
+    def _least(self) -> bayes_law.Amount:
         if "least" not in self._cache:
             law, prior = self._known.law, self._prior_values(None)
-            with late_bar(REPLICATES * len(prior), "random points by class") as tell:
-                least = least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
+            with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
+                least = bayes_law.least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
             self._cache["least"] = self._within_bounds(least)
-        found: Amount = self._cache["least"]
-        return found
+        amount: bayes_law.Amount = self._cache["least"]
+        return amount
 
-    def _within_bounds(self, least: Amount) -> Amount:
+    def _within_bounds(self, least: bayes_law.Amount) -> bayes_law.Amount:
         """An error over random points, no further off than the closed bounds of normals allow."""
         law, k = self._known.law, len(self.classes)
-        if isinstance(law, MassLaw) or not least.method.endswith("Monte Carlo") or self.costs is not None:
+        if (
+            isinstance(law, bayes_law.MassLaw)
+            or not least.method.endswith("Monte Carlo")
+            or self.costs is not None
+        ):
             return least
         normals = law.normals() if k * (k - 1) // 2 <= self.MOST_PAIRS else None
-        if normals is None or not all(is_of_full_rank(normal.cov) for normal in normals):
+        if normals is None or not all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
             return least
         whole = self.bounds().iloc[-1]
         furthest = max(whole["chernoff"] - least.value, least.value - whole["lower"])
@@ -435,15 +410,17 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
-        with late_bar(REPLICATES * len(prior), "random points by class") as tell:
-            lost = excess(self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell)
+        with late_bar(bayes_law.REPLICATES * len(prior), "random points by class") as tell:
+            over = bayes_law.excess(
+                self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell
+            )
         least = self._least()
         return pd.Series(
             {
-                "error_rate": least.value + lost.value,
-                "error_bound": least.bound + lost.bound,
-                "excess": lost.value,
-                "excess_bound": lost.bound,
+                "error_rate": least.value + over.value,
+                "error_bound": least.bound + over.bound,
+                "excess": over.value,
+                "excess_bound": over.bound,
             },
             name="risk",
         )
@@ -471,8 +448,8 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
             self._cache["bounds"] = pair_bounds(
                 self._known, self._prior_values(None), self._draws, self._seed
             )
-        found: pd.DataFrame = self._cache["bounds"]
-        return found.copy()
+        table: pd.DataFrame = self._cache["bounds"]
+        return table.copy()
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
         """A random sample of the law, ready for a formula.
@@ -494,10 +471,10 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         rng = generator(seed)
         codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
         law = self._known.law
-        x = np.empty((n, 1 if isinstance(law, MassLaw) else law.dim))
+        x = np.empty((n, 1 if isinstance(law, bayes_law.MassLaw) else law.dim))
         for k in range(len(self.classes)):
             rows = np.flatnonzero(codes == k)
-            if isinstance(law, MassLaw):
+            if isinstance(law, bayes_law.MassLaw):
                 x[rows, 0] = rng.choice(law.mass.shape[1], size=len(rows), p=law.mass[k])
             elif len(rows):
                 x[rows] = law.densities[k].draw(len(rows), rng)
@@ -535,7 +512,7 @@ class BayesResults(LawPosteriors, Pictured, Reported, ShownModel):
         return self.title
 
     def _is_plane(self) -> bool:
-        return len(self.columns) > 1 and not isinstance(self._known.law, MassLaw)
+        return len(self.columns) > 1 and not isinstance(self._known.law, bayes_law.MassLaw)
 
     @displayed()
     def glance(self) -> pd.DataFrame:

@@ -39,14 +39,7 @@ class Known:
 
 
 def known_law(densities: Any, columns: Sequence[str] | None, response: str | None) -> Known:
-    """The law that a table of probabilities, or distributions by class, describe.
-
-    Raises
-    ------
-    DataError
-        Not a table or distributions, names that are missing or twice there, rows that are no probabilities,
-        distributions that do not go together.
-    """
+    """The law that a table of probabilities, or distributions by class, describe."""
     _refuse_names(columns, response)
     if isinstance(densities, pd.DataFrame):
         return _table_law(densities, columns, response)
@@ -58,12 +51,12 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
             f"densities is a {type(densities).__name__}: give a DataFrame of P(x | class), a row for each "
             "class, or a dict of frozen scipy.stats distributions by class."
         )
-    held = dict(densities)
-    classes = _class_index(list(held), response or "y")
-    found = []
-    for label, given in held.items():
+    distributions = dict(densities)
+    classes = _class_index(list(distributions), response or "y")
+    checked = []
+    for label, distribution in distributions.items():
         try:
-            found.append(density_of(given))
+            checked.append(density_of(distribution))
         except DiscrimError as error:
             raise type(error)(f"Class {label!r}: {error}") from error
         except Exception as error:
@@ -72,8 +65,8 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
                 f"Class {label!r}: its distribution raised {type(error).__name__}: {error}. Correct it, or "
                 "give a frozen distribution of scipy.stats."
             ) from error
-    law = DensityLaw(tuple(found))
-    for label, density in zip(classes, found, strict=True):
+    law = DensityLaw(tuple(checked))
+    for label, density in zip(classes, checked, strict=True):
         if density.dim != law.dim:
             raise DataError(
                 f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}: give "
@@ -86,7 +79,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
                 "alike."
             )
     default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
-    return Known(law, classes, _column_index(columns, default, classes.name), None, held)
+    return Known(law, classes, _column_index(columns, default, classes.name), None, distributions)
 
 
 def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> Known:
@@ -149,20 +142,20 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
             f"Class names overlap: {listed(twice)} is there twice. Give each class a name of its own."
         )
     if len(labels) < 2:
-        said = f"of one class, {shown(labels[0])}" if labels else "without classes"
-        raise DataError(f"A law {said}: classification needs two: give another class.")
+        which = f"of one class, {shown(labels[0])}" if labels else "without classes"
+        raise DataError(f"A law {which}: classification needs two: give another class.")
     index: pd.Index = pd.Index(labels, name=name)
     return index
 
 
 def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
-    given = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
-    if len(given) != len(default):
+    names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
+    if len(names) != len(default):
         raise DataError(
-            f"columns has {len(given)} names, {listed(given)}; x has {len(default)} columns: give a name "
-            "for each."
+            f"columns has {len(names)} names, {listed(names)}; x has {len(default)} columns: give a name for "
+            "each."
         )
-    names = [str(name) for name in given]
+    names = [str(name) for name in names]
     twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
     if twice:
         raise DataError(f"The name {twice[0]!r} is there twice: name columns and response= differently.")
@@ -182,19 +175,19 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     missing = np.zeros(len(index), dtype=bool)
     for column in columns:
         missing |= pd.isna(column)
-    held, found = known.values, np.flatnonzero(~missing)
-    present = [column[found].tolist() for column in columns]
+    values, complete = known.values, np.flatnonzero(~missing)
+    present = [column[complete].tolist() for column in columns]
     wanted = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
     codes = np.full(len(index), -1, dtype=np.intp)
-    if len(found):
-        codes[found] = held.get_indexer(wanted)
+    if len(complete):
+        codes[complete] = values.get_indexer(wanted)
     strange = (codes < 0) & ~missing
     if strange.any():
         row = int(np.argmax(strange))
         value = tuple(column[row] for column in columns)
         raise DataError(
             f"The value {shown(value[0] if len(value) == 1 else value)} of {listed(known.columns)} at row "
-            f"{shown(index[row])} is not in the table of densities: its values are {listed(held)}. "
+            f"{shown(index[row])} is not in the table of densities: its values are {listed(values)}. "
             "Correct the value, or leave the row out."
         )
     return np.where(missing, np.nan, codes)[:, None], index
@@ -269,15 +262,7 @@ def law_frame(known: Known, x: Floats) -> pd.DataFrame:
 def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
     """The classes that a rule calls at points of the law, as codes.
 
-    Parameters
-    ----------
-    rule : fit, Series or mapping by value, callable
-        A fit has `predict`; a function is given x as its predict would be, one column as a Series.
-
-    Raises
-    ------
-    DataError
-        The rule leaves a value out, or calls it something that is no class.
+    A fit has `predict`; a function is given x as its predict would be, one column as a Series.
     """
     if isinstance(rule, (pd.Series, Mapping)):
         return _by_value(known, pd.Series(rule))

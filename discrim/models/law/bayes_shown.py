@@ -204,14 +204,14 @@ def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
     names = chosen(every, asked, "regions", 2)
     if len(names) < 2:
         raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
-    held = {name: float(rows[name].mean()) for name in every if name not in names}
-    held |= given_values(asked, every, names, every)
+    fixed = {name: float(rows[name].mean()) for name in every if name not in names}
+    fixed |= given_values(asked, every, names, every)
     rule = ruled(known, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
         x = np.column_stack(
             [
-                plane[:, names.index(name)] if name in names else np.full(len(plane), held[name])
+                plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
                 for name in every
             ]
         )
@@ -221,7 +221,7 @@ def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
     response = results.classes.name if results.classes.name in rows else rows.columns[0]
     codes = label_codes(rows[response].astype(object), results.classes.tolist())
     across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
-    said = ", ".join(f"{name} = {value:.4g}" for name, value in held.items())
+    where = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
     return draw_plane(
         classify,
         (across, up),
@@ -231,14 +231,14 @@ def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
         results.classes.tolist(),
         ax=asked.ax,
         signs=asked.signs(results.classes),
-        title="Regions of the best rule of the law" + (f"\nheld: {said}" if said else ""),
-        weak=bool(said),
+        title="Regions of the best rule of the law" + (f"\nheld: {where}" if where else ""),
+        weak=bool(where),
     )
 
 
 def _span(law: DensityLaw, prior: Floats) -> Floats:
     """Points of the line where something is to be seen."""
-    marks = [held.landmarks for held in law.densities if hasattr(held, "landmarks")]
+    marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
     grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
     joint = np.exp(law.log_densities(grid[:, None])) * prior
     joint[~np.isfinite(joint)] = 0.0

@@ -15,7 +15,7 @@ import discrim
 from discrim import lda, manova, mlm
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
-from discrim.models.comparing.term_model import radius_of
+from discrim.models.comparing.mlm_shown import radius_of
 from tests.support import GOLDEN, classic
 
 FOUND = json.loads((GOLDEN / "terms.json").read_text(encoding="utf-8"))

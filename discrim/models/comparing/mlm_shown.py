@@ -1,0 +1,265 @@
+"""What is shown of a multivariate linear model and of canonical variates of a term: summaries, ellipses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from discrim.errors import DataError
+from discrim.models.fits.reading import asked_type, listed, told
+from discrim.report.grid import Pairs, Section
+from discrim.report.plots.style import set_title
+from discrim.report.tables import Summary, summarize
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+
+
+ROMAN = {1: "I", 2: "II", 3: "III"}
+
+EACH = {1: "after the terms before it", 2: "after all terms that do not contain it", 3: "after all others"}
+
+NO_NAMES: Any = [None, None]
+
+TESTS: dict[Any, Any] = {
+    **{"df": "count", "F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"},
+    "eta2": "share",
+}
+
+
+def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
+    """Header, one test of each term, all four, each response alone, coefficients."""
+    kind = asked_type(type)
+    argument = "" if kind == 2 else f", type={kind}"
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: _header(results),
+        "tests": lambda: Section(
+            f"Tests of the terms, type {ROMAN[kind]}: Pillai's trace",
+            results.tests(type=kind),
+            TESTS,
+            headings={"F_is": "F is", "eta2": "partial eta2"},
+            note=_note(results, kind),
+            source=f".tests({argument[2:]})",
+        ),
+        "manova": lambda: Section(
+            f"All four statistics, type {ROMAN[kind]}",
+            results.manova(type=kind).rename_axis(index=NO_NAMES),
+            TESTS,
+            headings={"F_is": "F is"},
+            source=f".manova({argument[2:]})",
+        ),
+        "anova": lambda: Section(
+            f"Each response alone, type {ROMAN[kind]}",
+            results.anova(kind).rename_axis(index=NO_NAMES),
+            {"F": "z", "df1": "general", "df2": "general", "p": "tail", "partial_R2": "share"},
+            source=f".anova({argument[2:]})",
+        ),
+    }
+    if results._model.lacking() is None:
+        parts["params"] = lambda: Section(
+            "Coefficients (contrasts that sum to zero)", results.params, source=".params, .tidy()"
+        )
+    parts["cov_resid"] = lambda: Section(
+        "Covariance of the residuals", results.cov_resid, triangle=True, source=".cov_resid"
+    )
+    return summarize("Multivariate linear model", parts, pick=sections)
+
+
+def _header(results: Any) -> Pairs:
+    model = results._model
+    rows = "Sum of weights" if model.blocks.weighted else "Rows used"
+    items: list[tuple[str, Any, str]] = [
+        (rows, results.nobs, f"{results.nobs:.10g}"),
+        ("Responses", len(results.responses), str(len(results.responses))),
+        ("Rows dropped, missing", model.blocks.dropped, str(model.blocks.dropped)),
+        ("Terms", len(results.terms), str(len(results.terms))),
+        ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
+        ("Columns of the model", model.numbers.rank, str(model.numbers.rank)),
+    ]
+    return Pairs(results.formula, items)
+
+
+def _note(results: Any, kind: int) -> str:
+    note = f"Type {ROMAN[kind]}: each term {EACH[kind]}."
+    if kind == 3:
+        note += " Factors are coded by contrasts that sum to zero."
+    lacking = results._model.lacking()
+    if lacking is not None:
+        note += f" {results._model.lacking_said(lacking)}: it has fewer degrees of freedom than columns."
+    return note
+
+
+def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of the canonical variates of a term."""
+    title = f"Canonical discriminant analysis of {results.term}: {results._model.blocks.design.formula}"
+    if not len(results.eigenvalues):
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
+        return summarize(title, {"correlations": lambda: nothing}, pick=sections)
+    parts: dict[str, Callable[[], Section]] = {
+        "correlations": lambda: _correlations(results),
+        "dimensions": lambda: _dimensions(results),
+        "raw": lambda: _table(
+            "Raw coefficients",
+            pd.concat([results.constant.to_frame("constant").T, results.raw]),
+            ".raw, .constant",
+            "Residuals of the scores have unit variance; signs: largest standardized coefficient positive.",
+        ),
+        "standardized": lambda: _table(
+            "Standardized coefficients (standard deviations of the residuals)",
+            results.standardized,
+            ".standardized",
+        ),
+        "standardized_total": lambda: _table(
+            "Standardized coefficients (total standard deviations)",
+            results.standardized_total,
+            ".standardized_total",
+        ),
+        "structure_within": lambda: _table(
+            "Structure: correlations of the residuals with those of the scores",
+            results.structure("within"),
+            '.structure("within")',
+        ),
+        "structure_total": lambda: _table(
+            "Structure: total correlations with the scores (as R's candisc)",
+            results.structure("total"),
+            '.structure("total")',
+        ),
+        "structure_between": lambda: _table(
+            "Structure: correlations of what the term explains",
+            results.structure("between"),
+            '.structure("between")',
+        ),
+    }
+    if len(results.centroids):
+        parts["centroids"] = lambda: _table(
+            "Mean scores of the levels, as observed", results.centroids, ".centroids"
+        )
+    return summarize(title, parts, pick=sections)
+
+
+def _table(title: str, table: pd.DataFrame, source: str, note: str = "") -> Section:
+    return Section(title, table, shared=not note, source=source, note=note)
+
+
+def _correlations(results: Any) -> Section:
+    parts = [results.eigenvalues, results.proportion, results.cumulative, results.correlations]
+    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
+    return Section("Eigenvalues of E^-1 H and canonical correlations", pd.concat(parts, axis=1), formats)
+
+
+def _dimensions(results: Any) -> Section:
+    tests = results.dimension_tests
+    table = tests.astype({"df1": object, "df2": object, "df": object})
+    for name in ("df1", "df2", "df"):
+        table[name] = [f"{x:.6g}" for x in np.asarray(tests[name])]
+    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
+    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
+    note = "Wilks' lambda with Rao's F; Bartlett's chi-square."
+    title = "Tests that this and all later eigenvalues are zero"
+    return Section(title, table, formats, note=note, source=".dimension_tests")
+
+
+SHARE = 0.68
+"""Of the quantile that the radius of both ellipses is made of, as in R's heplots."""
+
+
+def radius_of(free: float) -> float:
+    """The distance sqrt(2 F) at which R's heplots draws ellipses, F on 2 and the residuals' degrees.
+
+    Examples
+    --------
+    >>> round(radius_of(147), 4)
+    1.5155
+    """
+    return float(np.sqrt(2 * stats.f.ppf(SHARE, 2, free)))
+
+
+def he_of_terms(
+    results: Any,
+    terms: str | Sequence[str] | None,
+    columns: Sequence[str] | None,
+    size: Any,
+    level: float,
+    type: int | str,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
+    from discrim.report.plots.spaces import he_terms
+
+    names = _two(columns, list(results.responses), "columns", "responses")
+    labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
+    shapes, means = {}, {}
+    for term in labels:
+        at = results._model.position(term)
+        label = results.terms[at]
+        shape = results.hypothesis_ellipse(label, size=size, level=level, type=type)
+        shapes[label] = shape.loc[names, names].to_numpy()
+        # Means of combinations of levels would hide those of the levels.
+        cells = _means(results, at).reindex(columns=names)
+        means[label] = cells if len(results._model.terms[at].factors) == 1 else cells.iloc[:0]
+    model = results._model
+    centre = pd.Series(model.in_units(model.mean()), index=results.responses)[names].to_numpy()
+    error = results.cov_resid.loc[names, names].to_numpy()
+    drawn = he_terms(
+        means, shapes, error, centre, radius_of(results.df_resid), names=(names[0], names[1]), ax=ax
+    )
+    basis = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
+    set_title(drawn, title if title is not None else f"Hypothesis and error ({basis})")
+    return drawn
+
+
+def he_of_axes(
+    results: Any,
+    axes: Sequence[str] | None,
+    level: float,
+    ax: Axes | None,
+    title: str | None,
+) -> Axes:
+    """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
+    from discrim.report.plots.spaces import axis_name, draw_he
+
+    names = list(results.eigenvalues.index)
+    if len(names) < 2:
+        raise DataError(
+            f"The term {results.term!r} has {len(names)} canonical axis, and a plane has two: use "
+            f"plot(term={results.term!r}) of the model, in the plane of two responses."
+        )
+    chosen = _two(axes, names, "axes", "canonical axes")
+    at = [names.index(name) for name in chosen]
+    shape = np.diag(results.eigenvalues.to_numpy()[at] / results._critical(level))
+    drawn = draw_he(
+        results.centroids[chosen].dropna(),
+        shape,
+        np.eye(2),
+        np.zeros(2),
+        radius_of(results._model.numbers.df),
+        names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
+        arrows=results.structure()[chosen],
+        equal=True,
+        ax=ax,
+    )
+    set_title(drawn, title if title is not None else f"Canonical variates of {results.term}")
+    return drawn
+
+
+def _two(named: Sequence[str] | None, names: list[str], option: str, what: str) -> list[str]:
+    chosen = names[:2] if named is None else [named] if isinstance(named, str) else list(named)
+    unknown = [name for name in chosen if name not in names]
+    if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
+        raise DataError(f"{option}={told(named)}: name two of the {what}, {listed(names, 20)}.")
+    return chosen
+
+
+def _means(results: Any, at: int) -> pd.DataFrame:
+    """Means of the responses in the cells of a term, without those that have no row."""
+    model = results._model
+    cells, _, means = model.cells(at)
+    if cells is None:
+        return pd.DataFrame(columns=results.responses, dtype=float)
+    labels = [":".join(map(str, cell)) for cell in cells.labels]
+    return pd.DataFrame(model.in_units(means), index=labels, columns=results.responses).dropna()

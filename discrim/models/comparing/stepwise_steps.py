@@ -1,0 +1,396 @@
+"""The steps of a choice of terms: by partial F, by the cross-validated error of any verb, by AIC or BIC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.progress import late_bar
+from discrim.core.scatter.covariance import dependencies
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.inference.selection import Partial, SelectedColumns
+from discrim.models.fits.fit import class_code
+from discrim.models.fits.reading import (
+    check_flag,
+    collinear_error,
+    listed,
+    refuse_no_freedom,
+    separation_sentence,
+)
+from discrim.models.regression.logistic_inference import check_search, parts_of, without_collinear
+from discrim.models.regression.logistic_tests import TermFits
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+
+Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
+Direction = Literal["forward", "backward", "both"]
+Move = tuple[str, str, list[str]]
+"""What is done with which term ("entered" or "removed"), and the terms that are then in."""
+
+
+class Choice(NamedTuple):
+    """Where the steps ended.
+
+    Attributes
+    ----------
+    chosen : list of str
+        Terms, in the order in which they entered.
+    steps : DataFrame by step
+    note : str
+        How the steps were made.
+    trace : DataFrame by (step, move), optional
+        What each step looked at, the best first.
+    by_moments : callable, optional
+        The terms that other moments of the candidates choose, where moments are enough.
+    """
+
+    chosen: list[str]
+    steps: pd.DataFrame
+    note: str
+    trace: pd.DataFrame | None = None
+    by_moments: Callable[[ClassMoments], list[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepwiseSearch:
+    """How terms are chosen; as of `stepwise`, checked."""
+
+    criterion: Criterion
+    direction: Direction
+    include: list[str]
+    enter: float
+    stay: float
+    options: Mapping[str, Any]
+    folds: int
+    seed: int | None
+
+    def choice(
+        self,
+        blocks: Blocks,
+        moments: ClassMoments,
+        parts: Mapping[str, Codes],
+        fit: Callable[[Sequence[str]], ClassifierResults],
+    ) -> Choice:
+        """The choice by the rows that are complete in all candidates, whose terms have columns `parts`."""
+        if self.criterion in ("aic", "bic"):
+            return self._by_information(blocks, moments)
+        if self.criterion == "cv":
+            chance = 1 - float(moments.counts.max() / moments.total)
+            return self._by_error(fit, list(parts), chance)
+        return self._by_partial_f(blocks, moments, parts)
+
+    def _by_partial_f(self, blocks: Blocks, moments: ClassMoments, parts: Mapping[str, Codes]) -> Choice:
+        if self.direction == "backward":
+            refuse_no_freedom(moments, blocks.terms, diagonal=False)
+            collinear = dependencies(moments)
+            if collinear:
+                raise collinear_error(collinear, blocks.terms, instead='pass direction="both"')
+        walk = partial(
+            _steps_by_moments, parts, self.criterion, self.direction, self.include, self.enter, self.stay
+        )
+        path = walk(moments)
+        note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
+        if blocks.constant:
+            note += f" Left out, constant: {listed(blocks.constant)}."
+        if path.excluded:
+            note += (
+                " Left out, constant within classes or there a combination of those chosen: "
+                f"{listed(path.excluded)}."
+            )
+            constant = [each for each in dependencies(moments, diagonal=True) if each.separates]
+            note += f" {separation_sentence(constant, blocks.terms)}" if constant else ""
+        return Choice(path.chosen, path.table(), note, by_moments=partial(_chosen_by_moments, walk))
+
+    def _by_error(
+        self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
+    ) -> Choice:
+        """Add or take back one term at a time, as long as the error falls; without terms it is chance."""
+        include, direction = self.include, self.direction
+        known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
+
+        def error(chosen: Sequence[str]) -> tuple[float, float]:
+            key = frozenset(chosen)
+            if key not in known:
+                # In the formula's order, so that the same terms are the same fit.
+                results = fit([t for t in terms if t in key])
+                row = results.error_rates(["cv"], folds=self.folds, seed=self.seed).iloc[0]
+                known[key] = float(row["estimate"]), float(row["se"])
+            return known[key]
+
+        chosen = list(terms) if direction == "backward" else list(include)
+        rows: list[dict[str, Any]] = []
+
+        def enter_row(action: str, term: str) -> None:
+            row = {"step": len(rows) + 1, "action": action, "term": term, "terms_in": len(chosen)}
+            rows.append(row | dict(zip(("error", "se"), error(chosen), strict=True)))
+
+        if chosen:
+            enter_row("start", " + ".join(chosen))
+        while True:
+            moves: list[Move] = []
+            if direction != "backward":
+                moves += [("entered", t, [*chosen, t]) for t in terms if t not in chosen]
+            if direction != "forward":
+                moves += [("removed", t, [c for c in chosen if c != t]) for t in chosen if t not in include]
+            with late_bar(len(moves), f"step {len(rows) + 1}") as tell:
+                best, lowest = None, error(chosen)[0]
+                for move in moves:
+                    value = error(move[2])[0]
+                    # Of equal errors the fewer terms.
+                    if value < lowest or (value == lowest and move[0] == "removed"):
+                        best, lowest = move, value
+                    tell(1)
+            if best is None:
+                break
+            action, term, chosen = best
+            enter_row(action, term)
+        columns = ["step", "action", "term", "terms_in", "error", "se"]
+        note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
+        return Choice(chosen, pd.DataFrame(rows, columns=columns).set_index("step"), note)
+
+    def _by_information(self, blocks: Blocks, moments: ClassMoments) -> Choice:
+        """Add or take back one term of a logistic regression at a time, as long as AIC or BIC falls."""
+        options = self.options
+        other = [name for name, value in options.items() if name not in KNOWN and value is not None]
+        if other:
+            raise NotSupportedError(
+                f"AIC and BIC need a maximum of the likelihood, which a fit with {listed(other)} does not "
+                'have: leave the option out, or use criterion="cv".'
+            )
+        blocks, moments = without_collinear(
+            blocks,
+            moments,
+            drop=options.get("collinear") == "drop",
+            instead='pass options={"collinear": "drop"}',
+        )
+        dropped = sorted(set(self.include) - set(parts_of(blocks)))
+        if dropped:
+            raise CollinearError(
+                f"include= names {listed(dropped)}, which was dropped as a combination of other terms: leave "
+                "it out."
+            )
+        steps = _InformationSteps(
+            _term_fits(blocks, moments, options), self.criterion, float(moments.counts.sum()), self.include
+        )
+        return steps.walk(self.direction)
+
+
+def _steps_by_moments(
+    parts: Mapping[str, Codes],
+    criterion: str,
+    direction: Direction,
+    include: list[str],
+    enter: float,
+    stay: float,
+    moments: ClassMoments,
+) -> _PartialFSteps:
+    """The steps by partial F of these moments."""
+    path = _PartialFSteps(SelectedColumns(moments), parts, criterion, enter, stay)
+    path.walk(direction, include)
+    return path
+
+
+def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: ClassMoments) -> list[str]:
+    return walk(moments).chosen
+
+
+class _PartialFSteps:
+    """The steps of one choice by partial F.
+
+    Attributes
+    ----------
+    chosen : list of str
+        Terms in the order in which they entered.
+    excluded : list of str
+        Those that could not enter at the last step, being determined within classes by those chosen.
+    """
+
+    def __init__(
+        self,
+        selected: SelectedColumns,
+        parts: Mapping[str, Codes],
+        criterion: str,
+        enter: float,
+        stay: float,
+    ) -> None:
+        self._selected, self._parts, self._criterion = selected, parts, criterion
+        self._enter, self._stay = enter, stay
+        self.chosen: list[str] = []
+        self._rows: list[dict[str, Any]] = []
+        self.excluded: list[str] = []
+
+    def table(self) -> pd.DataFrame:
+        """The steps, a row each."""
+        columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
+        columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
+        return pd.DataFrame(self._rows, columns=columns).set_index("step")
+
+    def walk(self, direction: Direction, include: list[str]) -> None:
+        """Take steps until there is none."""
+        with late_bar(0, "steps") as tell:
+            for term in self._parts if direction == "backward" else ():
+                self._move(term)
+            for term in include if direction != "backward" else ():
+                if self._selected.dependent(self._parts[term]):
+                    raise CollinearError(
+                        f"The term {term!r} is constant, or a combination of those before it, within "
+                        "classes: leave it out of include=."
+                    )
+                self._step("included", term)
+            moved = True
+            # Each pass changes the chosen set; a set that came back would go round for ever.
+            visited = {frozenset(self.chosen)}
+            while moved:
+                tell()
+                moved = direction != "forward" and self._remove(include)
+                if not moved and direction != "backward":
+                    moved = self._add()
+                state = frozenset(self.chosen)
+                if moved and state in visited:
+                    break
+                visited.add(state)
+
+    def _remove(self, include: list[str]) -> bool:
+        tests = self._tests([term for term in self.chosen if term not in include])
+        weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
+        if weak is None or tests[weak].pvalue <= self._stay:
+            return False
+        self._step("removed", weak)
+        return True
+
+    def _add(self) -> bool:
+        chosen = {*self.chosen}
+        candidates = [term for term in self._parts if term not in chosen]
+        dependent = {term for term in candidates if self._selected.dependent(self._parts[term])}
+        self.excluded = [term for term in candidates if term in dependent]
+        tests = self._tests([term for term in candidates if term not in dependent])
+        ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
+        if not ready:
+            return False
+        if self._criterion == "wilks":
+            best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F))
+        else:
+            best = max(ready, key=lambda term: self._selected.gain(self._parts[term], self._criterion))
+        self._step("entered", best)
+        return True
+
+    def _tests(self, terms: list[str]) -> dict[str, Partial]:
+        return dict(zip(terms, self._selected.partials([self._parts[term] for term in terms]), strict=True))
+
+    def _step(self, action: str, term: str) -> None:
+        test = self._tests([term])[term]
+        self._move(term)
+        selected = self._selected
+        row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.chosen)}
+        row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
+        row |= {"wilks": selected.value("wilks"), "ascc": selected.pillai / (selected.n_classes - 1)}
+        self._rows.append(row | {self._criterion: selected.value(self._criterion)})
+
+    def _move(self, term: str) -> None:
+        self._selected.move(self._parts[term])
+        if term in self.chosen:
+            self.chosen.remove(term)
+        else:
+            self.chosen.append(term)
+
+
+INFORMATION_CRITERIA = {"aic": "AIC", "bic": "BIC"}
+"""Criteria that charge for each coefficient, and how tables name them."""
+
+KNOWN = ("reference", "bias_reduction", "tol", "maxiter", "prior", "separation", "collinear")
+"""Options of the verb with which its candidates are fitted, or that make no difference to them."""
+
+ALIKE = 1e-7
+"""What a criterion has to fall by, beyond which rounding could go round for ever."""
+
+
+def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
+    reference, reduced = options.get("reference"), options.get("bias_reduction", False)
+    check_flag("bias_reduction", reduced)
+    limits = {name: options[name] for name in ("tol", "maxiter") if name in options}
+    check_search(limits.get("tol", 0.5), limits.get("maxiter", 1))
+    base = 0 if reference is None else class_code(reference, pd.Index(list(blocks.design.levels)))
+    return TermFits(blocks, moments, reference=base, bias_reduction=bool(reduced), **limits)
+
+
+class _InformationSteps:
+    """The steps of one choice by AIC or BIC."""
+
+    def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
+        self._fits, self._name = fits, INFORMATION_CRITERIA[criterion]
+        self._charge = 2.0 if criterion == "aic" else float(np.log(total))
+        self._rows: list[dict[str, Any]] = []
+        self._trace: list[dict[str, Any]] = []
+        terms = fits.margins.terms
+        # With those that they contain.
+        self._include = [a for a in terms if a in include or any(terms[a] < terms[b] for b in include)]
+
+    def _value(self, terms: list[str]) -> float:
+        fit = self._fits.fit(terms)
+        return fit.deviance + self._charge * fit.parameters
+
+    def walk(self, direction: str) -> Choice:
+        """From the terms that are in at the start to those that no step betters."""
+        start = list(self._fits.margins.terms) if direction == "backward" else self._include
+        chosen = list(start)
+        self._enter_row("start", " + ".join(chosen) or "none", chosen, None)
+        while True:
+            best = self._best(chosen, direction)
+            if best is None:
+                break
+            action, term, then = best
+            self._enter_row(action, term, then, chosen)
+            chosen = then
+        columns = ["step", "action", "term", "terms_in", "df", "deviance", "change", self._name]
+        steps = pd.DataFrame(self._rows, columns=columns).set_index("step")
+        trace = pd.DataFrame(self._trace, columns=["step", "move", "df", "deviance", self._name])
+        note = "The search stops where no step lowers the criterion."
+        return Choice(chosen, steps, note, trace.set_index(["step", "move"]))
+
+    def _best(self, chosen: list[str], direction: str) -> Move | None:
+        """The move that lowers the criterion most; the trace keeps what was looked at."""
+        margins, step = self._fits.margins, len(self._rows) + 1
+        moves: list[Move] = []
+        if direction != "forward":
+            removable = margins.removable(chosen, self._include)
+            moves += [("removed", term, [each for each in chosen if each != term]) for term in removable]
+        if direction != "backward":
+            moves += [("entered", term, [*chosen, term]) for term in margins.addable(chosen)]
+        now = self._value(chosen)
+        values = [(now, "<none>", chosen)]
+        best = None
+        with late_bar(len(moves), f"step {step}") as tell:
+            lowest = now - ALIKE * max(1.0, abs(now))
+            for action, term, then in moves:
+                value = self._value(then)
+                values.append((value, f"{'-' if action == 'removed' else '+'} {term}", then))
+                if value < lowest:
+                    best, lowest = (action, term, then), value
+                tell(1)
+        before = self._fits.fit(chosen)
+        for value, move, then in sorted(values, key=lambda each: each[0]):
+            fit = self._fits.fit(then)
+            df = abs(fit.parameters - before.parameters) if then is not chosen else np.nan
+            self._trace.append(
+                {"step": step, "move": move, "df": df, "deviance": fit.deviance, self._name: value}
+            )
+        return best
+
+    def _enter_row(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
+        fit = self._fits.fit(terms)
+        row: dict[str, Any] = {"step": len(self._rows) + 1, "action": action, "term": term}
+        row |= {"terms_in": len(terms), "df": np.nan, "deviance": fit.deviance, "change": np.nan}
+        if before is not None:
+            last = self._fits.fit(before)
+            row["df"] = abs(last.parameters - fit.parameters)
+            row["change"] = abs(fit.deviance - last.deviance)
+        self._rows.append(row | {self._name: self._value(terms)})
