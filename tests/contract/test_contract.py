@@ -98,9 +98,6 @@ REFITTED = ("lda-t", "qda-t", "sparse_lda")
 SLOW = ("lda-mcd", "qda-mcd")
 """A fit is several searches of many starts: fewer refits judge them."""
 
-SEARCHED = (*REFITTED, *SLOW, "logistic-reduced")
-"""What refits judge on one of the tables, and on the others where slow tests run."""
-
 
 def synthetic() -> pd.DataFrame:
     rng = np.random.default_rng(7)
@@ -164,9 +161,8 @@ def refit_by_row(pairs):
     return with_refits(pairs, lambda verb, name: verb.startswith("logistic") and name == "penguins")
 
 
-judged_cases = with_refits(
-    [(v, n) for v in VERBS for n in TABLES], lambda verb, name: verb in SEARCHED and name != "iris"
-)
+judged_cases = with_refits([(v, n) for v in VERBS for n in TABLES], lambda verb, name: name != "iris")
+"""Cases of what fits a model again and again: on one table, and on the others where slow tests run."""
 
 
 @cases
@@ -218,7 +214,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
 def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
     _, data = table(name)
     before = data.copy(deep=True)
-    one, two = fitted(verb, name, data), fitted(verb, name, data)
+    one, two = fitted(verb, name, data), held(verb, name)
     one.leave_one_out() if verb not in WITHOUT_LOO + REFITTED else None
     pd.testing.assert_frame_equal(one.predict_proba(), two.predict_proba(), check_exact=True)
     pd.testing.assert_frame_equal(data, before, check_exact=True)
@@ -396,15 +392,20 @@ def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
     pd.testing.assert_frame_equal(rates, again)
 
 
+@cache
+def folds_of(name: str) -> pd.Series:
+    """The folds that another model of the table gets."""
+    formula, data = table(name)
+    return discrim.cross_validate(discrim.lda(formula.partition("~")[0] + "~ w", data), 4, seed=1).folds[1]
+
+
 @judged_cases
 def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates_says(verb, name):
-    fit = fitted(verb, name)
-    formula, data = table(name)
-    other = discrim.cross_validate(discrim.lda(formula.partition("~")[0] + "~ w", data), 4, seed=1)
+    fit, dealt = held(verb, name), folds_of(name)
     found = discrim.cross_validate(fit, 4, seed=1)
     used = found.folds[1].notna()
-    assert used.sum() == len(data) - fit._fit.dropped
-    assert (found.folds[1][used] == other.folds[1][used]).all()
+    assert used.sum() == len(dealt) - fit._fit.dropped
+    assert (found.folds[1][used] == dealt[used]).all()
     pd.testing.assert_frame_equal(found.confusion, fit.confusion(method="cv", folds=4, seed=1))
     rates = fit.error_rates(["cv"], folds=4, seed=1).loc["cv"]
     names = ["estimate", "se", "low", "high"]
@@ -413,10 +414,10 @@ def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates
     assert "Errors by fold" in repr(found)
 
 
-@cases
+@judged_cases
 def test_a_classification_is_its_confusion(verb, name):
     fit = held(verb, name)
-    for options in ({}, {"method": "cv", "folds": 3, "seed": 1}):
+    for options in ({}, {"method": "cv", "folds": 2 if verb in SLOW else 4, "seed": 1}):
         result = fit.classification(**options)
         pd.testing.assert_frame_equal(result.confusion, fit.confusion(**options))
         wrong = result.confusion.to_numpy().sum() - np.trace(result.confusion)

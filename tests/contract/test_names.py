@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, partial, update_wrapper
 from typing import Any
 
@@ -71,6 +71,9 @@ MADE = {
 
 FITS = {name: partial(make, IRIS, ALIKE) for name, make in MADE.items()}
 
+MODELLED = [name for name in FITS if name.partition(",")[0] in BY_VERB]
+"""Those that a verb of a model gives."""
+
 BROOM = {"estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"}
 """What `tidy()` says, and no other table."""
 
@@ -127,7 +130,13 @@ def names_in(table: pd.DataFrame) -> set[str]:
     return {str(name) for level in levels for name in level}
 
 
-@pytest.mark.parametrize("name", FITS)
+def walks(names: Iterable[str]) -> list[Any]:
+    """Names as cases, of which those whose tables take seconds are slow."""
+    slow = ("lda, robust", "logistic, ridge", "pls", "sparse_lda", "stepwise, cv")
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in names]
+
+
+@pytest.mark.parametrize("name", walks(FITS))
 def test_no_table_has_a_synonym(name):
     found = list(tables_of(fitted(name)))
     assert found

@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 import discrim
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError
-from tests.contract.test_names import FITS
+from tests.contract.test_names import FITS, MODELLED
 from tests.contract.test_names import fitted as fit_named
 
 IRIS = load_iris()
@@ -42,7 +42,7 @@ VERBS = {
     "indicator": (discrim.indicator, {}),
     "fda": (discrim.fda, {"engine": LinearRegression()}),
 }
-RESULTS = [name for name in FITS if hasattr(fit_named(name), "classes") or name.startswith("stepwise")]
+RESULTS = [*MODELLED, *(name for name in FITS if name.startswith("stepwise"))]
 SKIPPED = {"plot", "save", "report", "predict_set", "posterior_intervals", "to_statsmodels", "stability"}
 SKIPPED |= {"permutation_test", "q2"}  # Their folds are dealt anew each time.
 """What draws, writes or takes long; its tables are made anew each time."""

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import cache
 
 import joblib
 import matplotlib as mpl
@@ -227,14 +228,21 @@ def scores(model, x):
     return getattr(model, "decision_function" if hasattr(model, "decision_function") else "predict_proba")(x)
 
 
-@verbs
-@ignore_overlap
-@pytest.mark.parametrize("form", ["C", "F", "float32", "list", "integers", "polars", "int names"])
-def test_rows_in_any_form_give_the_same(verb, form):
+@cache
+def in_tenths(verb):
+    """Options, rows in whole tenths, their labels, and the fit to them as a frame."""
     make, options = CASES[verb]
     options = {} if verb == "naive_bayes" else options
     x, y = rows_of(verb)
     x = (x * 10).round()
+    return options, x, y, make(**options).fit(x, y)
+
+
+@verbs
+@ignore_overlap
+@pytest.mark.parametrize("form", ["C", "F", "float32", "list", "integers", "polars", "int names"])
+def test_rows_in_any_form_give_the_same(verb, form):
+    options, x, y, expected = in_tenths(verb)
     plain = x.to_numpy()
     forms = {
         "C": np.ascontiguousarray(plain),
@@ -245,8 +253,7 @@ def test_rows_in_any_form_give_the_same(verb, form):
         "polars": pl.DataFrame(x.to_dict("list")),
         "int names": pd.DataFrame(plain),
     }
-    expected = make(**options).fit(x, y)
-    model = make(**options).fit(forms[form], y.to_list())
+    model = CASES[verb][0](**options).fit(forms[form], y.to_list())
     assert hasattr(model, "feature_names_in_") == hasattr(
         StandardScaler().fit(forms[form]), "feature_names_in_"
     )

@@ -1,4 +1,4 @@
-"""Tables and options that a second look at lost, silent and hanging cases found."""
+"""Classes beyond the range of squares, very few rows, and options of odd types and sizes."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Logistic regression on data that nothing was tuned on: what a review found, each by an outside measure."""
+"""The search of logistic regression and separated classes, on data that nothing was tuned on."""
 
 from __future__ import annotations
 
