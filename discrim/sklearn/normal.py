@@ -21,7 +21,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.scatter.robust import ROBUST
-from discrim.core.scatter.shrinkage import spread_of
+from discrim.core.scatter.scatter import Asked
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -37,7 +37,7 @@ from discrim.models.independent.naive_bayes import naive_bayes
 from discrim.models.mixtures.mixture import mixture
 from discrim.models.moments.moments import Moments, of_fit
 from discrim.models.moments.verb import moments
-from discrim.models.normal.covariance_options import read_shrinking, with_variances
+from discrim.models.normal.covariance_options import read_scatter
 from discrim.models.normal.lda import STRUCTURES as OF_LDA
 from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
@@ -357,10 +357,9 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             return results
 
     def _spread(self) -> Spread | None:
-        asked = read_shrinking(self.covariance, self.shrinkage, self.grid, self.method, OF_LDA)
-        asked = with_variances(asked, self.variance_shrinkage)
-        needs_rows = asked.needs_rows or self.method in ROBUST
-        return None if needs_rows else spread_of(asked.structure, "pooled")
+        asked = Asked(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
+        kind = read_scatter(self.covariance, OF_LDA, self.method, asked)
+        return None if kind.needs_rows or self.method in ROBUST else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.
@@ -498,9 +497,10 @@ class QDAClassifier(PartialClassifier):
         self.singular = singular
 
     def _spread(self) -> Spread | None:
-        asked = read_shrinking(self.covariance, self.shrinkage, self.grid, self.method, OF_QDA)
+        asked = Asked(self.shrinkage, None, self.grid, self.standardize)
+        kind = read_scatter(self.covariance, OF_QDA, self.method, asked)
         # Where a class has no covariance, those of all classes are turned to.
-        return None if asked.needs_rows or self.method in ROBUST else "class"
+        return None if kind.needs_rows or self.method in ROBUST else "class"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular = options.pop("singular")

@@ -13,8 +13,9 @@ from discrim import lda, load, qda
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.scatter.covariance import pooled
-from discrim.core.scatter.principal import ThinCovariance, ignored, principal, pseudo
-from discrim.core.scatter.shrinkage import oas, shrunk
+from discrim.core.scatter.principal import ThinCovariance, principal
+from discrim.core.scatter.pseudo_inverse import ignored, pseudo
+from discrim.core.scatter.shrunk import oas, shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 

@@ -69,6 +69,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.rules.rules import Distances, IndependentRule
 from discrim.core.scatter.covariance import EPS, Covariance, dependencies, divisors_by_class
+from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import DataError, NotSupportedError
 
@@ -570,12 +571,10 @@ def _fit_normal(
     moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool, available: Floats | None
 ) -> QDAFit:
     if not plan.smoothing and available is None:
-        return fit_qda(
-            moments, prior, method=plan.method, structure="diagonal", estimated_prior=estimated_prior
-        )
+        return fit_qda(moments, prior, Diagonal(), method=plan.method, estimated_prior=estimated_prior)
     covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(_smoothed(moments, plan, available)))
     divisors = divisors_by_class(moments.counts, plan.method)
-    return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, "diagonal")
+    return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, Diagonal())
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:

@@ -34,49 +34,23 @@ classes whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 
 from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
-from discrim.core.moments.units import in_deviations, standardized_left_out
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
-from discrim.core.rules.leave_one_out import LeftOut, common_distances, linear_left_out
+from discrim.core.rules.leave_one_out import LeftOut, common_distances
 from discrim.core.rules.rules import Distances, Plane, Rule
-from discrim.core.scatter.correlation_shrinkage import (
-    CorrelationPowers,
-    VarianceShrinkage,
-    correlation_left_out,
-    correlation_shrunk,
-    variance_buffers,
-    variances_from_file,
-)
-from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.em import Em
+from discrim.core.scatter.covariance import Covariance, common_divisor
+from discrim.core.scatter.full import Full
+from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
-from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.shrinkage import (
-    Chosen,
-    Powers,
-    Structure,
-    check_own,
-    column_held_at,
-    common,
-    diagonal_left_out,
-    estimator_left_out,
-    has_likelihood,
-    in_one_unit,
-    is_none,
-    is_regular,
-    no_likelihood,
-    obstacles,
-    own_buffers,
-    strimmer_without,
-)
-from discrim.core.scatter.shrinkage_choice import common_left_out, intensity_without
+from discrim.core.scatter.scatter import Scatter
 from discrim.errors import NotSupportedError
 
 
@@ -98,25 +72,11 @@ class LDAFit:
         N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
-    structure : {"full", "diagonal", "shrunk", "correlation", "spherical", "pinv", "estimator"}
-        What the covariance is estimated as.
-    shrinkage : float or None
-        Of a shrunk covariance, of correlations, or of shrunken variances.
-    chosen : {"given", "oas", "ledoit-wolf", "loo", "strimmer"} or None
-        How the shrinkage was.
-    estimator : str or None
-        Text of the estimator that the covariance is of.
-    robust : Robust or None
-        How the moments were found, where they are not those of the rows.
-    em : Em or None
-        The same of rows with missing values.
-    standardize : bool
-        Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
-    gathered : ClassMoments or None
+    scatter : Scatter
+        What kind of covariance it is.
+    unscaled : ClassMoments or None
         The moments before they were brought within reach of one unit, where columns so small that a sphere
         or a median does not see them lose what tests of single columns see.
-    variances : VarianceShrinkage or None
-        Of the variances beside shrunken correlations.
     """
 
     moments: ClassMoments
@@ -126,30 +86,13 @@ class LDAFit:
     covariance: Covariance
     divisor: float
     ncomp: int | None
-    structure: Structure = "full"
-    shrinkage: float | None = None
-    chosen: Chosen | None = None
-    estimator: str | None = None
-    robust: Robust | None = None
-    standardize: bool = False
-    gathered: ClassMoments | None = None
-    em: Em | None = None
-    variances: VarianceShrinkage | None = None
-
-    @property
-    def found(self) -> Robust | Em | None:
-        """How the moments were found, where they are not those of complete rows."""
-        return self.em if self.em is not None and self.em.incomplete else self.robust
-
-    @property
-    def variance_chosen(self) -> Chosen | None:
-        """How the shrinkage of variances beside shrunken correlations was."""
-        return None if self.variances is None else self.variances.chosen
+    scatter: Scatter
+    unscaled: ClassMoments | None = None
 
     @property
     def by_column(self) -> ClassMoments:
         """The moments with all digits of each column on its own."""
-        return self.moments if self.gathered is None else self.gathered
+        return self.moments if self.unscaled is None else self.unscaled
 
     @property
     def residual_df(self) -> float:
@@ -168,20 +111,19 @@ class LDAFit:
         return self.residual_df if self.residual_df > LIGHT * total else total
 
     @property
+    def standardize(self) -> bool:
+        """Whether the kind of covariance compares columns over their standard deviations."""
+        return self.scatter.standardize
+
+    @property
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
-        return self.structure == "full" and self.found is None
+        return self.scatter.has_distances
 
     @property
     def has_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
-        regular = is_regular(self.structure) or self.shrinkage is not None
-        return self.found is None and self.reduced() is None and not regular
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether the covariance is the one of most likelihood, but for its divisor, of its structure."""
-        return has_likelihood(self.structure, self.shrinkage)
+        return self.scatter.has_errors and self.reduced() is None
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -241,11 +183,12 @@ class LDAFit:
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
-        if self.found is not None:
-            raise self.found.refusal(f'method="{method}"')
+        refusal = self.scatter.refusal(f'method="{method}"')
+        if refusal is not None:
+            raise refusal
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for the full covariance, not the {self.structure} one: use '
+                f'method="{method}" is defined for the full covariance, not the {self.scatter.word} one: use '
                 '"plugin".'
             )
         nu, p = self.residual_df, self.moments.n_columns
@@ -267,52 +210,27 @@ class LDAFit:
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
-    def left_out(self, log_prior: Floats, powers: Powers | CorrelationPowers | None = None) -> LeftOut:
+    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
         """Scores of rows under the rule fitted without each of them.
 
         Parameters
         ----------
         log_prior : (K,) float
-        powers : Powers or CorrelationPowers, optional
-            What an analytic shrinkage takes; one that was given, or chosen by leave-one-out, is held.
+        rows : iterable, optional
+            As of `Scatter.left_out`.
 
         Raises
         ------
         NotSupportedError
-            The rule is restricted to fewer axes than there are, or its covariance is an estimator's.
+            The rule is restricted to fewer axes than there are, or its covariance has no closed form.
         """
         if self.reduced() is not None:
             raise NotSupportedError(
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
                 'cross-validate with error_rates(["cv"]) or confusion("cv").'
             )
-        if self.standardize:
-            apart = replace(self, standardize=False)
-            return standardized_left_out(
-                self.moments, lambda held: replace(apart, moments=held).left_out(log_prior, powers)
-            )
-        if self.structure == "estimator":
-            raise estimator_left_out(self.estimator)
-        if self.variances is not None and self.shrinkage is not None:
-            both = self.shrinkage, self.variances
-            noise = powers if isinstance(powers, CorrelationPowers) else None
-            return correlation_left_out(self.by_column, self.divisor, log_prior, both, self.chosen, noise)
-        powers = powers if isinstance(powers, Powers) else None
-        if self.structure in ("shrunk", "spherical"):
-            own = intensity_without(self.chosen, self.shrinkage, powers)
-            return common_left_out(self.moments, self.divisor, log_prior, own)
-        if self.found is not None:
-            return self.found.left_out(self.moments)
-        if self.shrinkage is not None:
-            of_columns = column_held_at(self.shrinkage)
-            if self.chosen == "strimmer" and powers is not None:
-                of_columns = strimmer_without(self.moments, powers, common=True)
-            full, divisors = (self.covariance,), np.array([self.divisor])
-            return diagonal_left_out(self.moments, full, divisors, log_prior, of_columns)
-        # Under a pseudo-inverse no sum of squares tells what a difference has spoilt.
-        exact, rows = self.structure == "full", self.moments.rows
-        counts, divisors = self.moments.counts, np.array([self.divisor])
-        return linear_left_out(self.distances(), counts, rows, divisors, log_prior, exact=exact)
+        divisors = np.array([self.divisor])
+        return self.scatter.left_out(self.by_column, (self.covariance,), divisors, log_prior, rows)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -327,32 +245,39 @@ class LDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
 
-    def refit(self, moments: ClassMoments, robust: Robust | None = None) -> LDAFit | None:
-        """The same model of other moments, prior and a given shrinkage held; None where it is singular."""
-        free, p = moments.rows.sum() - moments.n_classes, moments.n_columns
-        g = None if self.chosen == "oas" else self.shrinkage
-        full = self.structure == "full" or (self.structure == "shrunk" and g is not None and is_none(g, p))
+    def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> LDAFit | None:
+        """The same model of other moments, the prior held; None where the covariance is singular.
+
+        Parameters
+        ----------
+        scatter : Scatter, optional
+            By default the kind of this fit, with a shrinkage that was given or that rows said.
+        """
+        scatter = self.scatter.for_other_moments() if scatter is None else scatter
+        least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
         light = self.method == "moment" and moments.total <= moments.n_classes * (1 + LIGHT)
-        if light or free < (p if full else 1) or obstacles(moments, self.structure, shrinkage=g):
+        if light or moments.rows.sum() - moments.n_classes < least or scatter.obstacles(moments):
             return None
+        return self.of_moments(moments, scatter)
+
+    def divisors_of(self, moments: ClassMoments) -> Floats:
+        """The divisor (1,) of other moments."""
+        return np.array([common_divisor(moments, self.method)])
+
+    def of_moments(self, moments: ClassMoments, scatter: Scatter) -> LDAFit:
+        """The same model of other moments, by a kind of covariance without obstacles."""
         return fit_lda(
             moments,
             self.prior,
+            scatter,
             method=self.method,
-            structure=self.structure,
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
-            shrinkage=g,
-            chosen=self.chosen,
-            robust=robust,
-            standardize=self.standardize,
-            variances=self.variances,
         )
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        found = own_buffers(self.structure, self.shrinkage, (self.covariance,))
-        return found | variance_buffers(self.variances)
+        return buffers_of(self.scatter, (self.covariance,))
 
     def within(self) -> Covariance:
         """The covariance with `within_divisor`, which canonical axes have as their unit."""
@@ -370,13 +295,7 @@ class LDAFit:
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        if not self.has_likelihood:
-            raise no_likelihood("A number of free parameters", self.structure)
-        spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
-        return means + spread + (k - 1 if self.estimated_prior else 0) + self._free_nu()
-
-    def _free_nu(self) -> int:
-        return 0 if self.found is None else self.found.df_model()
+        return means + self.scatter.free_parameters(p, 1) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances.
@@ -384,91 +303,41 @@ class LDAFit:
         With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
-        if not self.has_likelihood:
-            raise no_likelihood("A log-likelihood", self.structure)
-        if self.structure in ("spherical", "diagonal") and self.reduced() is not None:
-            # At the maximum the axes left out add to the covariance, which is then of neither structure.
-            raise NotSupportedError(
-                f"The log-likelihood of a {self.structure} covariance exists for all axes only: fit "
-                "without ncomp=."
-            )
-        if self.found is not None:
-            return self.found.llf(self.moments, self.prior, all_axes=self.reduced() is None)
-        total = self.moments.total
-        logdet = self.covariance.divided_by(total / self.divisor).logdet
-        full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)
-        if self.reduced() is None:
+        reduced = self.reduced() is not None
+        if reduced and self.scatter.is_maximum:
+            self.scatter.refuse_axes()
+        divisors = np.array([self.divisor])
+        full = self.scatter.log_likelihood(self.moments, (self.covariance,), divisors, self.prior)
+        if not reduced:
             return full
-        return full - 0.5 * total * float(np.log1p(self.roots()[self.ncomp :]).sum())
+        return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
 
 
 def fit_lda(
     moments: ClassMoments,
     prior: Floats,
+    scatter: Scatter | None = None,
     *,
     method: str = "moment",
-    structure: Structure = "full",
     ncomp: int | None = None,
     estimated_prior: bool = True,
-    shrinkage: float | None = None,
-    chosen: Chosen | None = None,
-    covariance: Covariance | None = None,
-    estimator: str | None = None,
-    robust: Robust | None = None,
-    standardize: bool = False,
-    variances: VarianceShrinkage | None = None,
 ) -> LDAFit:
-    """Fit from moments without obstacles to the structure of the covariance.
+    """Fit from moments without obstacles to a kind of covariance, by default the full one.
 
     Parameters
     ----------
     prior : (K,) float
-    method : {"moment", "mle"}
-        Divisor N - K or N; "t" and "mcd" are those of `robust`, whose moments have N.
-    structure : {"full", "diagonal", "shrunk", "correlation", "spherical", "pinv", "estimator"}
-        What the covariance is estimated as.
+    method : {"moment", "mle", "t", "mcd"}
+        Divisor N - K, or N.
     ncomp : int, optional
         Number of canonical axes of the rule.
-    shrinkage : float, optional
-        Of a shrunk covariance, by default that of `oas`; of correlations; or of diagonal variances.
-    chosen : str, optional
-        How the shrinkage was.
-    covariance : Covariance, optional
-        That of an estimator, in the coordinates of the moments; its divisor is its own.
-    estimator : str, optional
-        What it is called.
-    robust : Robust, optional
-        How the moments were found, where they are not those of the rows.
-    variances : VarianceShrinkage, optional
-        As of `LDAFit`.
     """
-    divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    gathered = moments
-    if not standardize:
-        moments = in_one_unit(moments, structure, shrinkage if variances is None else variances.value)
-    if variances is not None and shrinkage is not None:
-        covariance = correlation_shrunk(gathered, moments, divisor, shrinkage, variances.value)
-    if covariance is None:
-        held = in_deviations(moments) if standardize else moments
-        covariance, shrinkage = common(held, divisor, structure, shrinkage)
-    if structure == "shrunk" and chosen is None:
-        chosen = "oas"
+    divisor = common_divisor(moments, method)
+    found = (scatter or Full()).estimate(moments, np.array([divisor]))
+    unscaled = None if found.moments is moments else moments
+    (covariance,) = found.covariances
     return LDAFit(
-        moments,
-        prior,
-        estimated_prior,
-        method,
-        covariance,
-        divisor,
-        ncomp,
-        structure,
-        shrinkage,
-        chosen,
-        estimator,
-        robust,
-        standardize,
-        None if gathered is moments else gathered,
-        variances=variances,
+        found.moments, prior, estimated_prior, method, covariance, divisor, ncomp, found.scatter, unscaled
     )
 
 
@@ -477,17 +346,9 @@ def lda_from_file(
     prior: Floats,
     *,
     method: str,
-    structure: Structure,
     ncomp: int | None,
     estimated_prior: bool,
-    chosen: Chosen | None,
-    estimator: str | None,
-    standardize: bool,
-    robust: Robust | None = None,
-    shrinkage: Floats | None = None,
-    covariance_roots: Floats | None = None,
-    variance_chosen: Chosen | None = None,
-    variance_shrinkage: Floats | None = None,
+    **parts: Any,
 ) -> LDAFit:
     """The fit that `buffers` and its options are of.
 
@@ -496,22 +357,8 @@ def lda_from_file(
     DataError
         They do not go together.
     """
-    check_own(structure, chosen, shrinkage, covariance_roots)
-    return fit_lda(
-        moments,
-        prior,
-        method=method,
-        structure=structure,
-        ncomp=ncomp,
-        estimated_prior=estimated_prior,
-        shrinkage=None if shrinkage is None else float(shrinkage[0]),
-        chosen=chosen,
-        covariance=None if covariance_roots is None else Covariance.from_root(covariance_roots[0]),
-        estimator=estimator,
-        robust=robust,
-        standardize=standardize,
-        variances=variances_from_file(structure, variance_chosen, variance_shrinkage),
-    )
+    scatter = scatter_from_file(method, parts)
+    return fit_lda(moments, prior, scatter, method=method, ncomp=ncomp, estimated_prior=estimated_prior)
 
 
 By = Literal["entropy", "average", "maximum"]

@@ -21,8 +21,8 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
 from discrim.core.rules.rules import Distances, Rule, beyond_range
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.shrinkage import obstacles, spherical
-from discrim.core.scatter.shrinkage_choice import common_left_out
+from discrim.core.scatter.scatter import all_constant
+from discrim.core.scatter.shrunk import common_left_out, spherical
 from discrim.errors import NotSupportedError
 
 
@@ -136,7 +136,7 @@ class NearestCentroidFit:
 def has_spread(moments: ClassMoments) -> bool:
     """Whether rows vary within classes, and are more (or weigh more) than the classes."""
     many = moments.total > moments.n_classes * (1 + LIGHT)
-    return many and not obstacles(moments, "spherical")
+    return many and not all_constant(moments, None)
 
 
 def fit_nearest_centroid(

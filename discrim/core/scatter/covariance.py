@@ -182,6 +182,11 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
     return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
 
 
+def common_divisor(moments: ClassMoments, method: str) -> float:
+    """Divisor of the pooled scatter, N - K by "moment" or N by another method."""
+    return moments.total - (moments.n_classes if method == "moment" else 0)
+
+
 def divisors_by_class(counts: Floats, method: str) -> Floats:
     """Divisors (K,) of the scatters of classes, n_k - 1 by "moment" or n_k by another method."""
     return counts - (1.0 if method == "moment" else 0.0)

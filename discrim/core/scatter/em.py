@@ -28,18 +28,20 @@ is a covariance; a step that lowers the likelihood is taken back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import column_scale, packed_triangle
+from discrim.core.moments.row_sums import RowBlocks, column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.scatter.robust import buffers_with_robust, with_robust
+from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.full import Full, full_left_out
+from discrim.core.scatter.scatter import Item, Parts
 from discrim.errors import DataError, NotSupportedError
 
 TOLERANCE = 1e-8
@@ -352,8 +354,8 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
 
 
 @dataclass(frozen=True, slots=True)
-class Em:
-    """How means and covariances of rows with missing values were found.
+class Em(Full):
+    """The full covariance of rows with missing values, and how it and the means were found.
 
     Attributes
     ----------
@@ -392,50 +394,92 @@ class Em:
             raise DataError("its search by EM has no number of steps, patterns or rows")
         return Em(int(steps), bool(converged), llf, int(kinds), int(incomplete))
 
-    def refusal(self, what: str) -> NotSupportedError:
+    def keywords(self) -> dict[str, Any]:
+        """By `missing=`."""
+        return {"covariance": self.word, "missing": "em"}
+
+    def for_other_moments(self) -> Full:
+        """The covariance of moments that are found already."""
+        return Full()
+
+    likelihood_title = "Log-likelihood, observed"
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{Full().described(by_class=by_class, mle=mle)}, by EM"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The search."""
+        steps = f"{self.steps}{'' if self.converged else ', not converged'}"
+        return [
+            ("Rows completed", self.incomplete, f"{self.incomplete}, {self.patterns} patterns"),
+            ("Sweeps of EM", self.steps, steps),
+        ]
+
+    @property
+    def is_of_moments(self) -> bool:
+        """Where no row misses a value."""
+        return not self.incomplete
+
+    def refusal(self, what: str) -> NotSupportedError | None:
         """The error that says what the estimates are not for, and the way out."""
+        if self.is_of_moments:
+            return None
         return NotSupportedError(
             f"{what} assumes the sampling law of moments of complete rows, which estimates with "
             'missing="em" do not follow: fit the complete rows, without missing="em".'
         )
 
-    def df_model(self) -> int:
-        """Free parameters beside means and covariances: none."""
-        return 0
-
-    def llf(self, moments: ClassMoments, prior: Floats, *, all_axes: bool = True) -> float:
-        """Log-likelihood of class and observed values; a NotSupportedError with fewer axes than all."""
-        if not all_axes:
-            raise NotSupportedError(
-                'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
-            )
+    def log_likelihood(
+        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
+    ) -> float:
+        """Log-likelihood of class and observed values."""
+        if self.is_of_moments:
+            return Full().log_likelihood(moments, covariances, divisors, prior)
         with np.errstate(divide="ignore"):
             return float(moments.counts @ np.log(prior)) + self.row_llf
 
-    def left_out(self, moments: ClassMoments) -> LeftOut:
-        """Not there: raises NotSupportedError."""
+    def refuse_axes(self) -> None:
+        """Raise where rows miss values: the maximum with fewer axes is not known."""
+        if not self.is_of_moments:
+            raise NotSupportedError(
+                'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
+            )
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Scores in closed form where no row misses a value; else there are none."""
+        if self.is_of_moments:
+            return full_left_out(moments, covariances, divisors, log_prior)
         raise NotSupportedError(
             'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
             'instead, with error_rates(["cv"]) or confusion("cv").'
         )
 
+    @property
+    def refits_left_out(self) -> bool:
+        """Where rows miss values."""
+        return not self.is_of_moments
 
-def buffers_with_found(numbers: Any) -> dict[str, Floats]:
-    """The buffers of a file for numbers whose moments may be robust, or of rows with missing values."""
-    return buffers_with_robust(numbers) | ({} if numbers.em is None else {"em": numbers.em.numbers()})
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """How the moments were found."""
+        return {"em": self.numbers()}
 
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """Numbers of the search."""
+        return {"em": (-1,)}
 
-def with_found(
-    from_file: Callable[..., Any],
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    em: Floats | None = None,
-    **options: Any,
-) -> Any:
-    """As `with_robust`, of moments that may be of rows with missing values."""
-    fit = with_robust(from_file, moments, prior, **options)
-    return fit if em is None else replace(fit, em=Em.from_numbers(em))
+    @classmethod
+    def from_file(cls, parts: Parts) -> Em:
+        """As the numbers of the file say."""
+        return Em.from_numbers(parts.pop("em"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,34 +295,6 @@ class ThinCovariance(Covariance):
         )
 
 
-def pseudo(moments: ClassMoments, divisor: float) -> ThinCovariance:
-    """The pooled covariance where the rows vary within classes, whose inverse is that of Moore and Penrose.
-
-    What lies beyond is left out of all distances.
-    """
-    held = principal(moments)
-    whole = one_scatter(moments, None)
-    # Lengths that the rounding of the columns alone would give say nothing of the data.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
-    relative = EPS * max(held.lengths.shape[0], held.n_columns) * np.sqrt(held.lengths.max())
-    kept = np.sqrt(held.lengths) > max(rounding, relative)
-    part = replace(held, lengths=held.lengths[kept], axes=None if held.axes is None else held.axes[kept])
-    return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
-
-
-def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
-    """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
-    rank = len(covariance.root)
-    if not isinstance(covariance, ThinCovariance):
-        return rank, 0.0
-    y = (moments.means - weighted_centre(moments.means, moments.counts)).T
-    y = y * covariance.unit[:, None]
-    if not y.any():
-        return rank, 0.0
-    y = y / np.linalg.norm(y)
-    return rank, float(((y - covariance.axes.T @ (covariance.axes @ y)) ** 2).sum())
-
-
 def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
     """The covariance of some columns (q,).
 

@@ -36,7 +36,7 @@ these gives the covariance and a last shift of the centres.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -49,7 +49,9 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_who
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.scatter.covariance import EPS
+from discrim.core.scatter.covariance import EPS, Covariance
+from discrim.core.scatter.full import Full
+from discrim.core.scatter.scatter import MOST_REFITS, Item, by_refits
 from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood
 from discrim.errors import DataError, NotSupportedError
 
@@ -466,13 +468,10 @@ def _restored(held: ClassMoments, factors: Floats, start: ClassMoments) -> Class
 ROBUST = ("t", "mcd")
 """Methods that are not moments of the rows."""
 
-MOST_REFITS = 2000
-"""Rows up to which leaving each one out is done by as many searches."""
-
 
 @dataclass(frozen=True, slots=True)
-class Robust:
-    """How a robust fit was made.
+class Robust(Full):
+    """The full covariance of robust moments, and how these were found.
 
     Attributes
     ----------
@@ -527,6 +526,68 @@ class Robust:
         rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 
+    def keywords(self) -> dict[str, Any]:
+        """The method and its options."""
+        if self.method == "mcd":
+            return {"covariance": self.word, "method": "mcd", "support_fraction": self.support_fraction}
+        scatter = "covariance" if self.inflated else "scale"
+        return {"covariance": self.word, "method": "t", "nu": self.asked_nu, "scatter": scatter}
+
+    @property
+    def asked_nu(self) -> float | None:
+        """Degrees of freedom that were asked for; None where they were to be estimated."""
+        return None if self.estimated_nu else self.nu
+
+    advice = 'pass covariance="shrunk" and leave out method='
+
+    def for_other_moments(self) -> Full:
+        """The covariance of moments that are found already."""
+        return Full()
+
+    means_title = "Robust means"
+    sections = ("flagged",)
+
+    @property
+    def text(self) -> str:
+        """How it was estimated, in a few words."""
+        if self.method == "mcd":
+            return "minimum determinant"
+        return f"t, nu = {self.nu:.4g}{'' if self.inflated else ', scale'}"
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{'by class' if by_class else 'pooled'}, {self.text}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"Robust covariance {where} ({self.text})"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The search, and how much of a class it bears."""
+        bears = self.breakdown(moments)
+        last: Item = ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")
+        if self.method == "t":
+            chosen = "estimated" if self.estimated_nu else "given"
+            return [
+                ("Degrees of freedom", self.nu, f"{self.nu:.4g}, {chosen}"),
+                ("Steps of the search", self.steps, str(self.steps)),
+                last,
+            ]
+        sizes, rows = self.subset_sizes(moments), moments.counts
+        shares = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
+        text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
+        return [("Subsets h", sizes.astype(int).tolist(), text), last]
+
+    @property
+    def is_of_moments(self) -> bool:
+        """No: they were searched for."""
+        return False
+
+    @property
+    def is_robust(self) -> bool:
+        """Yes."""
+        return True
+
     def refusal(self, what: str) -> NotSupportedError:
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
@@ -534,42 +595,43 @@ class Robust:
             f'method="{self.method}" do not follow: fit with method="moment" or "mle".'
         )
 
-    def df_model(self) -> int:
-        """Free parameters beside means and covariances.
-
-        Raises
-        ------
-        NotSupportedError
-            The estimates are not of largest likelihood.
-        """
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """As of full covariances, and the degrees of freedom where they are estimated."""
         if self.method == "mcd":
             raise _no_likelihood()
-        return int(self.estimated_nu)
+        return Full().free_parameters(n_columns, n_covariances) + int(self.estimated_nu)
 
-    def llf(self, moments: ClassMoments, prior: Floats, *, all_axes: bool = True) -> float:
-        """Log-likelihood of class and row under t distributions, at its maximum.
-
-        Raises
-        ------
-        NotSupportedError
-            The estimates are not of largest likelihood, or there are fewer axes than all.
-        """
+    def log_likelihood(
+        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
+    ) -> float:
+        """Log-likelihood of class and row under t distributions, at its maximum."""
         if self.method == "mcd":
             raise _no_likelihood()
-        if not all_axes:
-            raise NotSupportedError(
-                'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
-            )
         with np.errstate(divide="ignore"):
             return float(moments.counts @ np.log(prior)) + self.row_llf
 
-    def left_out(self, moments: ClassMoments) -> LeftOut:
-        """Missing scores, which take a refit a row.
+    def refuse_axes(self) -> None:
+        """Raise: the maximum with fewer axes is not known."""
+        if self.method == "mcd":
+            raise _no_likelihood()
+        raise NotSupportedError(
+            'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
+        )
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Missing scores, which take a search for each row.
 
         Raises
         ------
         NotSupportedError
-            There would be too many refits, or each takes too long.
+            There would be too many searches, or each takes too long.
         """
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
@@ -577,8 +639,16 @@ class Robust:
                 f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
                 'confusion("cv").'
             )
-        k = moments.n_classes
-        return lambda x, codes, weights: np.full((len(x), k), np.nan)
+        return by_refits(moments, "takes a search for each row")
+
+    @property
+    def refits_left_out(self) -> bool:
+        """Always."""
+        return True
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """How the moments were found."""
+        return {"robust": self.numbers()}
 
     def breakdown(self, moments: ClassMoments) -> float:
         """Share of a class's rows, at wild places, that the estimates bear.
@@ -590,26 +660,6 @@ class Robust:
             return 1 / (self.nu + moments.n_columns)
         h = self.subset_sizes(moments)[: moments.n_classes]
         return float(((moments.counts - h) / moments.counts).min())
-
-
-def buffers_with_robust(numbers: Any) -> dict[str, Floats]:
-    """The buffers of a file for numbers that may be robust."""
-    robust = np.zeros(0) if numbers.robust is None else numbers.robust.numbers()
-    own: dict[str, Floats] = numbers.buffers()
-    return {"robust": robust} | own
-
-
-def with_robust(
-    from_file: Callable[..., Any],
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    robust: Floats,
-    method: str,
-    **options: Any,
-) -> Any:
-    """What `from_file` makes of the parts of a file, how it is robust, or that it is not, among them."""
-    return from_file(moments, prior, method=method, robust=Robust.from_numbers(method, robust), **options)
 
 
 def fit_t(

@@ -173,7 +173,7 @@ def lr_test(
         )
     small, large = lda_fit._fit, qda_fit._fit
     linear, quadratic = small.numbers, large.numbers
-    if quadratic.factors is not None:
+    if "factors" in quadratic.scatter.sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
             "chi-square distribution: compare by bic, or see covariance_models(formula, data, "

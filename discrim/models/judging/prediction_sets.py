@@ -524,10 +524,10 @@ def _by_scores(fit: Fit[Any], scores: Floats) -> Floats:
 
 
 def _refuse_searches(fit: Fit[Any]) -> None:
-    robust = getattr(fit.numbers, "robust", None)
-    if robust is not None:
+    if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
+        method = fit.numbers.method
         raise NotSupportedError(
-            f'Distances of rows left out would take a new search for each row with method="{robust.method}".'
+            f'Distances of rows left out would take a new search for each row with method="{method}".'
         )
 
 
@@ -537,7 +537,7 @@ def _kind(fit: Fit[Any]) -> Kind:
         return "distance"
     if isinstance(numbers, LDAFit | NearestCentroidFit):
         return "scores" if isinstance(numbers, LDAFit) and numbers.reduced() is not None else "common"
-    if isinstance(numbers, QDAFit) and numbers.robust is not None:
+    if isinstance(numbers, QDAFit) and numbers.scatter.is_robust:
         return "common"
     if isinstance(numbers, QDAFit | NaiveBayesFit) or (isinstance(numbers, RDAFit) and numbers.alpha > 0):
         return "density"

@@ -107,15 +107,16 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
 
 def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
     """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
-    found = getattr(fit.numbers, "found", None)
-    if not (fit.numbers.has_distances or (method == "chi2" and found is not None)):
-        others = "" if found is None else 'method="chi2" or '
+    scatter = getattr(fit.numbers, "scatter", None)
+    searched = scatter is not None and not scatter.is_of_moments
+    if not (fit.numbers.has_distances or (method == "chi2" and searched)):
+        others = 'method="chi2" or ' if searched else ""
         raise NotSupportedError(
             "typicality is defined for normal classes with full covariances, which "
             f'{fit.title.lower()} as it was fitted does not have: use {others}method="conformal", or '
             "fit lda() or qda() with full ones."
         )
-    if found is None:
+    if not searched:
         _refuse_light(fit, len(fit.terms), "typicality")
     return typical if method == "exact" else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
 

@@ -663,7 +663,7 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     a pass has to count.
     """
     blocks, numbers = fit.blocks, fit.numbers
-    held = getattr(numbers, "gathered", None) or numbers.moments
+    held = getattr(numbers, "unscaled", None) or numbers.moments
     if (
         not (blocks.design.plain and isinstance(held, ClassMoments) and held.spread == scatters)
         or blocks.constant

@@ -13,6 +13,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import constant_columns
 from discrim.core.scatter.em import Collapsed, Em, fit_em
+from discrim.core.scatter.scatter import Scatter
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows, weighted_rows
@@ -42,7 +43,7 @@ class _Rows(NamedTuple):
 
 
 def check_em(
-    missing: Any, method: str, structure: str, na_action: str, *, has_rows: bool, collinear: str = "raise"
+    missing: Any, method: str, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
 ) -> bool:
     """Whether rows with missing values are to be completed by EM; an error where that does not go.
 
@@ -63,8 +64,9 @@ def check_em(
             'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
             "pass the formula and a table, or leave it out."
         )
-    if method not in ("moment", "mle") or structure != "full":
-        other = f'method="{method}"' if method not in ("moment", "mle") else f'covariance="{structure}"'
+    by_moments = method in ("moment", "mle")
+    if not by_moments or not kind.has_distances:
+        other = f'covariance="{kind.word}"' if by_moments else f'method="{method}"'
         raise NotSupportedError(
             'missing="em" estimates full covariances by maximum likelihood, and does not go with '
             f"{other}: leave out one of the two."

@@ -1,9 +1,4 @@
-"""Sections that the summaries of linear, quadratic and regularized discriminant analysis share.
-
-What a summary says of robust estimates.
-
-Pictures of robust distances.
-"""
+"""What the summaries and pictures of linear, quadratic and regularized discriminant analysis share."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.scatter.factor import found_by_class
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
 from discrim.models.judging.assessment import RowsJudged, takes_long
@@ -54,46 +48,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 8
 """Flagged rows that a summary names."""
-
-
-def estimate_text(fit: Fit[Any]) -> str:
-    """How the covariance was estimated, in a few words."""
-    robust = fit.numbers.robust
-    if robust is None:
-        return ""
-    if robust.method == "mcd":
-        return "minimum determinant"
-    return f"t, nu = {robust.nu:.4g}{'' if robust.inflated else ', scale'}"
-
-
-def robust_pairs(fit: Fit[Any]) -> list[tuple[str, Any, str]]:
-    """Lines of a header: how the robust estimates were made."""
-    robust, moments = fit.numbers.robust, fit.numbers.moments
-    em = fit.numbers.em
-    if em is not None:
-        steps = f"{em.steps}{'' if em.converged else ', not converged'}"
-        return [
-            ("Rows completed", em.incomplete, f"{em.incomplete}, {em.patterns} patterns"),
-            ("Sweeps of EM", em.steps, steps),
-        ]
-    if robust is None:
-        return []
-    if robust.method == "t":
-        chosen = "estimated" if robust.estimated_nu else "given"
-        lines: list[tuple[str, Any, str]] = [
-            ("Degrees of freedom", robust.nu, f"{robust.nu:.4g}, {chosen}"),
-            ("Steps of the search", robust.steps, str(robust.steps)),
-        ]
-    else:
-        sizes = robust.subset_sizes(moments)
-        rows = (
-            moments.counts if len(sizes) == len(moments.counts) else np.append(moments.counts, moments.total)
-        )
-        shares = sizes / rows
-        text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
-        lines = [("Subsets h", sizes.astype(int).tolist(), text)]
-    bears = robust.breakdown(moments)
-    return [*lines, ("Breakdown, a class", bears, f"{100 * bears:.0f} % of its rows")]
 
 
 def flagged_section(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
@@ -176,55 +130,38 @@ def distance_distance(
 
 
 def common_header(
-    results: LDAResults | QDAResults, fit: Fit[Any], divisor: str
+    results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
-    em = fit.numbers.em is not None
-    divisor = f"{divisor}, by EM" if em else divisor
+    scatter, moments = fit.numbers.scatter, fit.numbers.moments
+    covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
+    words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
         *row_items(fit),
-        ("Covariance", divisor, divisor),
-        criterion_item(results, "llf", "Log-likelihood, observed" if em else "Log-likelihood"),
+        ("Covariance", words, words),
+        criterion_item(results, "llf", scatter.likelihood_title),
     ]
+    for label, value, text in scatter.items(moments, covariances):
+        if isinstance(value, tuple):
+            value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
+        left.append((label, value, text))
     right = [
         *size_items(fit),
         prior_item(fit),
         criterion_item(results, "aic", "AIC"),
         criterion_item(results, "bic", "BIC"),
     ]
-    left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
-    # Leaving out each row takes a search, or a fit, a row: not for a summary.
-    factors = getattr(fit.numbers, "factors", None)
-    takes_fits = fit.numbers.found is not None or (factors is not None and not found_by_class(factors))
-    for method, label in errors[: 1 if takes_fits else 2]:
+    # Leaving out each row by a search, or a fit, is not for a summary.
+    for method, label in errors[: 1 if scatter.refits_left_out else 2]:
         right.append(error_item(results, fit, method, label))
     return left, right
 
 
-def units_text(standardize: bool) -> str:
-    """In which units a sphere is one."""
-    return "of standardized columns" if standardize else "in columns' units"
-
-
-def sphere_items(fit: Fit[Any]) -> list[tuple[str, Any, str]]:
-    """The line of a header that says in which units a sphere is one, where there is a sphere."""
-    if fit.numbers.structure not in ("shrunk", "spherical", "factor"):
-        return []
-    text = units_text(fit.numbers.standardize)
-    return [("Sphere", text, text)]
-
-
 def covariance_note(fit: Fit[Any]) -> str:
-    """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
-    if fit.numbers.estimator is not None:
-        return f"Covariance by {shorten(clean(fit.numbers.estimator), 90)}, with its own divisor."
-    if fit.numbers.chosen == "loo":
-        return (
-            "The leave-one-out error is the smallest of those that chose the shrinkage; "
-            "error_rates(['cv']) chooses it anew in each fold."
-        )
-    return ""
+    """What the header says below its lines of the covariance."""
+    note: str = fit.numbers.scatter.note(lambda text: shorten(clean(text), 90))
+    return note
 
 
 def shrinkage_path_section(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
@@ -245,9 +182,9 @@ def logdets_section(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     """Prior, rows and log-determinant by class."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    own = getattr(fit.numbers, "shrinkage", None)
-    if own is not None:
-        table["shrinkage"], formats["shrinkage"] = own, "general"
+    scatter = getattr(fit.numbers, "scatter", None)
+    for shrinkage in () if scatter is None else scatter.shrinkages:
+        table["shrinkage"], formats["shrinkage"] = shrinkage.values, "general"
     return Section(
         "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
     )
@@ -255,7 +192,7 @@ def logdets_section(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
 
 def means_section(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     """Class means."""
-    title = "Robust means" if getattr(fit.numbers, "robust", None) is not None else "Means"
+    title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
     return instead_of(fit, title, "fit.means") or Section(
         title, results.means.rename_axis(index=None), column_errors=mean_errors(fit), source="fit.means"
     )
@@ -307,7 +244,7 @@ def variances_section(fit: Fit[Any], held: Covariance, title: str, source: str, 
 def thin_variances_section(fit: Fit[Any], held: Covariance, where: str, source: str) -> Section:
     """The diagonal of a covariance that is never formed whole unless it is asked for."""
     p = len(fit.terms)
-    note = f"The whole {fit.numbers.structure} covariance, {p} x {p}: {source}."
+    note = f"The whole {fit.numbers.scatter.word} covariance, {p} x {p}: {source}."
     return variances_section(fit, held, f"Variances {where}", source, note)
 
 

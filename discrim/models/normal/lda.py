@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,11 +22,15 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit, fit_lda, lda_from_file, linear_marginal
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.rules import Plane, Rule, logs_of_prior
-from discrim.core.scatter.em import buffers_with_found, with_found
-from discrim.core.scatter.principal import Canonical, ignored
+from discrim.core.rules.rules import Plane
+from discrim.core.scatter.by_estimator import CovarianceEstimator
+from discrim.core.scatter.covariance import common_divisor
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.kinds import shapes
+from discrim.core.scatter.principal import Canonical
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.shrinkage import is_regular, spread_of
+from discrim.core.scatter.scatter import Asked
+from discrim.core.scatter.scatter import Scatter as CovarianceKind
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.inference.log_odds import log_odds, wald_table
@@ -45,7 +48,7 @@ from discrim.models.fits.fit import (
     covariance_frame,
     in_brooms_names,
 )
-from discrim.models.fits.options import text_of, verb_options
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_flag,
@@ -67,75 +70,15 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.covariance_options import (
-    CovarianceEstimator,
-    Shrinking,
-    estimate,
-    read_shrinking,
-    warn_where_units_differ,
-    with_units,
-    with_variances,
-)
+from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances, box_m_of, covariance_models_of, normal_refits
-from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
+from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_moments, with_method
 from discrim.models.normal.variables import RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
-
-
-def linear_fit(
-    asked: Shrinking,
-    blocks: Blocks,
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    ncomp: int | None,
-    estimated_prior: bool,
-    robust: Robust | None = None,
-) -> tuple[LDAFit, pd.DataFrame | None]:
-    """Fit one covariance, and the path of a choice by leave-one-out."""
-    divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    trial = partial(_rule_at, asked, prior, method)
-    found = estimate(asked, blocks, moments, np.array([divisor]), prior, trial, sampled=estimated_prior)
-    fit = fit_lda(
-        moments,
-        prior,
-        method=method,
-        structure=asked.structure,
-        ncomp=ncomp,
-        estimated_prior=estimated_prior,
-        shrinkage=None if found.shrinkage is None else float(found.shrinkage[0]),
-        chosen=asked.chosen,
-        covariance=None if found.covariances is None else found.covariances[0],
-        estimator=None if asked.estimator is None else text_of(asked.estimator),
-        robust=robust,
-        standardize=asked.standardize,
-        variances=found.variances,
-    )
-    return fit, found.path
-
-
-def linear_again(numbers: LDAFit, asked: Shrinking, blocks: Blocks, moments: ClassMoments) -> LDAFit:
-    """The same model of other rows, the prior held."""
-    return linear_fit(
-        asked,
-        blocks,
-        moments,
-        numbers.prior,
-        method=numbers.method,
-        ncomp=numbers.ncomp,
-        estimated_prior=numbers.estimated_prior,
-    )[0]
-
-
-def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
-    held = fit_lda(moments, prior, method=method, structure=asked.structure, shrinkage=shrinkage)
-    return held.rule(logs_of_prior(prior))
-
 
 MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
 
@@ -146,13 +89,12 @@ def lda_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    asked: Shrinking | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[LDAFit]:
-    """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
-    blocks = blocks if numbers.em is None else replace(blocks, partial=True)
+    """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
+    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     drops = options["collinear"] == "drop"
-    refits = normal_refits(numbers, asked, linear_again, common=True, drops=drops)
+    refits = normal_refits(numbers, common=True, drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -161,11 +103,12 @@ SAVED = Saved(
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
     | {"variance_chosen": (str, NOTHING)},
     "pooled",
-    partial(with_found, lda_from_file),
+    lda_from_file,
     lda_fit,
-    buffers_with_found,
+    LDAFit.buffers,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (1,), "variance_shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
+    lambda k, p: shapes(1, p),
+    of_scatter=True,
 )
 
 
@@ -228,22 +171,24 @@ class LDAResults(
         It is the shrinkage of the covariance to a sphere, of correlations to zero, or of variances to their
         median.
         """
-        if self._fit.numbers.shrinkage is None:
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        if not shrinkages:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or "diagonal" '
                 "with shrinkage=."
             )
-        return self._fit.numbers.shrinkage
+        return shrinkages[0].values[0]
 
     @property
     def variance_shrinkage(self) -> float:
         """How much the variances beside shrunken correlations are shrunk to their median, from 0 to 1."""
-        if self._fit.numbers.variances is None:
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        if len(shrinkages) < 2:
             raise NotSupportedError(
                 "This fit has no shrinkage of variances beside correlations: fit with "
                 'covariance="correlation".'
             )
-        return self._fit.numbers.variances.value
+        return shrinkages[1].values[0]
 
     def _axes(self) -> Canonical:
         if "axes" not in self._fit.cache:
@@ -359,8 +304,8 @@ class LDAResults(
         self._need_moments("log_odds()")
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
-        if is_regular(fit.structure) or fit.shrinkage is not None:
-            kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
+        if not fit.scatter.has_errors:
+            kind = fit.scatter.adjective
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
         check_flag("debiased", debiased)
         if is_share(reference) and reference not in self.classes:
@@ -507,10 +452,9 @@ class LDAResults(
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
-        if self._fit.numbers.shrinkage is not None:
-            row["shrinkage"] = self._fit.numbers.shrinkage
-        if self._fit.numbers.variances is not None:
-            row["variance_shrinkage"] = self._fit.numbers.variances.value
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        names = ("shrinkage", "variance_shrinkage")
+        row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
         if self._fit.numbers.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
@@ -697,61 +641,53 @@ def lda(
     """
     options = verb_options(locals())
     check_word("collinear", collinear, ("raise", "drop"))
-    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
-    asked = with_variances(asked, variance_shrinkage)
-    wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
-    has_rows, em = moments is None, None
-    by_em = check_em(missing, method, asked.structure, na_action, has_rows=has_rows, collinear=collinear)
+    asked = Asked(shrinkage, variance_shrinkage, grid, standardize)
+    kind = read_scatter(covariance, STRUCTURES, method, asked)
+    has_rows = moments is None
+    by_em = check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
+    kind = with_method(kind, method, nu, scatter, support_fraction)
     sample = Sample("lda", moments, formula, data, weights, levels, functions)
-    if moments is None:
-        blocks = sample.read()
-        blocks, held, em = em_sample(blocks, common=True) if by_em else _sample(asked, blocks, na_action)
+    if moments is not None:
+        why_rows = FOUND_FROM_ROWS if kind.needs_rows else ""
+        blocks, held = sample.of_moments(kind.spread("pooled"), why_rows)
+    elif by_em:
+        blocks, held, kind = em_sample(sample.read(), common=True)
     else:
-        needs_rows = asked.needs_rows or wanted is not None
-        why_rows = FOUND_FROM_ROWS if needs_rows else ""
-        blocks, held = sample.of_moments(spread_of(asked.structure, "pooled"), why_rows)
-    refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
+        blocks = lean(sample.read())
+        if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
+            refuse_few_rows(blocks)
+        blocks, held = usable_rows(blocks, kind.spread("pooled", thin=is_wide(blocks)), na_action)
+    refuse_no_freedom(held, blocks.terms, diagonal=not kind.takes_full_rank(held.n_columns))
     if method == "moment":
         refuse_light(held.total, held.n_classes)
-    blocks, held = _independent(asked, blocks, held, collinear)
-    if asked.structure == "full":
+    blocks, held = _independent(kind, blocks, held, collinear)
+    if not kind.is_regular and kind.takes_full_rank(held.n_columns):
         warn_of_near(held, blocks.terms)
-    warn_where_units_differ(asked, held, blocks.terms)
+    warn_where_units_differ(kind, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)
-    robust = None
-    if wanted is not None:
-        held, robust = robust_moments(blocks, held, wanted)
-    fit, path = linear_fit(
-        asked,
+    if isinstance(kind, Robust):
+        held, kind = robust_moments(blocks, held, kind)
+    kind, path = known_of_rows(
+        kind,
         blocks,
         held,
+        lambda moments: np.array([common_divisor(moments, method)]),
         shares,
-        method=method,
-        ncomp=None if ncomp is None else int(ncomp),
-        estimated_prior=prior is None,
-        robust=robust,
+        sampled=prior is None,
     )
-    if fit.structure == "pinv":
-        _warn_of_pseudo_inverse(fit, blocks.terms)
-    fit = replace(fit, em=em)
-    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, asked=asked, path=path))
-
-
-def _sample(asked: Shrinking, blocks: Blocks, na_action: NaAction) -> tuple[Blocks, ClassMoments, None]:
-    """Complete rows, and their moments."""
-    blocks = lean(blocks)
-    if asked.structure == "full":
-        refuse_few_rows(blocks)
-    spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
-    return *usable_rows(blocks, spread, na_action), None
+    ncomp = None if ncomp is None else int(ncomp)
+    fit = fit_lda(held, shares, kind, method=method, ncomp=ncomp, estimated_prior=prior is None)
+    if warning := kind.warning(fit.moments, (fit.covariance,)):
+        warn_user(warning)
+    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
 def _independent(
-    asked: Shrinking, blocks: Blocks, held: ClassMoments, collinear: str
+    kind: CovarianceKind, blocks: Blocks, held: ClassMoments, collinear: str
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments of columns that no others determine, or the error that names those."""
-    found = asked.obstacles(held)
+    found = kind.obstacles(held)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
     return drop_columns(blocks, held, found) if found else (blocks, held)
@@ -764,15 +700,4 @@ def _check_axes(ncomp: Any, held: ClassMoments) -> None:
         raise DataError(
             f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
-        )
-
-
-def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:
-    """Say what distances leave out where the covariance has no inverse."""
-    rank, lost = ignored(fit.covariance, fit.moments)
-    if rank < len(terms):
-        warn_user(
-            f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. '
-            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
-            'class means, which lie beyond them; covariance="shrunk" uses all.'
         )

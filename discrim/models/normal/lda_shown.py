@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.scatter.shrinkage import is_regular
 from discrim.models.fits.reading import listed
 from discrim.models.normal.gaussian_shown import (
     common_header,
     covariance_note,
     covariance_section,
-    estimate_text,
     flagged_section,
     means_section,
     shrinkage_path_section,
-    sphere_items,
     thin_variances_section,
     variances_section,
     with_equal_covariances,
 )
-from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.results.headers import (
     LOG_ODDS,
     SCORES,
@@ -68,12 +64,12 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         "discriminants": _discriminants,
         "functions": _functions,
     }
-    if fit.numbers.robust is not None and fit.has_rows:
+    own = fit.numbers.scatter.sections
+    if "flagged" in own and fit.has_rows:
         parts["flagged"] = flagged_section
-    plain = fit.numbers.found is None and fit.numbers.shrinkage is None
-    if plain and fit.numbers.reduced() is None and not is_regular(fit.numbers.structure):
+    if fit.numbers.has_errors:
         parts["log_odds"] = _log_odds
-    if fit.numbers.variances is not None and fit.numbers.prior.max() < 1:
+    if "ranking" in own and fit.numbers.prior.max() < 1:
         parts["ranking"] = _ranking
     if fit.path is not None:
         parts["path"] = shrinkage_path_section
@@ -81,18 +77,7 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
 
 
 def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
-    mle = fit.numbers.method == "mle"
-    kinds: dict[str, str] = {"full": "pooled", "correlation": "shrunk correlations"}
-    kind = kinds.get(fit.numbers.structure, fit.numbers.structure)
-    divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
-    left, right = common_header(
-        results, fit, divisor if fit.numbers.estimator is None else "pooled, an estimator's"
-    )
-    left += shrinkage_items(results, fit)
-    left += sphere_items(fit)
-    if fit.numbers.structure == "pinv":
-        rank, p = len(fit.numbers.covariance.root), len(results.terms)
-        left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
+    left, right = common_header(results, fit, by_class=False)
     if fit.numbers.has_distances:
         test = results.wilks
         f = float(test.table["statistic"].iloc[0])
@@ -112,38 +97,15 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
     return header(fit, [*left, *right], note.strip())
 
 
-def shrinkage_items(results: LDAResults, fit: Fit[LDAFit]) -> list[tuple[str, float, str]]:
-    """The lines of a header that say how much is shrunk, and who said so."""
-    numbers = fit.numbers
-    if numbers.shrinkage is None:
-        return []
-    if numbers.variances is None:
-        return [(shrinkage_label(numbers.chosen), results.shrinkage, f"{results.shrinkage:.4g}")]
-    pairs = (
-        ("correlations", results.shrinkage, numbers.chosen),
-        ("variances", results.variance_shrinkage, numbers.variance_chosen),
-    )
-    return [
-        (f"Shrinkage, {what}", value, f"{value:.4g}, {'given' if chosen == 'given' else 'estimated'}")
-        for what, value, chosen in pairs
-    ]
-
-
 def _covariance(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     held, divisor = fit.numbers.covariance, "N" if fit.numbers.method == "mle" else "N-K"
-    plain = fit.numbers.has_distances or fit.numbers.em is not None
-    kind = "Pooled c" if plain else "Pooled and shrunk c"
-    title = f"{kind}ovariance within classes, divisor {divisor}"
-    if fit.numbers.robust is not None:
-        title = f"Robust covariance within classes ({estimate_text(fit)})"
-    elif held.is_diagonal:
-        title = f"Variances ({fit.numbers.structure} covariance within classes, divisor {divisor})"
+    where, scatter = "within classes", fit.numbers.scatter
+    if held.is_diagonal:
+        title = f"Variances ({scatter.word} covariance {where}, divisor {divisor})"
         return variances_section(fit, held, title, "fit.cov")
-    elif fit.numbers.moments.spread == "thin":
-        return thin_variances_section(fit, held, f"within classes, divisor {divisor}", "fit.cov")
-    elif fit.numbers.estimator is not None:
-        title = "Covariance within classes, as the estimator has it"
-    return covariance_section(fit, held, title, "fit.cov")
+    if fit.numbers.moments.spread == "thin":
+        return thin_variances_section(fit, held, f"{where}, divisor {divisor}", "fit.cov")
+    return covariance_section(fit, held, scatter.title(where, divisor, by_class=False), "fit.cov")
 
 
 def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:

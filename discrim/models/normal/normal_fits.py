@@ -7,7 +7,7 @@ Covariances of classes that do not exist: of which classes, by which columns, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,20 +17,16 @@ import pandas as pd
 
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import refuse_wide
-from discrim.core.moments.units import within_sd
+from discrim.core.moments.units import comparable, within_sd
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import pooled, separate
-from discrim.core.scatter.em import Em
-from discrim.core.scatter.factor import (
-    FORMS,
-    Factors,
-    common_axes,
-    common_dimension,
-    factors_of,
-    found_by_class,
-)
-from discrim.core.scatter.shrinkage import in_one_unit
+from discrim.core.scatter.factor import FORMS, Factors, common_axes, common_dimension, factors_of
+from discrim.core.scatter.few_factors import FactorFaultError, FewFactors
+from discrim.core.scatter.full import Full
+from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.scatter import Asked, Scatter
+from discrim.core.scatter.shrunk import Shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
@@ -41,32 +37,14 @@ from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import (
     Watch,
     class_moments,
-    in_own_units,
     listed,
     refuse_little_weight,
     said_of_separation,
 )
-from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.normal.covariance_options import Shrinking, powers_of
+from discrim.models.fits.refits import held_path, moment_refits
+from discrim.models.normal.covariance_options import known_of_rows
 from discrim.models.normal.em import em_rule
-from discrim.models.normal.factor import read_factor, refuse_fault
 from discrim.models.normal.robust import robust_rule
-
-FitAgain = Callable[[Any, Shrinking, Blocks, ClassMoments], Any]
-"""From numbers, what was asked for, rows and their moments to the numbers of these rows, the prior held."""
-
-_LABELS = {
-    "given": "given",
-    "oas": "OAS",
-    "ledoit-wolf": "Ledoit-Wolf",
-    "loo": "leave-one-out",
-    "strimmer": "Opgen-Rhein & Strimmer",
-}
-
-
-def shrinkage_label(chosen: str | None) -> str:
-    """How a shrinkage was chosen, in words."""
-    return f"Shrinkage, {_LABELS[chosen or 'oas']}"
 
 
 class ShrunkCovariances:
@@ -90,50 +68,39 @@ class ShrunkCovariances:
         return held_path(self._fit, why, 'fit with shrinkage="loo"')
 
 
-def normal_refits(
-    numbers: Any,
-    asked: Shrinking | None,
-    again: FitAgain,
-    *,
-    common: bool,
-    drops: bool = False,
-    why_not: Any = None,
-) -> Refits:
+def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_not: Any = None) -> Refits:
     """How a linear or quadratic discriminant analysis is fitted again.
 
     Parameters
     ----------
-    asked : Shrinking, optional
-        What the fit was asked for; not known of a loaded one, which has no rows either.
-    again : callable
-        Fits other rows as they were asked for; raises CollinearError where a covariance is singular.
+    numbers : LDAFit or QDAFit
     common : bool
         Whether the classes share one covariance.
     drops, why_not
         As of `Refits`.
     """
+    scatter: Scatter = numbers.scatter
     refits = replace(
         moment_refits(numbers.moments.spread),
-        left_out=partial(_left_out, common),
-        chosen="the shrinkage" if numbers.chosen == "loo" else "",
+        left_out=_left_out,
+        chosen="the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else "",
         drops=drops,
-        obstacles=None if asked is None else asked.obstacles,
+        obstacles=scatter.anew().obstacles,
         why_not=why_not,
-        asked=asked,
     )
-    if asked is not None and asked.needs_rows:
-        return replace(refits, spread=None, of_rows=partial(_rule_as_asked, asked, again, common))
-    if isinstance(numbers.found, Em):
+    if isinstance(scatter, Robust):
+        return replace(refits, spread=None, of_rows=robust_rule)
+    if not scatter.is_of_moments:
         anew = partial(em_rule, common)
         return replace(refits, spread=None, of_rows=anew, held=anew)
-    return refits if numbers.robust is None else replace(refits, spread=None, of_rows=robust_rule)
+    if scatter.anew().needs_rows:
+        return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
+    return refits
 
 
-def _rule_as_asked(
-    asked: Shrinking, again: FitAgain, common: bool, fit: Fit[Any], blocks: Blocks
-) -> Rule | None:
-    """The same model of other rows, the prior held; None where a covariance is singular."""
-    numbers = fit.numbers
+def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
+    numbers, scatter = fit.numbers, fit.numbers.scatter.anew()
     moments = class_moments(blocks, numbers.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
@@ -141,27 +108,22 @@ def _rule_as_asked(
         return None
     if free.min() < (0 if common else 1) or free.sum() < 1:
         return None
-    if any(asked.obstacles(moments, k) for k in ([None] if common else range(moments.n_classes))):
+    if any(scatter.obstacles(moments, k) for k in ([None] if common else range(moments.n_classes))):
         return None
+    how = numbers.divisors_of, numbers.prior
     try:
-        rule: Rule = again(numbers, asked, blocks, moments).rule(fit.log_prior())
+        found, _ = known_of_rows(scatter, blocks, moments, *how, sampled=numbers.estimated_prior)
     except CollinearError:
         return None
+    rule: Rule = numbers.of_moments(moments, found).rule(fit.log_prior())
     return rule
 
 
-def _left_out(common: bool, fit: Fit[Any]) -> LeftOut:
-    numbers, moments = fit.numbers, fit.numbers.moments
-    blocks = fit.rows("leave_one_out()")
-    factors = getattr(numbers, "factors", None)
-    if factors is not None and not found_by_class(factors):
-        return left_out_by_refits(
-            fit, f"with form={factors.form!r}, of what classes have in common, takes a refit for each row"
-        )
-    if numbers.standardize:
-        blocks, moments = in_own_units(blocks, moments)
-    powers = powers_of(numbers, blocks, moments, common=common)
-    left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
+def _left_out(fit: Fit[Any]) -> LeftOut:
+    numbers, rows = fit.numbers, fit.rows("leave_one_out()")
+    unit = numbers.scatter.unit(numbers.moments)
+    rows = rows if unit is None else replace(rows, unit=unit)
+    left_out: LeftOut = numbers.left_out(fit.log_prior(), rows)
     return left_out
 
 
@@ -185,10 +147,9 @@ def refuse_singular(
     moments: ClassMoments,
     terms: tuple[str, ...],
     levels: Sequence[Any],
-    asked: Shrinking | None = None,
+    scatter: Scatter | None = None,
     *,
     way_out: str | None = None,
-    robust: bool = False,
 ) -> None:
     """Raise a CollinearError that names all classes whose covariance is singular, why, and the way out.
 
@@ -196,15 +157,13 @@ def refuse_singular(
     ----------
     moments : ClassMoments
         By class.
-    asked : Shrinking, optional
-        What the covariances are estimated as; in full by default.
+    scatter : Scatter, optional
+        What the covariances are; full by default.
     way_out : str, optional
         In the place of the one that a quadratic discriminant analysis has.
-    robust : bool
-        Whether they were to be robust.
     """
-    asked = Shrinking("full") if asked is None else asked
-    least = moments.n_columns if asked.takes_full_rank(moments.n_columns) else 1
+    scatter = Full() if scatter is None else scatter
+    least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
     said: list[str] = []
     gone: set[int] = set()
     few = False
@@ -220,7 +179,7 @@ def refuse_singular(
             )
             few = True
             continue
-        found = asked.obstacles(moments, k)
+        found = scatter.obstacles(moments, k)
         gone |= {dependency.column for dependency in found}
         still = [terms[each.column] for each in found if not each.on]
         if still:
@@ -233,12 +192,12 @@ def refuse_singular(
     tells = said_of_separation(moments, tuple(terms))
     if way_out is None:
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
-        way_out = f"{_way_out(moments, levels, asked, robust=robust)}{hint}"
+        way_out = f"{_way_out(moments, levels, scatter)}{hint}"
     text = some_of(said, "classes")
     raise CollinearError(f"{text[0].upper()}{text[1:]}.{tells} {way_out[0].upper()}{way_out[1:]}.")
 
 
-def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, robust: bool) -> str:
+def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> str:
     """What a quadratic discriminant analysis of the same columns and rows can do."""
     bare = [label for k, label in enumerate(levels) if not _varies(moments, k)]
     if len(bare) == len(levels):
@@ -248,16 +207,12 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, 
             f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class {listed(bare)}, '
             "which has no covariance of its own"
         )
-    if robust:
-        return 'pass covariance="shrunk" and leave out method='
-    if asked.structure == "shrunk":
-        return 'leave out shrinkage=, or pass shrinkage="oas"'
-    return 'pass covariance="shrunk" to qda(), or see rda()'
+    return scatter.advice
 
 
 def _varies(moments: ClassMoments, k: int) -> bool:
     """Whether a class has two rows that differ."""
-    return bool(moments.rows[k] > 1) and not Shrinking("shrunk").obstacles(moments, k)
+    return bool(moments.rows[k] > 1) and not Shrunk().obstacles(moments, k)
 
 
 WAY_OUT = "use fewer columns, or merge such classes with others"
@@ -318,7 +273,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
     moments = _moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:
-        moments = in_one_unit(moments, "factor", None)
+        moments = comparable(moments)
         factors = _factors(fit, moments, dimensions, threshold)
     table = covariance_ladder(
         moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors
@@ -341,13 +296,14 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
     for form in FORMS:
         # Where dimensions are given, one for all is no other form than one for each.
         same = not isinstance(dimensions, str) and common_dimension(form) and not common_axes(form)
-        asked = read_factor("factor", dimensions, form, threshold)
-        if asked is None or same or (several and common_axes(form)):
+        if same or (several and common_axes(form)):
             continue
-        held = factors_of(moments, asked.of(levels, moments.n_columns))
+        asked = FewFactors.read(Asked(dimensions=dimensions, form=form, threshold=threshold))
+        held = factors_of(moments, asked.for_classes(levels, moments.n_columns).wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
-            refuse_fault(held, levels, moments.rows.tolist())
+            error = FactorFaultError(fault, form)
+            raise error.of_classes(levels, moments.rows.tolist())
         found.append(held)
     return found
 

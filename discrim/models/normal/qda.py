@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ROOT_WORK, ClassMoments
+from discrim.core.moments.moments import ROOT_WORK
 from discrim.core.normal.marginal import quadratic_marginal
-from discrim.core.normal.qda import QDAFit, factors_for, fit_qda, qda_from_file
+from discrim.core.normal.qda import QDAFit, fit_qda, qda_from_file
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.rules.rules import Rule
+from discrim.core.scatter.by_estimator import CovarianceEstimator
 from discrim.core.scatter.covariance import divisors_by_class, pooled
-from discrim.core.scatter.em import buffers_with_found, with_found
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.shrinkage import spread_of
+from discrim.core.scatter.scatter import Asked, NoEstimateError
+from discrim.core.scatter.scatter import Scatter as CovarianceKind
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -29,7 +31,7 @@ from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
-from discrim.models.fits.options import text_of, verb_options
+from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -43,16 +45,9 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.covariance_options import (
-    CovarianceEstimator,
-    Shrinking,
-    estimate,
-    read_shrinking,
-    warn_where_units_differ,
-    with_units,
-)
+from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
 from discrim.models.normal.em import MissingRows, check_em, em_sample
-from discrim.models.normal.factor import FactorCovariances, read_factor, refuse_fault
+from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import (
     ShrunkCovariances,
     box_m_of,
@@ -60,66 +55,10 @@ from discrim.models.normal.normal_fits import (
     normal_refits,
     refuse_singular,
 )
-from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
+from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_moments, with_method
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
-
-
-def quadratic_fit(
-    asked: Shrinking,
-    blocks: Blocks,
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    estimated_prior: bool,
-    robust: Robust | None = None,
-) -> tuple[QDAFit, pd.DataFrame | None]:
-    """Fit a covariance for each class, and the path of a choice by leave-one-out."""
-    divisors = divisors_by_class(moments.counts, method)
-    factors = None
-    if asked.factor is not None:
-        levels = blocks.design.levels
-        wanted = asked.factor.of(levels, moments.n_columns)
-        factors = factors_for(moments, wanted, standardize=asked.standardize)
-        refuse_fault(factors, levels, moments.rows.tolist())
-    trial = partial(_rule_at, asked, prior, method)
-    found = estimate(asked, blocks, moments, divisors, prior, trial, sampled=estimated_prior)
-    fit = fit_qda(
-        moments,
-        prior,
-        method=method,
-        structure=asked.structure,
-        estimated_prior=estimated_prior,
-        shrinkage=found.shrinkage,
-        chosen=asked.chosen,
-        covariances=found.covariances,
-        estimator=None if asked.estimator is None else text_of(asked.estimator),
-        robust=robust,
-        standardize=asked.standardize,
-        factors=factors,
-    )
-    return fit, found.path
-
-
-def quadratic_again(numbers: QDAFit, asked: Shrinking, blocks: Blocks, moments: ClassMoments) -> QDAFit:
-    """The same model of other rows, the prior held."""
-    return quadratic_fit(
-        asked,
-        blocks,
-        moments,
-        numbers.prior,
-        method=numbers.method,
-        estimated_prior=numbers.estimated_prior,
-    )[0]
-
-
-def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
-    each = np.full(moments.n_classes, shrinkage)
-    held = fit_qda(moments, prior, method=method, structure=asked.structure, shrinkage=each)
-    return held.rule(logs_of_prior(prior))
-
 
 STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
 """What `covariance=` may be, the full one first."""
@@ -264,59 +203,64 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
-    asked = replace(asked, factor=read_factor(asked.structure, dimensions, form, threshold))
-    wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
-    has_rows, em = moments is None, None
+    asked = Asked(shrinkage, None, grid, standardize, dimensions, form, threshold)
+    kind = read_scatter(covariance, STRUCTURES, method, asked)
+    has_rows = moments is None
+    by_em = check_em(missing, method, kind, na_action, has_rows=has_rows)
+    kind = with_method(kind, method, nu, scatter, support_fraction)
     sample = Sample("qda", moments, formula, data, weights, levels, functions)
-    if check_em(missing, method, asked.structure, na_action, has_rows=has_rows):
-        blocks, held, em = em_sample(sample.read(), common=False)
-    elif moments is None:
-        blocks = lean(sample.read())
-        if asked.takes_full_rank(len(blocks.terms)):
-            blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
-        blocks, held = usable_rows(
-            blocks,
-            spread_of(asked.structure, "class", thin=is_wide(blocks) or _is_thin(asked, blocks)),
-            na_action,
-        )
+    if moments is not None:
+        why_rows = FOUND_FROM_ROWS if kind.needs_rows else ""
+        blocks, held = sample.of_moments(kind.spread("class"), why_rows)
+    elif by_em:
+        blocks, held, kind = em_sample(sample.read(), common=False)
     else:
-        needs_rows = asked.needs_rows or wanted is not None
-        why_rows = FOUND_FROM_ROWS if needs_rows else ""
-        blocks, held = sample.of_moments(spread_of(asked.structure, "class"), why_rows)
-    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)
-    if asked.structure == "full":
-        for k, label in enumerate(blocks.design.levels):
+        blocks = lean(sample.read())
+        if kind.takes_full_rank(len(blocks.terms)):
+            blocks = _refuse_few_rows(blocks, kind, na_action)
+        thin = is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
+        blocks, held = usable_rows(blocks, kind.spread("class", thin=thin), na_action)
+    levels = blocks.design.levels
+    refuse_singular(held, blocks.terms, levels, kind)
+    if not kind.is_regular and kind.takes_full_rank(held.n_columns):
+        for k, label in enumerate(levels):
             warn_of_near(held, blocks.terms, f"in class {label!r}", k)
     if method == "moment":
-        for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
+        for label, weight in zip(levels, held.counts.tolist(), strict=True):
             refuse_light(weight, 1, f"The rows of class {label!r}")
-    warn_where_units_differ(asked, held, blocks.terms)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    robust = None
-    if wanted is not None:
-        held, robust = robust_moments(blocks, held, wanted)
-    fit, path = quadratic_fit(
-        asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
+    warn_where_units_differ(kind, held, blocks.terms)
+    shares = prior_vector(prior, pd.Index(list(levels)), held.counts)
+    if isinstance(kind, Robust):
+        held, kind = robust_moments(blocks, held, kind)
+    kind, path = known_of_rows(
+        kind.for_classes(levels, held.n_columns),
+        blocks,
+        held,
+        lambda moments: divisors_by_class(moments.counts, method),
+        shares,
+        sampled=prior is None,
     )
-    fit = replace(fit, em=em)
-    return QDAResults(qda_fit(fit, blocks, options, has_rows=has_rows, asked=asked, path=path))
+    try:
+        fit = fit_qda(held, shares, kind, method=method, estimated_prior=prior is None)
+    except NoEstimateError as error:
+        raise error.of_classes(levels, held.rows.tolist()) from None
+    return QDAResults(qda_fit(fit, blocks, options, has_rows=has_rows, path=path))
 
 
-def _is_thin(asked: Shrinking, blocks: Blocks) -> bool:
-    """Whether roots of few rows are enough: no class has as many as there are columns."""
-    rows = None if asked.factor is None else blocks.rows.class_counts()
+def _is_thin(blocks: Blocks) -> bool:
+    """Whether no class has as many rows as there are columns, so that roots of few rows are enough."""
+    rows = blocks.rows.class_counts()
     return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
-def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
+def _refuse_few_rows(blocks: Blocks, kind: CovarianceKind, na_action: NaAction) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
     rows, p = blocks.rows.class_counts(), len(blocks.terms)
     # A source is read once, and its rows are counted as they are.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
     blocks, held = usable_rows(blocks, "diagonal", na_action)
-    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)
+    refuse_singular(held, blocks.terms, blocks.design.levels, kind)
     return blocks
 
 
@@ -335,10 +279,10 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
     return rule_of_numbers(fit, prior, method, convention)
 
 
-def _why_not(asked: Shrinking | None, fit: Fit[QDAFit], blocks: Blocks) -> str | None:
-    held, robust = class_moments(blocks, "class"), fit.numbers.robust is not None
+def _why_not(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
     try:
-        refuse_singular(held, blocks.terms, list(fit.classes), asked, robust=robust)
+        kind = fit.numbers.scatter.anew()
+        refuse_singular(class_moments(blocks, "class"), blocks.terms, list(fit.classes), kind)
     except CollinearError as error:
         return str(error)
     return None
@@ -355,13 +299,11 @@ def qda_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    asked: Shrinking | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[QDAFit]:
-    """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
-    blocks = blocks if numbers.em is None else replace(blocks, partial=True)
-    why_not = partial(_why_not, asked)
-    refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
+    """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
+    blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
+    refits = normal_refits(numbers, common=False, why_not=_why_not)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -370,11 +312,12 @@ SAVED = Saved(
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
     | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)},
     "class",
-    partial(with_found, qda_from_file),
+    qda_from_file,
     qda_fit,
-    buffers_with_found,
+    QDAFit.buffers,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p), "em": (-1,), "dimensions": (k,)},
+    lambda k, p: shapes(k, p),
+    of_scatter=True,
 )
 
 
@@ -407,11 +350,12 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
     @property
     def shrinkage(self) -> pd.Series:
         """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
-        if self._fit.numbers.shrinkage is None:
+        shrinkages = self._fit.numbers.scatter.shrinkages
+        if not shrinkages:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
             )
-        return pd.Series(self._fit.numbers.shrinkage, index=self.classes, name="shrinkage")
+        return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     @displayed()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
@@ -431,7 +375,7 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
         self._need_moments("log_determinants()")
         if not self._fit.numbers.has_distances:
             raise NotSupportedError(
-                f"log_determinants() is for full covariances, not {self._fit.numbers.structure} ones: fit "
+                f"log_determinants() is for full covariances, not {self._fit.numbers.scatter.word} ones: fit "
                 "without covariance=, or see logdet."
             )
         refuse_little_weight(self.counts, len(self.terms), "log_determinants()")

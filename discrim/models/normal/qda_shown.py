@@ -14,26 +14,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from discrim.core.scatter.factor import common_axes
+from discrim.core.scatter.scatter import sphere_item
 from discrim.errors import DataError
-from discrim.models.normal.factor import found_label
 from discrim.models.normal.gaussian_shown import (
     brief_by_class,
     common_header,
     covariance_note,
     covariance_section,
-    estimate_text,
     flagged_section,
     logdets_section,
     means_section,
     shrinkage_path_section,
-    sphere_items,
     thin_variances_section,
-    units_text,
     variances_section,
     with_equal_covariances,
 )
-from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.rda import chosen_by
 from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items
 from discrim.report.grid import Pairs, Section
@@ -51,27 +46,13 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-def factor_items(results: QDAResults, fit: Fit[QDAFit]) -> list[tuple[str, Any, str]]:
-    """Lines of a header: the form, and the dimensions."""
-    held = fit.numbers.factors
-    if held is None:
-        return []
-    low, high = int(held.dimensions.min()), int(held.dimensions.max())
-    text = f"{low}" if low == high else f"{low} to {high}"
-    return [
-        ("Form", held.form, held.form),
-        (f"Dimensions, {found_label(held)}", results.dimensions.to_dict(), text),
-    ]
-
-
 def factors_section(results: QDAResults, fit: Fit[QDAFit]) -> Section:
     """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
-    held = fit.numbers.factors
     table = results.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
-    note = "One covariance for all classes." if held is not None and common_axes(held.form) else ""
+    note = "One covariance for all classes." if fit.numbers.scatter.is_one_for_all else ""
     return Section(
         "Variances on the axes of the signal, and of the noise beyond them",
         table,
@@ -92,13 +73,13 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     parts: Sections = {
         "header": _quadratic_header,
         "classes": logdets_section,
-        **({} if fit.numbers.factors is None else {"factors": factors_section}),
+        **({"factors": factors_section} if "factors" in fit.numbers.scatter.sections else {}),
         "means": means_section,
     }
-    most = 1 if _is_common(fit) else MOST_COVARIANCES
+    most = 1 if fit.numbers.scatter.is_one_for_all else MOST_COVARIANCES
     for label in results.classes[:most]:
         parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, label=label)
-    if fit.numbers.robust is not None and fit.has_rows:
+    if "flagged" in fit.numbers.scatter.sections and fit.has_rows:
         parts["flagged"] = flagged_section
     if fit.path is not None:
         parts["path"] = shrinkage_path_section
@@ -106,32 +87,14 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
 
 
 def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
-    mle = fit.numbers.method == "mle"
-    kind = "by class" if fit.numbers.structure == "full" else f"{fit.numbers.structure} by class"
-    divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
-    if _is_common(fit):
-        divisor = f"factor, common, {'1/N' if mle else '1/(N-K)'}"
-    left, right = common_header(
-        results, fit, divisor if fit.numbers.estimator is None else "by class, an estimator's"
-    )
-    if fit.numbers.shrinkage is not None:
-        low, high = results.shrinkage.min(), results.shrinkage.max()
-        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-        left.append((shrinkage_label(fit.numbers.chosen), results.shrinkage.to_dict(), text))
-    left += factor_items(results, fit)
-    left += sphere_items(fit)
+    left, right = common_header(results, fit, by_class=True)
     return header(fit, [*left, *right], covariance_note(fit))
-
-
-def _is_common(fit: Fit[QDAFit]) -> bool:
-    """Whether the form of the covariances is one for all classes."""
-    form = fit.numbers.form
-    return form is not None and common_axes(form)
 
 
 def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
     divisor = "n" if fit.numbers.method == "mle" else "n-1"
-    common = _is_common(fit)
+    scatter = fit.numbers.scatter
+    common = scatter.is_one_for_all
     if common:
         divisor = "N" if divisor == "n" else "N-K"
     where = "within classes" if common else f"in {label}"
@@ -147,14 +110,8 @@ def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Sect
         return variances_section(fit, held, f"Variances {where}, divisor {divisor}", source, note)
     if fit.numbers.moments.spread == "thin class":
         return thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
-    title = f"Covariance {where}, {_divisor_words(fit, divisor)}"
-    if fit.numbers.robust is not None:
-        title = f"Robust covariance in {label} ({estimate_text(fit)})"
+    title = scatter.title(where, divisor, by_class=True)
     return covariance_section(fit, held, title, source, note, str(label))
-
-
-def _divisor_words(fit: Fit[QDAFit], divisor: str) -> str:
-    return f"divisor {divisor}" if fit.numbers.estimator is None else "as the estimator has it"
 
 
 def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
@@ -165,8 +122,9 @@ def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw(table, noise, ax=asked.ax, signs=asked.signs(labels))
-    held = fit.numbers.factors
-    set_title(axes, f"Eigenvalues, {held.form}; filled: signal ({found_label(held)}); lines: noise")
+    scatter = fit.numbers.scatter
+    found = f"filled: signal ({scatter.found_label})"
+    set_title(axes, f"Eigenvalues, {scatter.wanted.form}; {found}; lines: noise")
     return axes
 
 
@@ -200,7 +158,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Alpha", results.alpha, f"{results.alpha:g}"),
         ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
-        ("Ridge", units_text(numbers.standardize), units_text(numbers.standardize)),
+        ("Ridge", *sphere_item(standardize=numbers.standardize)[1:]),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         prior_item(fit),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
+from discrim.core.scatter.scatter import Scatter as CovarianceKind
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
@@ -37,33 +37,10 @@ HELD_NUMBERS = 2**22
 """Numbers (rows x columns) up to which the rows of a search are held in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class RobustChoice:
-    """What is asked for of a robust method.
-
-    Attributes
-    ----------
-    method : {"t", "mcd"}
-    nu : float or None
-        None to estimate it.
-    """
-
-    method: str
-    nu: float | None
-    inflated: bool
-    support_fraction: float
-
-    @staticmethod
-    def of(robust: Robust) -> RobustChoice:
-        """What a fit was asked for."""
-        nu = None if robust.estimated_nu else robust.nu
-        return RobustChoice(robust.method, nu, robust.inflated, robust.support_fraction)
-
-
-def robust_choice(
-    method: str, nu: float | None, scatter: str, support_fraction: float, structure: str
-) -> RobustChoice | None:
-    """The options of a robust method, checked; None for a method of moments.
+def with_method(
+    kind: CovarianceKind, method: str, nu: float | None, scatter: str, support_fraction: float
+) -> CovarianceKind:
+    """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
 
     Raises
     ------
@@ -87,10 +64,10 @@ def robust_choice(
             f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
         )
     if method not in ROBUST:
-        return None
-    if structure != "full":
+        return kind
+    if not kind.has_distances:
         raise NotSupportedError(
-            f'method="{method}" estimates full covariances; with covariance="{structure}" pass '
+            f'method="{method}" estimates full covariances; with covariance="{kind.word}" pass '
             'method="moment" or "mle".'
         )
     if nu is not None and not (is_number(nu) and NU_RANGE[0] <= nu < np.inf):
@@ -102,11 +79,14 @@ def robust_choice(
         )
     if not (is_number(support_fraction) and 0.5 <= support_fraction <= 1):
         raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
-    return RobustChoice(method, nu, scatter == "covariance", float(support_fraction))
+    inflated = scatter == "covariance"
+    if method == "t":
+        return Robust(method, nu or 0.0, nu is None, inflated)
+    return Robust(method, support_fraction=float(support_fraction))
 
 
 def robust_moments(
-    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None = None
+    blocks: Blocks, start: ClassMoments, wanted: Robust, begin: Student | None = None
 ) -> tuple[ClassMoments, Robust]:
     """Robust means and scatters of the rows that the moments `start` are of.
 
@@ -145,10 +125,10 @@ def _held(blocks: Blocks) -> Iterable[RowBlock]:
 
 
 def _t_moments(
-    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None
+    blocks: Blocks, start: ClassMoments, wanted: Robust, begin: Student | None
 ) -> tuple[ClassMoments, Robust]:
     rows = _held(blocks)
-    moments, robust, search = fit_t(rows, start, wanted.nu, inflated=wanted.inflated, begin=begin)
+    moments, robust, search = fit_t(rows, start, wanted.asked_nu, inflated=wanted.inflated, begin=begin)
     levels = blocks.design.levels
     if search.collapsed is not None:
         where = f"of class {levels[search.collapsed]!r}" if start.spread == "class" else "within classes"
@@ -159,7 +139,7 @@ def _t_moments(
         )
     if not search.converged:
         _warn_of_search(search, levels)
-    if wanted.nu is None and search.nu in NU_RANGE:
+    if wanted.estimated_nu and search.nu in NU_RANGE:
         end = "heavier tails than any that are looked for" if search.nu == NU_RANGE[0] else "normal tails"
         warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
     if wanted.inflated and search.nu <= 2:
@@ -221,8 +201,9 @@ class RobustRows:
 
     def _need_moments(self: Any, what: str) -> None:
         """Raise NotSupportedError where means and covariances are not moments of the rows."""
-        if self._fit.numbers.found is not None:
-            raise self._fit.numbers.found.refusal(what)
+        refusal = self._fit.numbers.scatter.refusal(what)
+        if refusal is not None:
+            raise refusal
 
     @property
     def em(self: Any) -> Em:
@@ -233,8 +214,8 @@ class RobustRows:
         NotSupportedError
             The fit was made without missing="em".
         """
-        found: Em | None = self._fit.numbers.em
-        if found is None:
+        found = self._fit.numbers.scatter
+        if not isinstance(found, Em):
             raise NotSupportedError('em exists only for fits with missing="em": fit with that.')
         return found
 
@@ -275,7 +256,7 @@ class RobustRows:
         [4, 2, 4]
         """
         fit = self._fit.numbers
-        if fit.robust is None:
+        if not fit.scatter.is_robust:
             raise NotSupportedError(
                 'robust_distances() needs a robust fit: pass method="t" or "mcd", or see '
                 "typicality() of other fits."
@@ -318,10 +299,9 @@ def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
     if numbers.refit(start) is None:
         return rule_of_moments(fit, start)
     try:
-        wanted = RobustChoice.of(numbers.robust)
         same = start.n_columns == numbers.moments.n_columns
         begin = Student(numbers.moments, _covariances(numbers), 1.0) if same else None
-        moments, robust = robust_moments(blocks, start, wanted, begin)
+        moments, robust = robust_moments(blocks, start, numbers.scatter, begin)
     except CollinearError:
         return None
     refit = numbers.refit(moments, robust)

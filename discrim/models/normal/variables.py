@@ -195,7 +195,7 @@ class RankedColumns:
         scores = cat_scores(numbers.moments, numbers.covariance, numbers.prior)
         table = pd.DataFrame({"score": column_scores(scores, numbers.prior, by)}, index=fit.terms)
         tails = np.full(p, np.nan)
-        if numbers.found is None:
+        if numbers.scatter.is_of_moments:
             empirical = p > numbers.residual_df if null is None else null == "empirical"
             entropy = column_scores(scores, numbers.prior, "entropy")
             tails = score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)

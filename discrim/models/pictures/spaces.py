@@ -307,12 +307,13 @@ def qq(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     from discrim.report.plots.columns import quantiles
 
     numbers = fit.numbers
-    robust = numbers.robust is not None
-    if getattr(numbers, "em", None) is not None and numbers.found is not None:
-        raise numbers.found.refusal("kind='qq'")
+    robust = numbers.scatter.is_robust
+    refusal = None if robust else numbers.scatter.refusal("kind='qq'")
+    if refusal is not None:
+        raise refusal
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
-            f"kind='qq' needs full covariances, not {numbers.structure} ones: fit with the default "
+            f"kind='qq' needs full covariances, not {numbers.scatter.word} ones: fit with the default "
             "covariance=."
         )
     rows = needed_rows(fit, asked, "qq")
@@ -373,7 +374,8 @@ def _spreads(
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
         pooled = results.cov.loc[held, held]
-    robust = getattr(fit.numbers, "robust", None) is not None
+    scatter = getattr(fit.numbers, "scatter", None)
+    robust = scatter.is_robust if scatter is not None else getattr(fit.numbers, "robust", None) is not None
     if rows is None or robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError(

@@ -31,6 +31,7 @@ from discrim.core.projections.pls import (
     tables_of,
 )
 from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import gathered_rows, repeated, used_codes, used_rows
@@ -42,7 +43,6 @@ from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import is_whole, listed, refuse_large, told
 from discrim.models.fits.refits import error_path, moment_folds
 from discrim.models.judging.validation import Split, split_moments
-from discrim.models.normal.covariance_options import copied
 
 USUAL = 10
 """Components up to which are tried where no others are given."""

@@ -21,6 +21,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
+from discrim.core.scatter.by_estimator import copied
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.rows import gathered_rows, read, repeated
@@ -36,7 +37,6 @@ from discrim.models.fits.reading import (
     usable_rows,
 )
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.normal.covariance_options import copied
 from discrim.models.results.geometry import ClassMeans
 from discrim.models.results.results import ClassifierResults
 

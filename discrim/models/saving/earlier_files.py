@@ -136,36 +136,20 @@ def _linear(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
 
 
 def _quadratic(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
-    arguments, factors = _normal(numbers, "full"), numbers.factors
-    if factors is None:
-        return arguments
-    found = factors.wanted.found
-    dimensions = dict(zip(levels, factors.dimensions.tolist(), strict=True)) if found == "given" else found
-    threshold = factors.wanted.threshold if found == "cattell" else None
-    return arguments | {"dimensions": dimensions, "form": factors.wanted.form, "threshold": threshold}
+    arguments = _normal(numbers, "full")
+    if isinstance(arguments.get("dimensions"), list):
+        arguments["dimensions"] = dict(zip(levels, arguments["dimensions"], strict=True))
+    return arguments
 
 
 def _normal(numbers: Any, full: str) -> Arguments:
-    structure, chosen = numbers.structure, numbers.chosen
-    arguments = {"covariance": full if structure == "full" else structure}
-    if structure == "estimator":
-        arguments["covariance"] = LostObject(numbers.estimator)
-    if structure == "correlation":
-        arguments["shrinkage"] = numbers.shrinkage if chosen == "given" else chosen
-        variances = numbers.variances
-        arguments["variance_shrinkage"] = "strimmer" if variances.chosen == "strimmer" else variances.value
-    elif chosen is not None:
-        held = chosen in ("given", "loo")
-        arguments["shrinkage"] = float(np.atleast_1d(numbers.shrinkage)[0]) if held else chosen
-    if numbers.em is not None:
-        arguments["missing"] = "em"
-    robust = numbers.robust
-    if robust is None:
-        return arguments
-    if robust.method == "mcd":
-        return arguments | {"support_fraction": robust.support_fraction}
-    nu = None if robust.estimated_nu else robust.nu
-    return arguments | {"nu": nu, "scatter": "covariance" if robust.inflated else "scale"}
+    """What asks for the kind of covariance, whose word may be another where it is the full one."""
+    arguments: Arguments = numbers.scatter.anew().keywords()
+    if arguments["covariance"] is None:
+        arguments["covariance"] = LostObject(numbers.scatter.text)
+    if arguments["covariance"] == "full":
+        arguments["covariance"] = full
+    return arguments
 
 
 def _naive(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:

@@ -25,15 +25,16 @@ from dataclasses import dataclass, replace
 from errno import EISDIR
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
+from discrim.core.scatter.kinds import KINDS, options_of
 from discrim.core.scatter.robust import ROBUST
-from discrim.core.scatter.shrinkage import Chosen, Structure, is_regular, spread_of
+from discrim.core.scatter.shrinkage import RULES
 from discrim.errors import DataError, DiscrimError, FolderGivenError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
@@ -77,6 +78,8 @@ class Saved:
         Whether columns may be collinear.
     scored_at_means : bool
         Whether every row near a class mean has to have a score, which is tried.
+    of_scatter : bool
+        Whether the numbers hold a kind of covariance, which says options of its own.
     """
 
     options: Mapping[str, tuple[type, ...]]
@@ -90,6 +93,7 @@ class Saved:
     structure: str = "full"
     singular: bool = False
     scored_at_means: bool = True
+    of_scatter: bool = False
 
 
 CLASSES_TRIED = 64
@@ -264,9 +268,9 @@ def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
         case "method":
             return value in ("moment", "mle", *(ROBUST if robust else ()))
         case "structure":
-            return value in get_args(Structure)
+            return value in KINDS
         case "chosen":
-            return value is None or value in get_args(Chosen)
+            return value is None or value in RULES
         case "offset":
             return value == "median" or (isinstance(value, float) and 0 <= value < math.inf)
         case "reference":
@@ -340,7 +344,8 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
 def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
     numbers = fit.numbers
-    options = {key: getattr(numbers, key) for key in saved.options}
+    said = options_of(numbers.scatter) if saved.of_scatter else {}
+    options = {key: said[key] if key in said else getattr(numbers, key) for key in saved.options}
     blocks = fit.blocks
     about = {
         "model": fit.model.name,
@@ -355,7 +360,7 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
     if fit.selection is not None:
         about["selection"] = fit.selection.words
     # Reading brings them within reach again.
-    moments = getattr(numbers, "gathered", None) or numbers.moments
+    moments = getattr(numbers, "unscaled", None) or numbers.moments
     tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
@@ -424,9 +429,10 @@ def fit_of(
     p = len(design.terms) if keep is None else len(keep)
     structure = options.get("structure", model.structure)
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
-    spread = spread_of(structure, model.spread, thin=thin)
+    kind = KINDS[structure]
+    spread = kind.spread(model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    singular = is_regular(structure) or options.get("chosen") is not None or model.singular
+    singular = kind.is_regular or options.get("chosen") is not None or model.singular
     moments = checked_moments(
         path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
         weighted=weighted,

@@ -71,7 +71,7 @@ def check(fit, want: dict, form: str) -> None:
     assert np.allclose(fit.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
-    given = fit._fit.numbers.found_by == "given"
+    given = fit._fit.numbers.scatter.wanted.found == "given"
     counted = 0 if not given else 3 if form.endswith("Dk") else 1
     assert fit.df_model + counted == want["complexity"]
     assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
@@ -332,7 +332,7 @@ def test_files_keep_the_fit(options, tmp_path):
         assert again.predict_log_proba(data).equals(fit.predict_log_proba(data))
         assert again.factors.equals(fit.factors)
         assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
-        assert again._fit.numbers.found_by == fit._fit.numbers.found_by
+        assert again._fit.numbers.scatter.wanted.found == fit._fit.numbers.scatter.wanted.found
 
 
 def test_parts_of_a_table_are_the_table():

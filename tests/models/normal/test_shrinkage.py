@@ -16,8 +16,8 @@ from discrim import lda, qda
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import fit_lda
 from discrim.core.normal.qda import fit_qda
-from discrim.core.scatter import shrinkage
 from discrim.core.scatter.covariance import pooled, separate
+from discrim.core.scatter.shrunk import Shrunk, oas, shrunk, spherical
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
@@ -84,7 +84,7 @@ def test_posteriors_are_scikit_learn_s_with_its_oas_of_the_centred_rows():
 def test_the_divisor_changes_the_covariance_and_not_the_shrinkage(rooted):
     moments = ClassMoments.from_block(X, pd.factorize(Y)[0], n_classes=3)
     moments = moments if rooted else replace(moments, roots=None)
-    (mle, g), (moment, h) = (shrinkage.shrunk(moments, d) for d in (150.0, 147.0))
+    (mle, g), (moment, h) = (shrunk(moments, d) for d in (150.0, 147.0))
     assert g == h
     np.testing.assert_allclose(moment.matrix() * 147, mle.matrix() * 150, rtol=1e-13)
     s = less_means(X, Y).T @ less_means(X, Y)
@@ -104,23 +104,23 @@ def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
         s = [mpmath.mpf(2), mpmath.mpf(2), 2 * (1 + mpmath.mpf(apart)) ** 2]
         squares, total = sum(v**2 for v in s), sum(s)
         exact = min(mpmath.mpf(1), (squares + total**2) / ((6 * copies + 1) * (squares - total**2 / 3)))
-    assert shrinkage.oas(moments) == pytest.approx(float(exact), rel=1e-8)
+    assert oas(moments) == pytest.approx(float(exact), rel=1e-8)
 
 
 def test_no_shrinkage_is_the_plain_covariance_to_the_bit():
     codes = pd.factorize(Y)[0]
     whole = ClassMoments.from_block(X, codes, n_classes=3)
     own = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
-    np.testing.assert_array_equal(shrinkage.shrunk(whole, 147.0, 0.0)[0].root, pooled(whole, 147.0).root)
+    np.testing.assert_array_equal(shrunk(whole, 147.0, 0.0)[0].root, pooled(whole, 147.0).root)
     for k, plain in enumerate(separate(own, np.full(3, 49.0))):
-        np.testing.assert_array_equal(shrinkage.shrunk(own, 49.0, 0.0, k)[0].root, plain.root)
+        np.testing.assert_array_equal(shrunk(own, 49.0, 0.0, k)[0].root, plain.root)
 
 
 def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
     codes = pd.factorize(Y)[0]
     moments = ClassMoments.from_block(X, codes, n_classes=3)
-    sphere = shrinkage.spherical(moments, 147.0)
-    np.testing.assert_allclose(shrinkage.shrunk(moments, 147.0, 1.0)[0].matrix(), sphere.matrix(), rtol=1e-14)
+    sphere = spherical(moments, 147.0)
+    np.testing.assert_allclose(shrunk(moments, 147.0, 1.0)[0].matrix(), sphere.matrix(), rtol=1e-14)
     fit = lda("species ~ .", IRIS, covariance="spherical", prior="equal")
     gaps = X[:, None] - fit.means.to_numpy()
     nearest = fit.classes[(gaps**2).sum(axis=2).argmin(axis=1)]
@@ -161,11 +161,11 @@ def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
     other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
-    (plain, g), (held, h) = shrinkage.shrunk(moments, 37.0), shrinkage.shrunk(other, 37.0)
+    (plain, g), (held, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
     np.testing.assert_allclose(held.root / other.scale, plain.root, rtol=1e-12, atol=1e-14)
-    sphere = shrinkage.spherical(other, 37.0).root / other.scale
-    np.testing.assert_allclose(sphere, shrinkage.spherical(moments, 37.0).root, rtol=1e-14)
+    sphere = spherical(other, 37.0).root / other.scale
+    np.testing.assert_allclose(sphere, spherical(moments, 37.0).root, rtol=1e-14)
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
@@ -280,10 +280,10 @@ def test_a_covariance_that_nothing_shapes_is_refused():
             qda("species ~ .", IRIS.iloc[:101], covariance=covariance)
     moments = ClassMoments.from_block(np.ones((4, 2)), np.arange(4) % 2, n_classes=2)
     with pytest.raises(CollinearError, match="No column varies"):
-        fit_lda(moments, np.array([0.5, 0.5]), structure="shrunk")
+        fit_lda(moments, np.array([0.5, 0.5]), Shrunk())
     for wrong in (-0.1, 1.1, np.nan):
         with pytest.raises(DataError, match="from 0 to 1"):
-            shrinkage.shrunk(moments, 2.0, wrong)
+            shrunk(moments, 2.0, wrong)
     with pytest.raises(DataError, match="spherical"):
         lda("species ~ .", IRIS, covariance="oas")
 
@@ -312,9 +312,7 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     for spread, fitted in (("pooled", fit_lda), ("class", fit_qda)):
         moments = ClassMoments.from_block(x, y, n_classes=3, spread=spread)
         variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
-        scores = [
-            fitted(m, np.exp(log_prior), structure="shrunk").left_out(log_prior)(x, y, None) for m in variants
-        ]
+        scores = [fitted(m, np.exp(log_prior), Shrunk()).left_out(log_prior)(x, y, None) for m in variants]
         for other in scores[1:]:
             gaps, expected = other - other[:, :1], scores[0] - scores[0][:, :1]
             np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)

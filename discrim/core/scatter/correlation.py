@@ -3,7 +3,7 @@
 Theory. A covariance is D^(1/2) R* D^(1/2) with correlations R* = (1 - g) R + g I and variances
 D = (1 - h) V + h median(V), 0 <= g, h <= 1 (Schaefer & Strimmer, 2005, Statistical Applications in Genetics
 and Molecular Biology 4, 32; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519). The h is
-that of `shrinkage.fourth_moments`. With deviations u from the class means, each column of length one, so that
+that of Opgen-Rhein & Strimmer. With deviations u from the class means, each column of length one, so that
 r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is estimated by
 
     g = min(1, (n A - B) / ((n - 1) B)),   A = sum_{j /= k} sum_i u_ij^2 u_ik^2,   B = sum_{j /= k} r_jk^2,
@@ -34,7 +34,7 @@ rank-one update; the second is small, at most c h_j^2 of the whole, and steps x 
 gain that factor each. A row that takes more of a column than `SMALL` has a factorisation of its own.
 
 What the analytic shrinkage takes follows as well. Rows of the class move by s h, s = o / (n_g - o), so that
-of the sum A of `correlation_shrinkage`
+of the sum A
 
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
@@ -45,46 +45,160 @@ rows themselves are held where they are fewer numbers than these sums.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.moments.units import in_units
+from discrim.core.moments.units import comparable_to_median, in_units
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
-from discrim.core.scatter.covariance import EPS, Covariance
+from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies
+from discrim.core.scatter.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
 from discrim.core.scatter.principal import ThinCovariance, one_scatter
+from discrim.core.scatter.scatter import Asked, Estimated, Item, KnownRows, Parts, Scatter, divisor_text
 from discrim.core.scatter.shrinkage import (
     NOTHING,
-    Chosen,
     Powers,
-    Structure,
-    column_held_at,
+    RuleOfShrinkage,
+    Shrinkage,
     data_units,
-    median_shrunk,
-    shrunk,
+    is_share_or_end,
+    read_shrinkage,
     strimmer_intensity,
-    strimmer_without,
-    without_row,
 )
+from discrim.core.scatter.shrunk import shrunk
 from discrim.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceShrinkage:
-    """By how much variances are shrunk beside their correlations.
+class ShrunkCorrelation(Scatter):
+    """Correlations shrunk towards zero beside variances shrunk towards their median; one for all classes."""
 
-    Attributes
-    ----------
-    value : float
-        From 0 to 1.
-    chosen : {"given", "strimmer"}
-    """
+    shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
+    variances: Shrinkage = field(default_factory=lambda: Shrinkage("strimmer"))
 
-    value: float
-    chosen: Chosen
+    word = "correlation"
+    sections = ("ranking",)
+    takes = ("shrinkage", "grid", "variance_shrinkage")
+    is_regular = True
+
+    @classmethod
+    def read(cls, asked: Asked) -> ShrunkCorrelation:
+        """By `shrinkage=` and `variance_shrinkage=`."""
+        rules: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer"}
+        shrinkage = read_shrinkage(asked.shrinkage, asked.grid, cls.word, rules, "strimmer")
+        own = asked.variance_shrinkage
+        if own is None or (isinstance(own, str) and own == "strimmer"):
+            variances = Shrinkage("strimmer")
+        elif is_share_or_end(own):
+            variances = Shrinkage("given", (float(own),))
+        else:
+            raise DataError(f'variance_shrinkage={own!r}: give a number from 0 to 1, or "strimmer".')
+        return cls(shrinkage or Shrinkage("strimmer"), variances)
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Of the correlations and of the variances."""
+        return self.shrinkage, self.variances
+
+    def keywords(self) -> dict[str, Any]:
+        """With both shrinkages."""
+        shrinkage, variances = self.shrinkage.keyword, self.variances.keyword
+        return {"covariance": self.word, "shrinkage": shrinkage, "variance_shrinkage": variances}
+
+    def anew(self) -> ShrunkCorrelation:
+        """With the shrinkages that were asked for."""
+        return ShrunkCorrelation(self.shrinkage.anew(), self.variances.anew())
+
+    def takes_full_rank(self, n_columns: int) -> bool:
+        """Where correlations are not shrunk."""
+        return self.shrinkage.is_none(n_columns)
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Constant columns; where correlations are not shrunk, all that others determine."""
+        # Of more columns than rows it is their number that is refused.
+        bare = moments.spread != "thin" and self.takes_full_rank(moments.n_columns)
+        return dependencies(moments, k, diagonal=not bare)
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """On scales within reach of the median, where variances are shrunk."""
+        return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
+
+    @property
+    def needs_rows(self) -> bool:
+        """Where a rule of the shrinkages does."""
+        return self.shrinkage.by_rows or self.variances.by_rows
+
+    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
+        """With both shrinkages, from one pass."""
+        if not self.needs_rows:
+            return self
+        noise, found = row_noise(rows.blocks, moments), self
+        if self.variances.by_rows:
+            found = replace(found, variances=self.variances.known([noise.variances(moments)]))
+        if self.shrinkage.by_rows:
+            found = replace(found, shrinkage=self.shrinkage.known([noise.correlations(moments)]))
+        return found
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance of both shrinkages, which are known."""
+        g, h, near = self.shrinkage.values[0], self.variances.values[0], self.scaled(moments)
+        return Estimated(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Scores in closed form, each row with shrinkages of its own where rows say them."""
+        powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
+        return correlation_left_out(
+            moments, float(divisors[0]), log_prior, (self.shrinkage, self.variances), powers
+        )
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """Both shrinkages."""
+        return [
+            (
+                f"Shrinkage, {what}",
+                shrinkage.values,
+                f"{shrinkage.values[0]:.4g}, {'given' if shrinkage.rule == 'given' else 'estimated'}",
+            )
+            for what, shrinkage in (("correlations", self.shrinkage), ("variances", self.variances))
+        ]
+
+    def options(self) -> Parts:
+        """What says the shrinkages."""
+        return {"chosen": self.shrinkage.rule, "variance_chosen": self.variances.rule}
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """The shrinkages."""
+        return {"shrinkage": self.shrinkage.buffer(), "variance_shrinkage": self.variances.buffer()}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """One shrinkage of each kind."""
+        return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> ShrunkCorrelation:
+        """With the shrinkages of the file."""
+        rules = ("given", "strimmer")
+        shrinkage = Shrinkage.from_file(parts, rules)
+        variances = Shrinkage.from_file(parts, rules, "variance_shrinkage")
+        if shrinkage is None or variances is None:
+            raise DataError("its shrinkage does not go with its structure")
+        return cls(shrinkage, variances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,30 +311,6 @@ def correlation_shrunk(
         root, factor = held.root * unit, held.inverse / unit[:, None]
         return replace(held, root=root, factor=factor, unit=held.unit / unit)
     return Covariance.from_root(held.root * unit)
-
-
-def variance_buffers(variances: VarianceShrinkage | None) -> dict[str, Floats]:
-    """What a file keeps of the shrinkage of the variances beside how it was chosen."""
-    return {} if variances is None else {"variance_shrinkage": np.array([variances.value])}
-
-
-def variances_from_file(
-    structure: Structure, chosen: Chosen | None, value: Floats | None
-) -> VarianceShrinkage | None:
-    """The shrinkage of the variances that a file is of.
-
-    Raises
-    ------
-    DataError
-        Its parts do not go together, or it is not from 0 to 1.
-    """
-    if len({structure == "correlation", chosen is not None, value is not None}) > 1:
-        raise DataError("its shrinkage of variances does not go with its structure")
-    if chosen is None or value is None:
-        return None
-    if chosen not in ("given", "strimmer") or not 0 <= value[0] <= 1:
-        raise DataError("its shrinkage of variances is not from 0 to 1, or chosen in no way that there is")
-    return VarianceShrinkage(float(value[0]), chosen)
 
 
 LEAST = 1e-6
@@ -336,7 +426,7 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
 
 
 def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
-    """The sum A (m,) of `correlation_shrinkage` without each row."""
+    """The sum A (m,) without each row."""
     e, h, codes = taken.e, taken.h, taken.codes
     step = taken.out / (taken.count - taken.out)
     b = e * h**2
@@ -372,8 +462,7 @@ def correlation_left_out(
     moments: ClassMoments,
     divisor: float,
     log_prior: Floats,
-    shrinkages: tuple[float, VarianceShrinkage],
-    chosen: Chosen | None,
+    shrinkages: tuple[Shrinkage, Shrinkage],
     powers: CorrelationPowers | None = None,
 ) -> LeftOut:
     """Leave-one-out scores under shrunken correlations and variances.
@@ -385,18 +474,17 @@ def correlation_left_out(
     divisor : float
         Of the covariance of the full fit.
     log_prior : (K,) float
-    shrinkages : (float, VarianceShrinkage)
+    shrinkages : (Shrinkage, Shrinkage)
         Of the correlations and of the variances.
-    chosen : {"given", "strimmer"}
-        How that of the correlations was.
     powers : CorrelationPowers, optional
         What an analytic shrinkage takes, which is then each row's own; without, shrinkages are held.
     """
-    g, variances = shrinkages
-    by_column, noise = column_held_at(variances.value), None
+    correlations, variances = shrinkages
+    g = correlations.values[0]
+    by_column, noise = column_held_at(variances.values[0]), None
     if powers is not None:
-        noise = powers if chosen == "strimmer" else None
-        if variances.chosen == "strimmer":
+        noise = powers if correlations.by_rows else None
+        if variances.by_rows:
             by_column = strimmer_without(moments, powers.in_data_units(moments), common=True)
     lengths = _lengths(moments)
     held: Few | Many

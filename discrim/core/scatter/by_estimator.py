@@ -1,0 +1,234 @@
+"""Covariances by an estimator of the user's own: an object with `fit(X)` and then `covariance_`.
+
+That is what every estimator of `sklearn.covariance` is; nothing of scikit-learn is imported here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.scatter import Estimated, KnownRows, Parts, Scatter
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+ASYMMETRY = 1e-8
+"""Difference of two mirrored entries, relative to the standard deviations, that is taken for rounding."""
+
+
+class CovarianceEstimator(Protocol):
+    """An object that is fitted to rows (n, p) and then has `covariance_` (p, p)."""
+
+    def fit(self, rows: Any, /) -> Any:
+        """Estimate the covariance of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByEstimator(Scatter):
+    """The covariances that copies of an estimator have of the rows less the means of their classes.
+
+    Attributes
+    ----------
+    estimator : object or None
+        None of a loaded fit.
+    text : str
+        What it is called.
+    covariances : tuple of Covariance
+        One, or one for each class, in z; none before the rows are read.
+    """
+
+    estimator: Any
+    text: str
+    covariances: tuple[Covariance, ...] = ()
+
+    word = "estimator"
+    is_regular = True
+    needs_products = False
+
+    def keywords(self) -> dict[str, Any]:
+        """The estimator."""
+        return {"covariance": self.estimator}
+
+    def anew(self) -> ByEstimator:
+        """The estimator, not fitted."""
+        return replace(self, covariances=())
+
+    @property
+    def needs_rows(self) -> bool:
+        """It is fitted to them."""
+        return True
+
+    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ByEstimator:
+        """With the covariances of copies that are fitted to the rows."""
+        common = len(divisors) == 1
+        return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariances that the estimator has, with divisors of its own."""
+        return Estimated(self, moments, self.covariances)
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row: "
+            'cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it '
+            "in each fold."
+        )
+
+    @property
+    def phrase(self) -> str:
+        """What a message says of a covariance by an estimator."""
+        return "of an estimator"
+
+    @property
+    def adjective(self) -> str:
+        """What a message calls such a covariance."""
+        return "user's"
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{'by class' if by_class else 'pooled'}, an estimator's"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"Covariance {where}, as the estimator has it"
+
+    def note(self, short: Callable[[str], str]) -> str:
+        """What the estimator is called."""
+        return f"Covariance by {short(self.text)}, with its own divisor."
+
+    def options(self) -> Parts:
+        """What the estimator is called."""
+        return {"estimator": self.text}
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """Roots of the covariances, which moments do not say again."""
+        return {"covariance_roots": np.stack([covariance.root for covariance in covariances])}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """A triangle for each covariance."""
+        return {"covariance_roots": (n_covariances, n_columns, n_columns)}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> ByEstimator:
+        """With the covariances of the file, and without the estimator."""
+        roots, text = parts.pop("covariance_roots", None), parts.pop("estimator", None)
+        if roots is None or text is None:
+            raise DataError("its covariances do not go with its structure")
+        regular = np.diagonal(roots, axis1=1, axis2=2).all()
+        if np.tril(roots, -1).any() or not regular:
+            raise DataError("its covariances have roots that are not triangular, or singular")
+        return cls(None, text, tuple(Covariance.from_root(root) for root in roots))
+
+
+def estimated(
+    estimator: Any, text: str, rows: KnownRows, moments: ClassMoments, *, common: bool
+) -> tuple[Covariance, ...]:
+    """Covariance of the rows less their class's means, or of those of each class, in z.
+
+    The estimator is copied before each fit, as scikit-learn's `clone` does where it has `get_params`.
+
+    Raises
+    ------
+    DataError
+        The estimator cannot be fitted, has no `covariance_` then, or one of the wrong shape or with values
+        that are not finite or not symmetric.
+    CollinearError
+        A covariance is not positive definite.
+    NotSupportedError
+        Weights that are not whole numbers of rows.
+    """
+    parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows.blocks]
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    times = None if parts[0][2] is None else np.concatenate([np.asarray(part[2]) for part in parts])
+    x = from_class_means(moments, x, codes).T / moments.scale
+    if times is not None:
+        if (times != np.round(times)).any():
+            raise NotSupportedError(f"{text} is fitted to rows: give weights that are whole numbers.")
+        x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
+    if common:
+        return (_covariance(estimator, text, x, moments.scale, "of the rows less their class's means"),)
+    return tuple(
+        _covariance(estimator, text, x[codes == k], moments.scale, f"of class {label!r}")
+        for k, label in enumerate(rows.classes)
+    )
+
+
+def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str) -> Covariance:
+    own = copied(estimator)
+    try:
+        own.fit(x)
+    except (ValueError, ArithmeticError) as error:
+        raise DataError(
+            f"{name} cannot be fitted to the {len(x)} rows {where}: {error}. Use another estimator, or "
+            "fewer columns."
+        ) from error
+    try:
+        held = np.asarray(own.covariance_, dtype=np.float64)
+    except AttributeError:
+        raise DataError(
+            f"{name} has no covariance_ after fit(X): pass an estimator of a covariance, as those of "
+            "sklearn.covariance."
+        ) from None
+    except (TypeError, ValueError):
+        raise DataError(
+            f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
+        ) from None
+    p = x.shape[1]
+    if held.shape != (p, p):
+        raise DataError(
+            f"The covariance_ {where} of {name} has shape {held.shape}, where {p, p} is asked for: "
+            "use another estimator."
+        )
+    if not np.isfinite(held).all():
+        raise DataError(
+            f"The covariance_ {where} of {name} holds a value that is not finite: use another "
+            "estimator, or columns of another scale."
+        )
+    singular = CollinearError(
+        f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
+        "fewer columns."
+    )
+    if not (np.diagonal(held) > 0).all():
+        raise singular
+    sd = np.sqrt(np.diagonal(held))
+    correlation = held / sd / sd[:, None]
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
+        raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
+    try:
+        root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise singular from None
+    if np.diagonal(root).min() ** 2 <= p * np.finfo(np.float64).eps:
+        raise singular
+    return Covariance.from_root(root * (sd * scale))
+
+
+def copied(value: Any) -> Any:
+    """An estimator with the same parameters and no fit; of one without parameters, a deep copy."""
+    if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
+        # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
+        return copy.deepcopy(value)
+    parameters = value.get_params(deep=False)
+    return type(value)(**{name: _parameter(held) for name, held in parameters.items()})
+
+
+def _parameter(value: Any) -> Any:
+    return copied(value) if hasattr(value, "get_params") else copy.deepcopy(value)

@@ -1,0 +1,79 @@
+"""The kinds of covariance by their words: a new kind is one file and one word here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discrim.core.numerics.arrays import Floats
+from discrim.core.scatter.by_estimator import ByEstimator
+from discrim.core.scatter.correlation import ShrunkCorrelation
+from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.diagonal import Diagonal
+from discrim.core.scatter.em import Em
+from discrim.core.scatter.few_factors import FewFactors
+from discrim.core.scatter.full import Full
+from discrim.core.scatter.pseudo_inverse import PseudoInverse
+from discrim.core.scatter.robust import Robust
+from discrim.core.scatter.scatter import Parts, Scatter
+from discrim.core.scatter.shrunk import Shrunk
+from discrim.core.scatter.spherical import Spherical
+from discrim.errors import DataError
+
+KINDS: dict[str, type[Scatter]] = {
+    kind.word: kind
+    for kind in (
+        Full, Diagonal, Shrunk, ShrunkCorrelation, Spherical, PseudoInverse, FewFactors, ByEstimator
+    )
+}  # fmt: skip
+
+_PARTS = {
+    "shrinkage": "shrinkage",
+    "chosen": "shrinkage",
+    "variance_shrinkage": "shrinkage of variances",
+    "variance_chosen": "shrinkage of variances",
+    "covariance_roots": "estimator",
+    "estimator": "estimator",
+    "standardize": "sphere",
+    "em": "search by EM",
+}
+"""What a part of a file is of, in messages; others are of the form of few factors."""
+
+
+def shapes(n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the buffers that some kinds have."""
+    found: dict[str, tuple[int, ...]] = {}
+    kinds: list[type[Scatter]] = [*KINDS.values(), Em]
+    for kind in kinds:
+        found |= kind.shapes(n_covariances, n_columns)
+    return found
+
+
+def options_of(scatter: Scatter) -> Parts:
+    """What a file has among its options of a kind."""
+    none = dict.fromkeys(("chosen", "estimator", "variance_chosen", "form", "found_by", "least_fall"))
+    return none | {"structure": scatter.word, "standardize": False} | scatter.options()
+
+
+def buffers_of(scatter: Scatter, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+    """What a file keeps of a kind that moments do not say again."""
+    return {"robust": np.zeros(0)} | scatter.buffers(covariances)
+
+
+def scatter_from_file(method: str, parts: Parts) -> Scatter:
+    """The kind that the options and buffers of a file are of.
+
+    Raises
+    ------
+    DataError
+        They do not go together.
+    """
+    parts = {name: part for name, part in parts.items() if part is not None}
+    word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
+    if word == Full.word and robust is not None:
+        found: Scatter = robust
+    else:
+        found = (Em if "em" in parts else KINDS[word]).from_file(parts)
+    left = next((name for name, part in parts.items() if part is not False), None)
+    if left is not None or found.word != word or (robust is not None and found is not robust):
+        raise DataError(f"its {_PARTS.get(left or '', 'form')} does not go with its structure")
+    return found

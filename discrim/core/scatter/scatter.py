@@ -1,0 +1,434 @@
+"""A kind of covariance as an object: the questions that models of normal classes ask of it.
+
+Linear and quadratic discriminant analysis hold one `Scatter` and ask it; nobody asks which it is. A kind is
+a frozen dataclass of what it alone has, in a file of its own, and one word in `discrim.core.scatter.kinds`.
+What it does not say is said here: that it follows from moments, exists for independent columns only, is no
+maximum of a likelihood, and leaves rows out by refits.
+
+A kind is first what was asked for, as `Shrunk` by the rule "oas". `of_rows` and `estimate` return the same
+kind with what rows and moments say, as the shrinkage, beside the covariances. Divisors of shape (1,) stand
+for one covariance for all classes, of shape (K,) for one for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import RowBlocks, Spread
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules.gaussian import log_likelihood
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.scatter.covariance import Covariance, Dependency, dependencies
+from discrim.core.scatter.shrinkage import Shrinkage, Trial
+from discrim.errors import CollinearError, DiscrimError, NotSupportedError
+
+MOST_REFITS = 2000
+"""Rows up to which leaving each one out is done by as many fits."""
+
+Item = tuple[str, Any, str]
+"""A line of a header: what is said, the value, a tuple where it is one for each covariance, and its text."""
+
+Parts = dict[str, Any]
+"""Options and buffers of a file that are of its covariances, by name; each kind takes its own out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the keywords of a verb say of the covariances; None where they say nothing."""
+
+    shrinkage: Any = None
+    variance_shrinkage: Any = None
+    grid: Any = None
+    standardize: Any = False
+    dimensions: Any = None
+    form: Any = None
+    threshold: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """The rows of a fit, for the kinds that moments do not say.
+
+    Attributes
+    ----------
+    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
+    classes : sequence
+        The labels of the classes, for messages.
+    """
+
+    blocks: RowBlocks
+    classes: Sequence[Any]
+
+
+class Estimated(NamedTuple):
+    """A kind with what moments say of it, these on the scales that it takes, and covariances in them."""
+
+    scatter: Scatter
+    moments: ClassMoments
+    covariances: tuple[Covariance, ...]
+
+
+class Scatter:
+    """A kind of covariance."""
+
+    __slots__ = ()
+
+    word: ClassVar[str] = ""
+    """Of `covariance=` and in files."""
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    """The keywords that go with it."""
+
+    is_regular: ClassVar[bool] = False
+    """Whether it exists for dependent columns, and for more columns than rows."""
+
+    of_few_axes: ClassVar[bool] = False
+    """Whether a root of as few rows as a class has is enough, where these are fewer than the columns."""
+
+    needs_products: ClassVar[bool] = True
+    """Whether it takes the products of columns, and not their squares alone."""
+
+    # ---- what was asked for
+
+    @classmethod
+    def read(cls, asked: Asked) -> Self:
+        """The kind that the keywords ask for; a DataError where they do not go together."""
+        return cls()
+
+    def for_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
+        """The same of classes that are known; an error where what was asked for is not of them."""
+        return self
+
+    def anew(self) -> Self:
+        """The same as it was asked for, without what rows and moments said."""
+        return self
+
+    def for_other_moments(self) -> Scatter:
+        """The kind that a refit to other moments estimates, what only rows say kept."""
+        return self
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of a verb that ask for it."""
+        return {"covariance": self.word}
+
+    # ---- shrinkage
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Of what is shrunk, the first that of the covariance."""
+        return ()
+
+    def of_class(self, k: int | None) -> Scatter:
+        """The same of one class alone."""
+        return self
+
+    def at(self, *values: float) -> Scatter:
+        """The same with these shrinkages, one or one for each class."""
+        return self
+
+    def plain(self) -> Scatter:
+        """The same in the units of the data."""
+        return self
+
+    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+        """Scores of rows without themselves under each shrinkage of a grid, of kinds that have one."""
+        raise NotImplementedError
+
+    # ---- what it takes
+
+    @classmethod
+    def spread(cls, full: Spread, *, thin: bool = False) -> Spread:
+        """What is to be known of the scatter, where a full covariance takes `full`; thin of few rows."""
+        if not cls.needs_products:
+            return "diagonal"
+        if thin and cls.is_regular:
+            return "thin" if full == "pooled" else "thin class"
+        return full
+
+    def takes_full_rank(self, n_columns: int) -> bool:
+        """Whether the covariance of so many columns exists for independent columns only."""
+        return not self.is_regular
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Columns for which the covariance of class k, or the pooled one, does not exist."""
+        return all_constant(moments, k) if self.is_regular else dependencies(moments, k)
+
+    def out_of_reach(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+        """A column whose squared distances would be no doubles, and that which its variance is taken from."""
+        return None
+
+    @property
+    def standardize(self) -> bool:
+        """Whether columns are compared over their standard deviations, which each refit learns anew."""
+        return False
+
+    def unit(self, moments: ClassMoments) -> Floats | None:
+        """What columns (p,) are divided by before they are compared; None for the units of the data."""
+        return None
+
+    @property
+    def compares_units(self) -> bool:
+        """Whether it is drawn towards a sphere, or is one beyond a few axes, in the units of the data."""
+        return False
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """Moments on scales within reach of each other, where columns are compared."""
+        return moments
+
+    # ---- estimates
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether moments do not say it, so that a refit reads the rows."""
+        return False
+
+    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Self:
+        """The same with what only rows say, of rows and moments in the `unit` of the kind."""
+        return self
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """Covariances from moments without `obstacles`, one or one for each class.
+
+        Raises
+        ------
+        NoEstimateError
+            There is none.
+        """
+        raise NotImplementedError
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them; missing where a refit has to say them.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            As `estimate` took them.
+        covariances : tuple of Covariance
+            One, or one for each class.
+        rows : iterable, optional
+            All rows of the fit, in the `unit` of the kind, where rows say a shrinkage; without, it stays.
+
+        Raises
+        ------
+        NotSupportedError
+            There is no closed form, and refits would take too long.
+        """
+        return by_refits(moments, f"of a covariance by {self.word} takes a refit for each row")
+
+    @property
+    def refits_left_out(self) -> bool:
+        """Whether leaving rows out takes a fit, or a search, for each of them."""
+        return type(self).left_out is Scatter.left_out
+
+    # ---- likelihood and sampling law
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether it maximizes the likelihood among those of its kind, but for its divisor."""
+        return False
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Number of free parameters of the covariances.
+
+        Raises
+        ------
+        NotSupportedError
+            They maximize no likelihood.
+        """
+        raise self.no_likelihood("A number of free parameters")
+
+    def log_likelihood(
+        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
+    ) -> float:
+        """Log-likelihood of class and row at maximum-likelihood covariances.
+
+        Raises
+        ------
+        NotSupportedError
+            They maximize no likelihood.
+        """
+        if not self.is_maximum:
+            raise self.no_likelihood("A log-likelihood")
+        counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
+        logdets = [
+            c.divided_by(r).logdet for c, r in zip(covariances, (counts / divisors).tolist(), strict=True)
+        ]
+        return log_likelihood(moments, np.broadcast_to(logdets, len(moments.counts)), prior)
+
+    def refuse_axes(self) -> None:
+        """Raise where the log-likelihood exists for all canonical axes only."""
+        # At the maximum the axes left out add to the covariance, which is then no longer of its kind.
+        raise NotSupportedError(
+            f"The log-likelihood of a {self.word} covariance exists for all axes only: fit without ncomp=."
+        )
+
+    def no_likelihood(self, what: str) -> NotSupportedError:
+        """The error that refuses what takes an estimate of maximum likelihood."""
+        return NotSupportedError(
+            f"{what} needs a maximum of the likelihood, which a covariance {self.phrase} does not give: "
+            'compare by error_rates(["cv"]), or fit another covariance.'
+        )
+
+    @property
+    def is_of_moments(self) -> bool:
+        """Whether means and covariances are moments of complete rows."""
+        return True
+
+    @property
+    def is_robust(self) -> bool:
+        """Whether means and covariances are robust ones."""
+        return False
+
+    def refusal(self, what: str) -> NotSupportedError | None:
+        """The error that refuses what assumes the sampling law of moments; None where that holds."""
+        return None
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether it is the full covariance of moments, whose distances have a law."""
+        return False
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether coefficients of a linear rule have standard errors."""
+        return False
+
+    # ---- words
+
+    means_title: ClassVar[str] = "Means"
+    """Of the table of class means."""
+
+    likelihood_title: ClassVar[str] = "Log-likelihood"
+    """Of the line of a header that says it."""
+
+    sections: ClassVar[tuple[str, ...]] = ()
+    """What a summary has beside that of other kinds: "flagged", "ranking", "factors"."""
+
+    @property
+    def is_one_for_all(self) -> bool:
+        """Whether covariances of the classes are all the same."""
+        return False
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of the covariance and its divisor."""
+        return f"{self.word}{' by class' if by_class else ''}, {divisor_text(by_class=by_class, mle=mle)}"
+
+    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+        """Of the table of a covariance."""
+        return f"{'C' if by_class else 'Pooled and shrunk c'}ovariance {where}, divisor {divisor}"
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """Lines of a header: what it alone has."""
+        return []
+
+    def note(self, short: Callable[[str], str]) -> str:
+        """What a header says below its lines, with a text of the user's cut short."""
+        return " ".join(shrinkage.note for shrinkage in self.shrinkages).strip()
+
+    advice: ClassVar[str] = 'pass covariance="shrunk" to qda(), or see rda()'
+    """What to do where the covariance of a class is singular."""
+
+    instead: ClassVar[str] = ""
+    """A shrinkage in the place of one that leaves a covariance singular."""
+
+    def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
+        """What a fit warns of."""
+        return None
+
+    @property
+    def phrase(self) -> str:
+        """What a message says of a covariance of this kind."""
+        return f"by covariance={self.word!r}"
+
+    @property
+    def adjective(self) -> str:
+        """What a message calls such a covariance."""
+        return self.word
+
+    # ---- files
+
+    def options(self) -> Parts:
+        """What a file keeps of it among the options of the fit, but for its word."""
+        return {}
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """What a file keeps of it that moments do not say again."""
+        return {}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> Mapping[str, tuple[int, ...]]:
+        """Shapes of the buffers; a length of -1 may be any."""
+        return {}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> Scatter:
+        """The kind that a file is of, which takes its own parts out of all of them.
+
+        Raises
+        ------
+        DataError
+            They do not go together.
+        """
+        return cls()
+
+
+class NoEstimateError(CollinearError):
+    """There is no covariance of a kind, for a reason that is told with the names of the classes."""
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error that names the class, of so many rows each."""
+        return self
+
+
+def divisor_text(*, by_class: bool, mle: bool) -> str:
+    """The divisor of covariances, in a header."""
+    return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
+
+
+def sphere_item(*, standardize: bool) -> Item:
+    """The line of a header that says in which units a sphere is one."""
+    text = "of standardized columns" if standardize else "in columns' units"
+    return "Sphere", text, text
+
+
+def each(divisors: Floats) -> list[tuple[int | None, float]]:
+    """The scatter that each covariance is of, None for the pooled one, with its divisor."""
+    if len(divisors) == 1:
+        return [(None, float(divisors[0]))]
+    return list(enumerate(divisors.tolist()))
+
+
+def all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
+    """The columns of class k, or of all, where none of them varies."""
+    constant = dependencies(moments, k, diagonal=True)
+    return constant if len(constant) == moments.n_columns else []
+
+
+def by_refits(moments: ClassMoments, takes: str) -> LeftOut:
+    """Scores that are all missing, and so left to refits, row by row.
+
+    Raises
+    ------
+    NotSupportedError
+        The rows are too many for as many refits.
+    """
+    n = moments.total
+    if n > MOST_REFITS:
+        raise NotSupportedError(
+            f"Leave-one-out {takes}; {n:g} are more than {MOST_REFITS:,}: cross-validate "
+            'instead, with error_rates(["cv"]) or confusion("cv").'
+        )
+    k = moments.n_classes
+    return lambda x, codes, weights: np.full((len(x), k), np.nan)

@@ -1,0 +1,726 @@
+"""Covariances shrunk towards a sphere, and their rules without each row.
+
+Theory. A covariance S of p columns is drawn towards the sphere of the same total variance,
+
+    (1 - g) S + g tr(S)/p I,   0 <= g <= 1,
+
+which leaves the eigenvectors alone and moves every eigenvalue towards their mean. The
+shrinkage g that loses least in expected squared error depends on the true covariance; the
+*oracle approximating shrinkage* (OAS) puts estimates in its place until nothing changes any more
+(Chen, Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal Processing 58, 5016-5029, eq. 23):
+
+    g = min(1, ((1 - 2/p) tr(S^2) + tr(S)^2) / ((n + 1 - 2/p) (tr(S^2) - tr(S)^2/p))).
+
+As in scikit-learn's `OAS`, the terms 2/p are left out, which the paper has and which vanish for many
+columns: g = min(1, (tr(S^2) + tr(S)^2) / ((n + 1) (tr(S^2) - tr(S)^2/p))), and g = 0 for one
+column. The n is that of the rows, N or n_k, whatever divisor S has: g does not depend on it. Here g
+is never below 1/(n + 1), so that the shrunk covariance of two columns or more is not singular unless
+nothing varies: its condition number is at most p (n + 1).
+
+The sphere is one in the units of the data: shrinkage depends on the units of the columns.
+
+*Without a row.* With W = U L U' and tr(W) = 1, taking out a row with deviation d from its class's mean leaves
+W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere follow from e = U'd alone:
+
+    t = 1 - c e'e,   |W - c d d' - t/p I|^2 = |W - I/p|^2 - 2 c e'(L - I/p) e + c^2 (1 - 1/p) (e'e)^2.
+
+So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with
+the diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances,
+the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that
+is given stays while a row is left out; that of Ledoit & Wolf follows from `shrinkage.Powers`. In the
+principal axes every shrinkage is diagonal, so that a row is turned once and scored under each of a grid.
+
+Where the columns are more than the rows, e and the axes U are those of the rows; beyond them A is g t/p =: s.
+There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
+1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. Where W has as many axes as degrees of freedom, e'L^-1 e is
+1/w - 1/n_g, and the first two terms are together 0 for a whole row, and known for one of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.row_sums import RowBlocks, packed_triangle
+from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
+from discrim.core.rules.rules import Rule
+from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
+from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
+from discrim.core.scatter.scatter import (
+    Asked,
+    Estimated,
+    Item,
+    KnownRows,
+    Parts,
+    Scatter,
+    all_constant,
+    each,
+    sphere_item,
+)
+from discrim.core.scatter.shrinkage import (
+    BARELY,
+    Powers,
+    RuleOfShrinkage,
+    Shrinkage,
+    Trial,
+    ledoit_wolf_intensity,
+    read_shrinkage,
+    row_fourths,
+    turned_powers,
+)
+from discrim.errors import CollinearError, DataError
+
+_SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk(Scatter):
+    """A covariance shrunk towards a sphere.
+
+    Attributes
+    ----------
+    standardize : bool
+        Whether the sphere is one of columns over their standard deviations within classes.
+    """
+
+    shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
+    standardize: bool = False
+
+    word = "shrunk"
+    takes = ("shrinkage", "grid", "standardize")
+    is_regular = True
+    advice = 'leave out shrinkage=, or pass shrinkage="oas"'
+    instead = ', or shrinkage="oas"'
+
+    @classmethod
+    def read(cls, asked: Asked) -> Shrunk:
+        """By `shrinkage=`, `grid=` and `standardize=`."""
+        shrinkage = read_shrinkage(asked.shrinkage, asked.grid, cls.word, _SHRINKAGES, "oas")
+        return cls(shrinkage or Shrinkage("oas"), bool(asked.standardize))
+
+    def keywords(self) -> dict[str, Any]:
+        """With the shrinkage and the units."""
+        own = {"covariance": self.word, "shrinkage": self.shrinkage.keyword, "standardize": self.standardize}
+        return own | ({"grid": list(self.shrinkage.grid)} if self.shrinkage.grid else {})
+
+    def anew(self) -> Shrunk:
+        """With the shrinkage that was asked for."""
+        return replace(self, shrinkage=self.shrinkage.anew())
+
+    def for_other_moments(self) -> Shrunk:
+        """With the shrinkage by "oas" of these, or the one that there is."""
+        return replace(self, shrinkage=self.shrinkage.for_other_moments())
+
+    @property
+    def shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Towards the sphere."""
+        return (self.shrinkage,)
+
+    def of_class(self, k: int | None) -> Shrunk:
+        """The same of one class alone."""
+        g = self.shrinkage.of(k)
+        return self if g is None else replace(self, shrinkage=self.shrinkage.known((g,)))
+
+    def at(self, *values: float) -> Shrunk:
+        """The same with these shrinkages."""
+        return replace(self, shrinkage=self.shrinkage.known(values))
+
+    def plain(self) -> Shrunk:
+        """The same in the units of the data."""
+        return replace(self, standardize=False)
+
+    def takes_full_rank(self, n_columns: int) -> bool:
+        """Where nothing is shrunk."""
+        return self.shrinkage.is_none(n_columns)
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """All columns where none varies; where nothing is shrunk those that others determine."""
+        # Of more columns than rows it is their number that is refused.
+        thin = moments.spread in ("thin", "thin class")
+        g = None if thin else self.shrinkage.of(k)
+        if g is not None and self.shrinkage.known((g,)).is_none(moments.n_columns):
+            return dependencies(moments, k)
+        return all_constant(moments, k)
+
+    def unit(self, moments: ClassMoments) -> Floats | None:
+        """Standard deviations, where the sphere is one of standardized columns."""
+        return within_sd(moments) if self.standardize else None
+
+    @property
+    def compares_units(self) -> bool:
+        """Where something is shrunk, unless columns are standardized."""
+        return not self.standardize and self.shrinkage.values != (0.0,)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Where the rule of the shrinkage does."""
+        return self.shrinkage.by_rows
+
+    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Shrunk:
+        """With the shrinkages of Ledoit & Wolf."""
+        if self.shrinkage.rule != "ledoit-wolf":
+            return self
+        moments = comparable(moments)
+        fourths = row_fourths(rows.blocks, moments, by_class=len(divisors) > 1).tolist()
+        found = [ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each(divisors), strict=True)]
+        return replace(self, shrinkage=self.shrinkage.known(found))
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """On scales within reach of one sphere, where there is something of it."""
+        nothing = bool(self.shrinkage.values) and not any(self.shrinkage.values)
+        return moments if self.standardize or nothing else comparable(moments)
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """Covariances by the shrinkage that is known, or by that of `oas`."""
+        moments = self.scaled(moments)
+        held = in_deviations(moments) if self.standardize else moments
+        found = [shrunk(held, d, self.shrinkage.of(k), k) for k, d in each(divisors)]
+        scatter = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
+        return Estimated(scatter, moments, tuple(covariance for covariance, _ in found))
+
+    def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+        """Scores of rows without themselves under each shrinkage of the grid."""
+        grid, moments = np.array(self.shrinkage.grid), comparable(moments)
+        if len(divisors) == 1:
+            return common_trial(moments, float(divisors[0]), log_prior, grid)
+        return separate_trial(moments, divisors, log_prior, grid)
+
+    def left_out(
+        self,
+        moments: ClassMoments,
+        covariances: tuple[Covariance, ...],
+        divisors: Floats,
+        log_prior: Floats,
+        rows: RowBlocks | None = None,
+    ) -> LeftOut:
+        """Scores in closed form, on the principal axes of the scatters."""
+        if self.standardize:
+            plain = self.plain()
+            return standardized_left_out(
+                moments, lambda held: plain.left_out(held, covariances, divisors, log_prior, rows)
+            )
+        moments = self.scaled(moments)
+        axes = [principal(moments, k) for k, _ in each(divisors)]
+        own: list[Intensity] = [self._without(k) for k, _ in each(divisors)]
+        if rows is not None and self.shrinkage.rule == "ledoit-wolf":
+            powers = turned_powers(rows, moments, axes[0] if len(axes) == 1 else axes)
+            own = [ledoit_wolf_without(p) for p in ([powers] if isinstance(powers, Powers) else powers)]
+        return sphere_left_out(moments, covariances, divisors, log_prior, own)
+
+    def _without(self, k: int | None) -> Intensity:
+        """The shrinkage of class k, or the pooled one, without a row."""
+        g = self.shrinkage.of(k)
+        return oas_without if g is None or self.shrinkage.rule == "oas" else held_at(g)
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """The shrinkage, and the units of the sphere."""
+        return [self.shrinkage.item, sphere_item(standardize=self.standardize)]
+
+    def options(self) -> Parts:
+        """What says the shrinkage, and the units of the sphere."""
+        return {"chosen": self.shrinkage.rule, "standardize": self.standardize}
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """The shrinkages."""
+        return {"shrinkage": self.shrinkage.buffer()}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """One shrinkage for each covariance."""
+        return {"shrinkage": (n_covariances,)}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> Shrunk:
+        """With the shrinkages of the file."""
+        shrinkage = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
+        if shrinkage is None:
+            raise DataError("its shrinkage does not go with its structure")
+        return cls(shrinkage, parts.pop("standardize"))
+
+
+def oas(moments: ClassMoments, k: int | None = None) -> float:
+    """Oracle approximating shrinkage of the covariance of class k, or of the pooled one.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled or by class.
+    k : int, optional
+        The class, of moments by class.
+
+    Returns
+    -------
+    float
+        From 0 to 1: the shrinkage of scikit-learn's `OAS` fitted to the rows of the class, or to all rows
+        less their class's means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 4.0], [6.0, 9.0]])
+    >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
+    0.804534
+    """
+    held = one_scatter(moments, k)
+    if held.n_columns == 1:
+        return 0.0
+    distance = _from_sphere(held)
+    return 1.0 if distance is None else float(intensity(np.array(distance), held.total, held.n_columns))
+
+
+def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
+    """Ledoit & Wolf's shrinkage of the covariance of class k, or of the pooled one.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled or by class.
+    fourth : float
+        Sum of fourth powers, see `discrim.core.scatter.shrinkage.row_fourths`.
+    k : int, optional
+        The class, of moments by class.
+    """
+    held = one_scatter(moments, k)
+    if held.n_columns == 1:
+        return 0.0
+    distance = _from_sphere(held)
+    if distance is None:
+        return 1.0
+    return float(ledoit_wolf_intensity(np.array(distance), np.array(fourth), held.total, held.n_columns))
+
+
+def _from_sphere(held: ClassMoments) -> float | None:
+    """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
+    if held.spread == "thin":
+        return principal(held).from_sphere if held.squares.any() else None
+    ratio = held.common_unit
+    scatter = held.scatters[0] * ratio * ratio[:, None]
+    total = float(np.trace(scatter))
+    if not total > 0:
+        return None
+    # Of trace one, so that no square overflows. The sum of squares about the sphere is formed from its
+    # terms, not as a difference, which near the sphere would lose all digits.
+    unit = scatter / total
+    unit[np.diag_indices(held.n_columns)] -= 1.0 / held.n_columns
+    return float((unit**2).sum())
+
+
+def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
+    """The formula of `oas` from |S - I/p|^2 of an S (p, p) of trace one, and the count of its rows."""
+    if p == 1:
+        return np.zeros_like(distance)
+    above, below = distance + 1.0 / p + 1.0, (count + 1.0) * distance
+    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+
+
+def shrunk(
+    moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
+) -> tuple[Covariance, float]:
+    """Covariance of class k, or the pooled one, shrunk towards a sphere; and the shrinkage.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled or by class; of full rank for a shrinkage of zero.
+    divisor : float
+        Of the scatter.
+    shrinkage : float, optional
+        From 0 to 1; by default that of `oas`.
+    k : int, optional
+        The class, of moments by class.
+
+    Raises
+    ------
+    DataError
+        The shrinkage is not from 0 to 1.
+    CollinearError
+        No column varies.
+    """
+    held = one_scatter(moments, k)
+    if held.spread == "thin":
+        return _shrunk_thin(held, divisor, shrinkage)
+    g = oas(held) if shrinkage is None else float(shrinkage)
+    if not 0 <= g <= 1:
+        raise DataError(f"shrinkage={shrinkage!r}: give a number from 0 to 1.")
+    sphere = g * _mean_square(held)
+    if g == 0:
+        return pooled(held, divisor), g
+    if g == 1:
+        return Covariance.from_root(np.diag(spherical(held, divisor).root)), g
+    ratio = held.common_unit
+    if held.roots is not None:
+        rows = np.sqrt(1.0 - g) * held.roots[0] * ratio
+        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(held.n_columns)]))
+    else:
+        total = (1.0 - g) * (held.scatters[0] * ratio * ratio[:, None])
+        total[np.diag_indices(held.n_columns)] += sphere
+        root = scaled_cholesky(total)
+    return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
+
+
+def _shrunk_thin(held: ClassMoments, divisor: float, shrinkage: float | None) -> tuple[Covariance, float]:
+    """As `shrunk`, of fewer rows than columns."""
+    _mean_square(held)
+    axes = principal(held)
+    g = oas(held) if shrinkage is None else float(shrinkage)
+    if not 0 < g <= 1:
+        raise DataError(
+            f"shrinkage={shrinkage!r}: for more columns than rows give a number above 0, at most 1."
+        )
+    sphere = g / axes.n_columns / divisor
+    return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
+
+
+def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
+    """Covariance tr(S)/p I of class k, or the pooled one: one variance for all columns, in the data's units.
+
+    Raises
+    ------
+    CollinearError
+        No column varies.
+    """
+    held = one_scatter(moments, k)
+    return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / held.common_unit)
+
+
+def _mean_square(held: ClassMoments) -> float:
+    """tr(W)/p of the one scatter, in their common unit."""
+    ratio = held.common_unit
+    squares = held.squares[0]
+    # Factor by factor: the square of a ratio may underflow.
+    mean = float((squares * ratio * ratio).sum()) / held.n_columns
+    if not mean > 0:
+        raise CollinearError(
+            "No column varies within classes: there is no covariance to shrink. Name other columns."
+        )
+    return mean
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Rows that are taken out one at a time.
+
+    Attributes
+    ----------
+    e : (r, m) float
+        Deviations from the means of their classes, on principal axes.
+    codes : (m,) int
+    weights : (m,) float or None
+    """
+
+    e: Floats
+    codes: Codes
+    gone: Removal
+    weights: Floats | None
+
+    @property
+    def trace(self) -> Floats:
+        """Traces (m,) of the scatter without the row."""
+        return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
+
+    def from_sphere(self, held: Principal) -> Floats:
+        """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
+        p, c, squares = held.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
+        beyond = held.lengths - 1.0 / p
+        found = held.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        return np.asarray(found / self.trace**2)
+
+
+Intensity = Callable[[Principal, Removed], Floats]
+"""Shrinkages (m,) of a scatter without each of m rows."""
+
+
+def oas_without(held: Principal, rows: Removed) -> Floats:
+    """Each row's own shrinkage by `oas`; of a sphere one."""
+    if held.axes is None:
+        return np.ones(rows.e.shape[1])
+    return intensity(rows.from_sphere(held), held.count - rows.gone.out, held.n_columns)
+
+
+def held_at(g: float) -> Intensity:
+    """One shrinkage, whatever row is left out."""
+    return lambda held, rows: np.full(rows.e.shape[1], g)
+
+
+def ledoit_wolf_without(powers: Powers) -> Intensity:
+    """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
+
+    def found(held: Principal, rows: Removed) -> Floats:
+        gone, r = rows.gone, powers.thirds.shape[1]
+        codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
+        fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
+        return ledoit_wolf_intensity(rows.from_sphere(held), fourth, held.count - gone.out, held.n_columns)
+
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes.
+
+    Attributes
+    ----------
+    diagonal : (r, m) float
+    rest : (m,) float
+        Beyond the axes.
+    lift, left, own : (m,) float
+        Left is 1 - lift own, own e'e over the diagonal.
+    spoilt : (m,) bool
+        Rows for which too few digits are left.
+    """
+
+    diagonal: Floats
+    rest: Floats
+    lift: Floats
+    left: Floats
+    own: Floats
+    spoilt: NDArray[np.bool_]
+
+    def log_determinant(self, beyond: int) -> Floats:
+        """Log-determinants, with a number of dimensions beyond the axes."""
+        on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.left)
+        return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
+
+
+def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
+    """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
+    e, c, trace = rows.e, rows.gone.lift, rows.trace
+    sphere = trace / held.n_columns
+    rest = g * sphere
+    diagonal = (1.0 - g) * held.lengths[:, None] + rest
+    lift = (1.0 - g) * c
+    own = (e**2 / diagonal).sum(axis=0)
+    # Without the row next to nothing varies: what is left of the trace has lost its digits.
+    spoilt = trace <= spoilt_at
+    if held.is_saturated:
+        long = held.lengths[: held.free, None]
+        ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)
+        left = c * ridge * (e[: held.free] ** 2 / (long * (long + ridge))).sum(axis=0)
+        times = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
+        base = 1.0 - c * (1.0 / times - 1.0 / rows.gone.count)
+        left += np.where((times > 1) | rows.gone.alone, base, 0.0)
+        left = np.where(g < 1.0, left, 1.0)
+        spoilt = spoilt | (left <= 0)
+    else:
+        left = 1.0 - lift * own
+        spoilt = spoilt | (left <= spoilt_at)
+    return Without(diagonal, rest, lift, left, own, spoilt)
+
+
+def sphere_left_out(
+    moments: ClassMoments,
+    covariances: tuple[Covariance, ...],
+    divisors: Floats,
+    log_prior: Floats,
+    own: Sequence[Intensity],
+) -> LeftOut:
+    """Leave-one-out scores under covariances shrunk to a sphere, one or one for each class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With products for shrunk covariances, diagonal for spherical ones.
+    covariances : tuple of Covariance
+        Those of all rows.
+    divisors : (1,) or (K,) float
+    log_prior : (K,) float
+    own : sequence of Intensity
+        Shrinkages without a row, one for each covariance.
+    """
+    if len(divisors) == 1:
+        return common_left_out(moments, float(divisors[0]), log_prior, own[0])
+    rule = gaussian.separate_plugin(moments, covariances, log_prior)
+    return separate_left_out(moments, divisors, log_prior, rule, own)
+
+
+def common_left_out(
+    moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
+) -> LeftOut:
+    """Leave-one-out scores where the classes share one covariance, shrunk or spherical.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled for a shrunk covariance, diagonal for a spherical one.
+    divisor : float
+        Of the covariance of the full fit.
+    log_prior : (K,) float
+    own : Intensity
+        Shrinkage without a row.
+    """
+    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
+    centres = held.turned(moments.means.T)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        rows = Removed(
+            held.turned(from_class_means(moments, x, codes)),
+            codes,
+            removal(moments.counts[codes], weights, divisor),
+            weights,
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = without(held, rows, own(held, rows))
+            out = common_scores(centres, rows, part, divisor, log_prior)
+        return settle(out, codes, rows.gone, part.spoilt).T
+
+    return scores
+
+
+def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
+    """Scores (K, m) of rows under the rule without each of them, from class means (r, K) on the axes."""
+    e, codes = rows.e, rows.codes
+    d2 = np.empty((centres.shape[1], len(codes)))
+    for k in range(len(d2)):
+        gap = e + centres[:, codes] - centres[:, [k]]
+        weighted = gap / part.diagonal
+        cross = (weighted * e).sum(axis=0)
+        d2[k] = (weighted * gap).sum(axis=0) + part.lift * cross**2 / part.left
+    d2[codes, np.arange(len(codes))] = rows.gone.stretch * part.own / part.left
+    return np.asarray(log_prior[:, None] - 0.5 * (divisor - rows.gone.out) * d2)
+
+
+def separate_left_out(
+    moments: ClassMoments,
+    divisors: Floats,
+    log_prior: Floats,
+    rule: Rule,
+    own: Sequence[Intensity] | None = None,
+) -> LeftOut:
+    """Leave-one-out scores where each class has its covariance; as `common_left_out`.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class, or diagonal for spherical covariances.
+    divisors : (K,) float
+    log_prior : (K,) float
+    rule : Rule
+        That of the full fit, which the other classes of a row keep.
+    own : sequence of K Intensity, optional
+        By default that of `oas`.
+    """
+    principals = [principal(moments, k) for k in range(moments.n_classes)]
+    shrinkages = [oas_without] * moments.n_classes if own is None else own
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        out = np.array(rule.scores(x).T)
+        gone = removal(moments.counts[codes], weights, divisors[codes])
+        spoilt = np.zeros(len(codes), dtype=bool)
+        z = from_class_means(moments, x, codes)
+        for k, held in enumerate(principals):
+            mine = np.flatnonzero(codes == k)
+            given = None if weights is None else weights[mine]
+            taken = removal(gone.count[mine], given, divisors[k])
+            rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = without(held, rows, shrinkages[k](held, rows))
+                out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
+            spoilt[mine] = part.spoilt
+        return settle(out, codes, gone, spoilt).T
+
+    return scores
+
+
+def own_scores(held: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
+    """Log density (m,), but for a constant, of rows of a class under its covariance without each of them."""
+    after = divisor - rows.gone.out
+    logdet = part.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
+    logdet -= held.n_columns * np.log(after)
+    return np.asarray(-0.5 * (logdet + after * rows.gone.stretch * part.own / part.left))
+
+
+def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:
+    """Scores under one covariance for all classes, shrunk towards a sphere.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled.
+    divisor : float
+        Of the covariance of all rows.
+    log_prior : (K,) float
+    grid : (G,) float
+        Shrinkages.
+    """
+    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
+    centres = held.turned(moments.means.T)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        gone = removal(moments.counts[codes], weights, divisor)
+        rows = Removed(held.turned(from_class_means(moments, x, codes)), codes, gone, weights)
+        for g in grid.tolist():
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                part = without(held, rows, np.full(len(codes), g), BARELY)
+                out = common_scores(centres, rows, part, divisor, log_prior)
+            out[:, part.spoilt] = np.nan
+            yield out
+
+    return scores
+
+
+def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
+    """Scores under a covariance for each class, all shrunk alike; as `common_trial`.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    divisors : (K,) float
+    log_prior : (K,) float
+    grid : (G,) float
+    """
+    axes = [principal(moments, k) for k in range(moments.n_classes)]
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
+        m, k = len(codes), moments.n_classes
+        squares, beyond, taken = [], [], []
+        for c, held in enumerate(axes):
+            z = from_class_means(moments, x, c)
+            e = held.turned(z)
+            squares.append(e**2)
+            beyond.append(_beyond(held, z, e))
+            mine = np.flatnonzero(codes == c)
+            given = None if weights is None else weights[mine]
+            gone = removal(moments.counts[codes[mine]], given, divisors[c])
+            taken.append(Removed(e[:, mine], codes[mine], gone, given))
+        for g in grid.tolist():
+            out, spoilt = np.empty((k, m)), np.zeros(m, dtype=bool)
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                for c, held in enumerate(axes):
+                    mine = np.flatnonzero(codes == c)
+                    out[c] = _density(held, squares[c], beyond[c], divisors[c], g)
+                    part = without(held, taken[c], np.full(len(mine), g), BARELY)
+                    out[c, mine] = own_scores(held, taken[c], part, divisors[c])
+                    spoilt[mine] = part.spoilt
+            out += log_prior[:, None]
+            out[:, spoilt] = np.nan
+            yield out
+
+    return scores
+
+
+def _beyond(held: Principal, z: Floats, e: Floats) -> Floats:
+    """Squared length (m,) of z beyond the axes on which it is e."""
+    if not held.beyond or held.axes is None:
+        return np.zeros(z.shape[1])
+    return np.asarray(((z * held.unit[:, None] - held.axes.T @ e) ** 2).sum(axis=0))
+
+
+def _density(held: Principal, squares: Floats, beyond: Floats, divisor: float, g: float) -> Floats:
+    """Log density (m,) but for a constant, from squares (r, m) on the axes and (m,) beyond them."""
+    sphere = g / held.n_columns
+    variances = (1.0 - g) * held.lengths + sphere
+    d2 = (1.0 / variances) @ squares
+    logdet = np.log(variances).sum() - 2.0 * np.log(held.unit).sum() - held.n_columns * np.log(divisor)
+    if held.beyond:
+        d2 = d2 + beyond / sphere
+        logdet += held.beyond * np.log(sphere)
+    return np.asarray(-0.5 * (logdet + divisor * d2))
