@@ -1,6 +1,4 @@
-"""The numbers of discriminant analysis by kernel densities.
-
-Densities of classes by kernels about their rows, in several columns.
+"""The numbers of discriminant analysis by kernel densities: kernels about the rows, in several columns.
 
 Theory (Parzen, 1962, Annals of Mathematical Statistics 33, 1065-1076; Silverman, 1986, Density Estimation,
 ch. 4; SAS/STAT User's Guide, The DISCRIM Procedure, nonparametric methods). With the covariance V of a metric
@@ -9,14 +7,12 @@ distance of x from row j in the metric. The kernels are exp(-u/2) and, of u belo
 (1 - u)^3, each over its integral. Distances are about the mean of each class, so that no digit is lost to how
 far classes lie from each other or from zero.
 
-Rows left out of kernel densities: each leaves its own kernel, and the covariance of the metric too.
-
-Theory. With d the deviation of the row from the mean of its class, of n rows, and f degrees of freedom, the
-covariance V becomes (f V - c dd') / (f - 1) without the row, c = n / (n - 1). By Sherman and Morrison's
-formula the squared distance between the row and another, D2 under V, is then (f - 1)/f (D2 + e t^2 / (1 -
-e q)) with e = c / f, t the product of their difference with d and q that of d with itself, both under V^-1.
-In coordinates that V makes Euclidean these are products of columns. Where 1 - e q is next to nothing the row
-is left to a refit.
+*A row left out* leaves its own kernel, and the covariance of the metric too. With d the deviation of the row
+from the mean of its class, of n rows, and f degrees of freedom, the covariance V becomes (f V - c dd') / (f -
+1) without the row, c = n / (n - 1). By Sherman and Morrison's formula the squared distance between the row
+and another, D2 under V, is then (f - 1)/f (D2 + e t^2 / (1 - e q)) with e = c / f, t the product of their
+difference with d and q that of d with itself, both under V^-1. In coordinates that V makes Euclidean these
+are products of columns. Where 1 - e q is next to nothing the row is left to a refit.
 
 Where a bandwidth is to be chosen, all rows that are equal to a row leave their kernels with it. Kernels of no
 radius about its copies would give it any density, however large, and rounded or repeated values have many
@@ -25,7 +21,7 @@ copies: the choice would say how the values were written down (Silverman, 1986, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log, pi
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
@@ -34,7 +30,8 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
 from discrim.core.moments.row_sums import Spread
-from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.rules.rules import refuse_method
 from discrim.core.scatter.covariance import Covariance, dependencies, pooled, separate
 from discrim.errors import NotSupportedError
 
@@ -45,8 +42,8 @@ KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triw
 
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
-HELD = 2**22
-"""Distances that are held at once."""
+AT_ONCE = 2**22
+"""Distances that are in memory at once."""
 
 
 def _log_ball(p: int) -> float:
@@ -113,6 +110,10 @@ class Places:
         d2 += lengths
         return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
 
+    def pieces(self, m: int) -> Iterator[slice]:
+        """Some of m other rows at a time, whose distances from these are in memory at once."""
+        return slices(m, max(AT_ONCE // max(self.points.shape[1], 1), 1))
+
     @property
     def resolution(self) -> float:
         """Distance between rows of the class below which rounding may have made it."""
@@ -147,26 +148,20 @@ class KernelRule:
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p); minus infinity where no kernel of the class reaches."""
         scores = np.empty((len(self.places), len(x)))
-        for k, own in enumerate(self.places):
+        for k, place in enumerate(self.places):
             with np.errstate(over="ignore", invalid="ignore"):
-                scores[k] = self.log_prior[k] + self.log_density(k, own.coordinates(x))
+                scores[k] = self.log_prior[k] + self.log_density(k, place.coordinates(x))
         scores[:, np.isnan(x).any(axis=1)] = np.nan
         return scores.T
 
     def log_density(self, k: int, z: Floats) -> Floats:
         """Log densities (m,) of class k at coordinates z (p, m)."""
-        own, out = self.places[k], np.empty(z.shape[1])
-        for part in row_pieces(own, z.shape[1]):
-            u, edge = in_radii(*own.squared(z[:, part]), float(self.radii[k]))
-            out[part] = log_mean(self.kernel, own, u, edge)
-        out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
+        place, out = self.places[k], np.empty(z.shape[1])
+        for part in place.pieces(z.shape[1]):
+            u, edge = in_radii(*place.squared(z[:, part]), float(self.radii[k]))
+            out[part] = log_mean(self.kernel, place, u, edge)
+        out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * place.logdet
         return out
-
-
-def row_pieces(own: Places, m: int) -> list[slice]:
-    """Parts of so many rows whose distances from those of a class are held at once."""
-    step = max(HELD // max(own.points.shape[1], 1), 1)
-    return [slice(start, min(start + step, m)) for start in range(0, m, step)]
 
 
 def in_radii(d2: Floats, edge: Floats, radius: float | Floats) -> tuple[Floats, Floats]:
@@ -183,7 +178,7 @@ def in_radii(d2: Floats, edge: Floats, radius: float | Floats) -> tuple[Floats, 
 
 def log_mean(
     kernel: Kernel,
-    own: Places,
+    place: Places,
     u: Floats,
     edge: Floats,
     positions: Codes | None = None,
@@ -203,22 +198,22 @@ def log_mean(
         Rows of the class that are left out altogether, in place of that unit.
     """
     values = _log_kernel(kernel, u, edge)
-    rest = np.full(u.shape[1], float(own.weights.sum()))
+    left = np.full(u.shape[1], float(place.weights.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values += np.log(own.weights)[:, None]
+        values += np.log(place.weights)[:, None]
         if equal is not None:
-            rest -= own.weights @ equal
+            left -= place.weights @ equal
             values[equal] = -np.inf
         elif positions is not None:
-            unit = np.minimum(1.0, own.weights[positions])
-            rest -= unit
+            unit = np.minimum(1.0, place.weights[positions])
+            left -= unit
             # The distance of a row from itself is none, whatever rounding made of it.
-            values[positions, np.arange(len(positions))] = np.log(own.weights[positions] - unit)
+            values[positions, np.arange(len(positions))] = np.log(place.weights[positions] - unit)
         top = values.max(axis=0)
-        held = np.where(np.isfinite(top), top, 0.0)
-        found = held + np.log(np.exp(values - held).sum(axis=0)) - np.log(rest)
-    found[~(rest > 0)] = -np.inf
-    return np.asarray(found)
+        top = np.where(np.isfinite(top), top, 0.0)
+        means = top + np.log(np.exp(values - top).sum(axis=0)) - np.log(left)
+    means[~(left > 0)] = -np.inf
+    return np.asarray(means)
 
 
 def _log_kernel(kernel: Kernel, u: Floats, edge: Floats) -> Floats:
@@ -236,113 +231,93 @@ LEAST = 1e-6
 """Of a metric without a row, over that of all rows, what is too little to be told from rounding."""
 
 
-class _Gone(NamedTuple):
-    """What some rows of a class take away with them.
+class _Downdate(NamedTuple):
+    """What becomes of a metric without each of some rows of a class.
 
-    Attributes
-    ----------
-    deviations : (p, m) float
-        From the mean of the class, in the coordinates of the metric.
-    share : (m,) float
-        e.
-    left : (m,) float
-        (f - 1) / f.
+    It has the deviations (p, m) from the mean of the class, in the coordinates of the metric, and of each row
+    e and (f - 1) / f, (m,).
     """
 
     deviations: Floats
     share: Floats
     left: Floats
 
+    @classmethod
+    def of(cls, place: Places, unit: Floats, total: float, free: float) -> _Downdate:
+        """Without the units (n,) of weight of all rows of the class, in turn."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = place.points @ place.weights / total
+            share = unit * total / (total - unit) / free
+            return cls(place.points - mean[:, None], share, (free - unit) / free)
+
+    def part(self, rows: slice) -> _Downdate:
+        """That of some of the rows."""
+        return _Downdate(self.deviations[:, rows], self.share[rows], self.left[rows])
+
 
 def left_out_kernel_scores(
-    rule: KernelRule,
-    x: Floats,
-    codes: Codes,
-    metric: str,
-    common: bool,
-    anew: bool,
-    groups: Codes | None = None,
+    fit: KernelDensityFit, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None
 ) -> Floats:
     """Scores (n, K) of the rows x (n, p) of the fit, each without itself; missing where a refit is needed.
 
-    Parameters
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    metric, common
-        As of `KernelDensityFit`.
-    anew : bool
-        Whether bandwidths are those that are best for normal classes of the rows that are left.
-    groups : (n,) int, optional
-        Rows of the same number leave their kernels together, of whatever class they are.
+    Rows of the same number among groups (n,) leave their kernels together, of whatever class they are.
     """
-    n_classes = len(rule.places)
-    totals = np.array([float(place.weights.sum()) for place in rule.places])
+    n_classes = len(fit.places)
+    totals = np.array([float(place.weights.sum()) for place in fit.places])
     scores = np.empty((len(x), n_classes))
-    for g, own in enumerate(rule.places):
+    for g, own in enumerate(fit.places):
         at = np.flatnonzero(codes == g)
         unit = np.minimum(1.0, own.weights)
-        free = totals.sum() - n_classes if common else totals[g] - 1
-        gone = _gone(own, unit, totals[g], free)
-        for k, place in enumerate(rule.places):
+        free = totals.sum() - n_classes if fit.common else totals[g] - 1
+        downdate = _Downdate.of(own, unit, totals[g], free)
+        for k, place in enumerate(fit.places):
             z = own.points if k == g else place.coordinates(x[at])
-            changed = metric != "euclidean" and (common or k == g)
-            radius = np.full(len(at), rule.radii[k])
-            if anew and k == g:
+            changed = fit.metric != "euclidean" and (fit.common or k == g)
+            radius = np.full(len(at), fit.radii[k])
+            if fit.rule_of_radii == "normal" and k == g:
                 with np.errstate(divide="ignore"):
-                    radius = normal_radius(rule.kernel, len(z), totals[g] - unit)
-            for part in row_pieces(place, len(at)):
+                    radius = normal_radius(fit.kernel, len(z), totals[g] - unit)
+            for part in place.pieces(len(at)):
                 positions = np.arange(part.start, part.stop) if k == g else None
                 equal = None if groups is None else groups[codes == k, None] == groups[at[part]]
-                taken = (
-                    _Gone(gone.deviations[:, part], gone.share[part], gone.left[part]) if changed else None
-                )
-                scores[at[part], k] = rule.log_prior[k] + _density(
-                    rule, place, z[:, part], radius[part], taken, metric, positions, equal
-                )
+                rows = downdate.part(part) if changed else None
+                density = _density(fit, place, z[:, part], radius[part], rows, positions, equal)
+                scores[at[part], k] = log_prior[k] + density
     return scores
 
 
-def _gone(own: Places, unit: Floats, total: float, free: float) -> _Gone:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = own.points @ own.weights / total
-        share = unit * total / (total - unit) / free
-        return _Gone(own.points - mean[:, None], share, (free - unit) / free)
-
-
 def _density(
-    rule: KernelRule,
+    fit: KernelDensityFit,
     place: Places,
     z: Floats,
     radius: Floats,
-    gone: _Gone | None,
-    metric: str,
+    rows: _Downdate | None,
     positions: Codes | None,
     equal: Mask | None,
 ) -> Floats:
     """Log densities (m,) of a class at coordinates z (p, m), in the metric without each of the rows."""
-    p, d2, logdet = len(z), None, np.full(z.shape[1], place.logdet)
+    p, logdet = len(z), np.full(z.shape[1], place.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         d2, edge = place.squared(z)
-        if gone is not None and metric == "diagonal":
-            rest = 1 - gone.share * gone.deviations**2
-            ratios = gone.left / np.where(rest > LEAST, rest, np.nan)
+        if rows is not None and fit.metric == "diagonal":
+            rest = 1 - rows.share * rows.deviations**2
+            ratios = rows.left / np.where(rest > LEAST, rest, np.nan)
             d2 = (place.points**2).T @ ratios - 2 * (place.points.T @ (ratios * z))
             d2 += np.einsum("ij,ij->j", ratios, z**2)
             logdet -= np.log(ratios).sum(axis=0)
             edge = edge * ratios.max(axis=0)
-        elif gone is not None:
-            rest = 1 - gone.share * column_squares(gone.deviations)
-            rest = np.where((rest > LEAST) & (gone.left > 0), rest, np.nan)
-            across = np.einsum("ij,ij->j", z, gone.deviations) - place.points.T @ gone.deviations
-            d2 += gone.share / rest * across**2
-            d2 *= gone.left
-            logdet += np.log(rest) - p * np.log(gone.left)
-            edge = edge * gone.left * (1 + gone.share / rest * column_squares(gone.deviations))
-        values = log_mean(rule.kernel, place, *in_radii(d2, edge, radius), positions, equal)
-        found = values + log_constant(rule.kernel, p) - p * np.log(radius) - 0.5 * logdet
-    found[np.isnan(logdet)] = np.nan
-    return np.asarray(found)
+        elif rows is not None:
+            rest = 1 - rows.share * column_squares(rows.deviations)
+            rest = np.where((rest > LEAST) & (rows.left > 0), rest, np.nan)
+            across = np.einsum("ij,ij->j", z, rows.deviations) - place.points.T @ rows.deviations
+            d2 += rows.share / rest * across**2
+            d2 *= rows.left
+            logdet += np.log(rest) - p * np.log(rows.left)
+            edge = edge * rows.left * (1 + rows.share / rest * column_squares(rows.deviations))
+        means = log_mean(fit.kernel, place, *in_radii(d2, edge, radius), positions, equal)
+        logs = means + log_constant(fit.kernel, p) - p * np.log(radius) - 0.5 * logdet
+    logs[np.isnan(logdet)] = np.nan
+    return np.asarray(logs)
 
 
 Metric = Literal["mahalanobis", "diagonal", "euclidean"]
@@ -386,15 +361,8 @@ class KernelDensityFit:
     has_distances = False
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
-        """The rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is defined for normal classes: use "plugin".')
+        """The rule under a prior (K,)."""
+        refuse_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.places, self.radii, self.kernel)
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
@@ -430,12 +398,8 @@ class KernelDensityFit:
         return fit.with_radii(self.radii, self.rule_of_radii)
 
     def left_out(self, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None) -> Floats:
-        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed.
-
-        Rows of the same number among groups (n,) leave their kernels together.
-        """
-        anew = self.rule_of_radii == "normal"
-        return left_out_kernel_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew, groups)
+        """As `left_out_kernel_scores`."""
+        return left_out_kernel_scores(self, log_prior, x, codes, groups)
 
     def resolution(self) -> Floats:
         """Least bandwidths (K,) that can be told from the rounding of distances."""
@@ -471,16 +435,14 @@ def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int
     if metric == "euclidean":
         return []
     free = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
-    found: list[tuple[int | None, tuple[int, ...]]] = []
+    collinear: list[tuple[int | None, tuple[int, ...]]] = []
     for c, rest in enumerate(free):
         k = None if common else c
         if rest <= 0:
-            found.append((k, ()))
-            continue
-        alike = dependencies(moments, k, diagonal=metric == "diagonal")
-        if alike:
-            found.append((k, tuple(dependency.column for dependency in alike)))
-    return found
+            collinear.append((k, ()))
+        elif alike := dependencies(moments, k, diagonal=metric == "diagonal"):
+            collinear.append((k, tuple(dependency.column for dependency in alike)))
+    return collinear
 
 
 def fit_kernel_density(
@@ -501,13 +463,9 @@ def fit_kernel_density(
     Parameters
     ----------
     moments : ClassMoments
-        Of the rows, diagonal.
+        Of the rows x (n, p), diagonal.
     within : ClassMoments
         The same, of the spread that the metric needs and not singular in it.
-    x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float, optional
-    prior : (K,) float
     kernel, metric, common, estimated_prior
         As of `KernelDensityFit`.
     """
@@ -524,9 +482,9 @@ def fit_kernel_density(
     w = np.ones(len(x)) if weights is None else weights
     places = []
     for c, covariance in enumerate(covariances):
-        own = codes == c
-        bare = Places(moments.centres[c], scale, covariance, np.empty((p, 0)), w[own])
-        places.append(replace(bare, points=bare.coordinates(x[own])))
+        rows = codes == c
+        place = Places(moments.centres[c], scale, covariance, np.empty((p, 0)), w[rows])
+        places.append(replace(place, points=place.coordinates(x[rows])))
     fit = KernelDensityFit(
         moments, prior, estimated_prior, kernel, metric, common, np.ones(k), "normal", tuple(places)
     )
@@ -552,21 +510,13 @@ def kernel_from_file(
     deviations: Floats | None = None,
 ) -> KernelDensityFit:
     """The fit that `KernelDensityFit.buffers` and its options are of."""
-    held = roots if roots is not None else deviations
+    whole = roots if roots is not None else deviations
     ends = np.cumsum(np.asarray(sizes, dtype=np.intp)).tolist()
     places, start = [], 0
     for c, end in enumerate(ends):
-        root = np.empty(0) if held is None else held[c]
-        covariance = Covariance.from_root(root)
-        places.append(
-            Places(
-                centres_of_rows[c],
-                unit,
-                covariance,
-                np.ascontiguousarray(points[start:end].T),
-                weights[start:end],
-            )
-        )
+        covariance = Covariance.from_root(np.empty(0) if whole is None else whole[c])
+        rows = np.ascontiguousarray(points[start:end].T)
+        places.append(Places(centres_of_rows[c], unit, covariance, rows, weights[start:end]))
         start = end
     return KernelDensityFit(
         moments, prior, estimated_prior, kernel, metric, common, radii, rule_of_radii, tuple(places)

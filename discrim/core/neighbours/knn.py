@@ -9,22 +9,13 @@ the class proportions.
 Classes of equal posteriors are told apart, in this order, by the nearest of the rows that vote for each, by
 the larger prior, by the order of the levels.
 
-Rows are left out of one search. Columns keep the standard deviations of all rows, which know nothing of
-classes. The covariance within classes does: the row that is left out leaves it too
-(`neighbours.neighbour_downdate`). The class proportions, where they are the prior, are those of the other
-rows, by which votes count one as before, and ties are broken. Where the prior is given, n_g / pi_g is held:
-with the counts of the rows that are left, a row's own class would have heavier votes, and win its ties.
-
-Votes of nearest neighbours for any number of them, and the classes that win.
-
-Where classes are many, only those that a row's neighbours are of are counted. See `neighbours.knn` for how
-ties are broken.
-
-Nearest rows by Mahalanobis' distance, each row's own of a covariance that has not seen it.
-
-Theory. Without row i of class g, of n_g rows, the scatter W within classes is W - n_g / (n_g - 1) u u', with
-u the row's deviation from its class mean. In coordinates where the pooled covariance W / f is the identity,
-with
+*Rows are left out* of one search. Columns keep the standard deviations of all rows, which know nothing of
+classes. The class proportions, where they are the prior, are those of the other rows, by which votes count
+one as before, and ties are broken. Where the prior is given, n_g / pi_g stays: with the counts of the rows
+that are left, a row's own class would have heavier votes, and win its ties. The covariance within classes, of
+Mahalanobis' distance, is that of the other rows. Without row i of class g, of n_g rows, the scatter W within
+classes is W - n_g / (n_g - 1) u u', with u the row's deviation from its class mean. In coordinates where the
+pooled covariance W / f is the identity, with
 
     a = sqrt(n_g / ((n_g - 1) f)) u   and the leverage   h = a'a <= 1,
 
@@ -43,7 +34,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.neighbours.neighbours import (
@@ -54,7 +44,8 @@ from discrim.core.neighbours.neighbours import (
     Space,
     is_free_of_origin,
 )
-from discrim.core.numerics.arrays import Codes, Floats, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
+from discrim.core.rules.rules import refuse_method
 from discrim.core.scatter.covariance import (
     EPS,
     Covariance,
@@ -71,7 +62,7 @@ EQUAL = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class VoteCounts:
-    """The neighbours of some rows, counted by class for any k up to as many as were found.
+    """The neighbours of some rows, counted by class for any k up to as many as there are.
 
     Attributes
     ----------
@@ -96,24 +87,23 @@ class VoteCounts:
     labels: Codes | None = None
 
     @staticmethod
-    def of(found: Neighbours, search: NeighbourIndex, *, few: bool = False) -> VoteCounts:
-        """Of what a search has found; with few classes a row, only those that it found."""
+    def of(neighbours: Neighbours, search: NeighbourIndex, *, few: bool = False) -> VoteCounts:
+        """Of the neighbours of a search; with few classes a row, of the classes that these are of only."""
         with np.errstate(invalid="ignore"):
-            steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
-        classes, labels = search.codes[found.rows], None
+            steps = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
+        classes, beyond, labels = search.codes[neighbours.rows], neighbours.beyond, None
         if few:
-            classes, beyond, labels = _few(classes, found.beyond)
-            found = found._replace(beyond=beyond)
+            classes, beyond, labels = _few(classes, beyond)
         m, n = classes.shape
         levels = np.zeros((m, n), dtype=np.intp)
         np.cumsum(steps, axis=1, out=levels[:, 1:])
         ends = np.broadcast_to(np.arange(n), (m, n)).copy()
         for j in np.flatnonzero(~steps.all(axis=0))[::-1]:
             ends[:, j] = np.where(steps[:, j], j, ends[:, j + 1])
-        nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
+        nearest = np.repeat(levels[:, -1:], beyond.shape[1], axis=1)
         for j in range(n - 1, -1, -1):
             nearest[np.arange(m), classes[:, j]] = levels[:, j]
-        return VoteCounts(classes, found.beyond, ends, nearest, labels)
+        return VoteCounts(classes, beyond, ends, nearest, labels)
 
     def of_classes(self, values: Floats) -> Floats:
         """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
@@ -140,7 +130,7 @@ class VoteCounts:
             last = end == n - 1
             yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
 
-    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
         """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
 
         The prior is that of `of_classes`.
@@ -190,17 +180,17 @@ def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
     rank = np.arange(len(cells)) - np.repeat(starts, counts)
     labels = np.zeros((m, int(counts.max())), dtype=np.intp)
     labels[cells // n_classes, rank] = cells % n_classes
-    held = np.zeros(labels.shape, dtype=np.intp)
+    few_beyond = np.zeros(labels.shape, dtype=np.intp)
     row = more // n_classes
-    held[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
-    return np.searchsorted(cells, own) - starts[:, None], held, labels
+    few_beyond[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
+    return np.searchsorted(cells, own) - starts[:, None], few_beyond, labels
 
 
 MORE = 8
 """Rows that are searched for beyond k, or a quarter of k if that is more."""
 
 GAPS = 2**18
-"""Numbers in the gaps that are held at once."""
+"""Numbers in the gaps that are in memory at once."""
 
 
 def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
@@ -209,8 +199,8 @@ def pulls(points: Floats, codes: Codes, n_classes: int) -> Floats:
     means = np.zeros((n_classes, points.shape[1]))
     np.add.at(means, codes, points)
     means /= np.maximum(counts, 1)[:, None]
-    lost = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 0.0) / (len(points) - n_classes)
-    return np.asarray((points - means[codes]) * np.sqrt(lost)[codes, None])
+    factors = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 0.0) / (len(points) - n_classes)
+    return np.asarray((points - means[codes]) * np.sqrt(factors)[codes, None])
 
 
 def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: Floats) -> Neighbours:
@@ -222,38 +212,36 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
 
     n = len(search.points)
     z, own = search.points[start:stop], np.arange(start, stop)
-    room = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
+    rest = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
     first = search.among(start, stop, min(k + 1 + max(MORE, k // 4), n))
-    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), room)
+    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), rest)
     lengths[first.rows == own[:, None]] = np.inf
     reach = search.space.tied(np.partition(lengths, k - 1, axis=1)[:, k - 1])
-    enough = (np.sqrt(room) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
-    found = search.blank(len(z), k)
+    enough = (np.sqrt(rest) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
+    nearest = search.blank(len(z), k)
     kept = np.flatnonzero(enough)
-    search.settle(lengths[kept], first.rows[kept], k, kept, found)
+    search.settle(lengths[kept], first.rows[kept], k, kept, nearest)
     left = np.flatnonzero(~enough)
-    step = max(GAPS // n, 1)
-    for at in range(0, len(left), step):
-        rows = left[at : at + step]
+    for some in slices(len(left), max(GAPS // n, 1)):
+        rows = left[some]
         members = np.broadcast_to(np.arange(n), (len(rows), n))
         along = _along(search.points, z[rows], members, a[rows])
-        lengths = _lengths(cdist(z[rows], search.points), along, room[rows])
+        lengths = _lengths(cdist(z[rows], search.points), along, rest[rows])
         lengths[np.arange(len(rows)), own[rows]] = np.inf
-        search.settle(lengths, members, k, rows, found)
-    return found
+        search.settle(lengths, members, k, rows, nearest)
+    return nearest
 
 
-def _lengths(distances: Floats, along: Floats, room: Floats) -> Floats:
-    return np.sqrt(room[:, None] * distances**2 + along**2)
+def _lengths(distances: Floats, along: Floats, rest: Floats) -> Floats:
+    """Lengths (m, w) before the factor, from distances, products a'v and what leverages leave of one (m,)."""
+    return np.sqrt(rest[:, None] * distances**2 + along**2)
 
 
 def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
     """Products a'v (m, w) of the gaps from z (m, p) to members (m, w)."""
     m, width = members.shape
     out = np.empty((m, width))
-    step = max(GAPS // (width * points.shape[1]), 1)
-    for start in range(0, m, step):
-        rows = slice(start, start + step)
+    for rows in slices(m, max(GAPS // (width * points.shape[1]), 1)):
         gaps = points[members[rows]]
         np.subtract(z[rows, None], gaps, out=gaps)
         np.matmul(gaps, a[rows, :, None], out=out[rows, :, None])
@@ -261,10 +249,10 @@ def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
 
 
 VOTES = 2**21
-"""Votes by k and class that are held at once."""
+"""Votes by k and class that are in memory at once."""
 
 MOST_ROWS = 4096
-"""Rows whose neighbours are held at once."""
+"""Rows whose neighbours are in memory at once."""
 
 FARTHEST = 1e100
 """Coordinates of a file, whose squares and their sums are doubles; those of a fit are near one."""
@@ -295,9 +283,9 @@ class NeighbourRule:
         out = np.full((len(x), len(self.weights)), np.nan)
         known = ~np.isnan(x).any(axis=1)
         if known.any():
-            found = self.search.nearest(x if known.all() else x[known], self.k)
-            tally = VoteCounts.of(found, self.search)
-            out[known] = tally.scores(_votes(found, self.search.codes), self.weights, self.prior)
+            nearest = self.search.nearest(x if known.all() else x[known], self.k)
+            tally = VoteCounts.of(nearest, self.search)
+            out[known] = tally.scores(_votes(nearest, self.search.codes), self.weights, self.prior)
         return out
 
     def votes(self, x: Floats) -> Codes:
@@ -305,10 +293,10 @@ class NeighbourRule:
         return _votes(self.search.nearest(x, self.k), self.search.codes)
 
 
-def _votes(found: Neighbours, codes: Codes) -> Codes:
-    m, n_classes = found.beyond.shape
-    cells = codes[found.rows] + n_classes * np.arange(m)[:, None]
-    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + found.beyond
+def _votes(nearest: Neighbours, codes: Codes) -> Codes:
+    m, n_classes = nearest.beyond.shape
+    cells = codes[nearest.rows] + n_classes * np.arange(m)[:, None]
+    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +307,8 @@ class KNNFit:
     ----------
     moments : ClassMoments
         Diagonal.
-    prior : (K,) float
     estimated_prior : bool
-        The prior is the class proportions.
+        The prior (K,) is the class proportions.
     scale : bool
         Columns are divided by their standard deviations over all rows.
     """
@@ -349,15 +336,8 @@ class KNNFit:
         return self.rule_under(np.exp(log_prior), method)
 
     def rule_under(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
-        """The rule under a prior (K,), not its logarithm: where it is the class proportions votes count one.
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is defined for normal classes: use "plugin".')
+        """The rule under a prior (K,), not its logarithm: by the class proportions votes count one."""
+        refuse_method(method, "is defined for normal classes")
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
@@ -378,23 +358,19 @@ class KNNFit:
         return replace(fit, estimated_prior=self.estimated_prior)
 
     def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, VoteCounts]]:
-        """The neighbours of the rows among the others, up to a number: some rows, and their tally.
-
-        With few classes a row, only those that it found.
-        """
+        """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
         n = len(self.search.points)
-        held = min(len(self.prior), most) if few else len(self.prior)
-        step = int(np.clip(VOTES // (most * held), 64, MOST_ROWS))
+        counted = min(len(self.prior), most) if few else len(self.prior)
+        step = int(np.clip(VOTES // (most * counted), 64, MOST_ROWS))
         a = None
         if self.metric == "mahalanobis":
             a = pulls(self.search.points, self.search.codes, self.search.n_classes)
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
+        for rows in slices(n, step):
             if a is None:
-                found = self.search.others(rows.start, rows.stop, most)
+                nearest = self.search.others(rows.start, rows.stop, most)
             else:
-                found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
-            yield rows, VoteCounts.of(found, self.search, few=few)
+                nearest = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
+            yield rows, VoteCounts.of(nearest, self.search, few=few)
 
     def _chances(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
         """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
@@ -403,13 +379,7 @@ class KNNFit:
         return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
 
     def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
-        """Scores (n, K) of the rows, each by the others.
-
-        Parameters
-        ----------
-        prior : (K,) float
-        done : callable, optional
-            Is told of so many more rows that have been looked at.
+        """Scores (n, K) of the rows, each by the others; of how many more is told.
 
         Raises
         ------
@@ -433,14 +403,7 @@ class KNNFit:
     def wrong_by_class(
         self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
     ) -> Floats:
-        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search.
-
-        Parameters
-        ----------
-        prior : (K,) float
-        done : callable, optional
-            Is told of so many more rows that have been looked at.
-        """
+        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search."""
         k, most = len(prior), max(grid)
         wrong = np.zeros((len(grid), k))
         weights = self.weights(prior)
@@ -491,11 +454,8 @@ def fit_knn(
 
     Parameters
     ----------
-    x : (n, p) float
-    codes : (n,) int
     moments : ClassMoments
-        Of the rows, diagonal.
-    prior : (K,) float
+        Of the rows x (n, p), diagonal.
     within : ClassMoments, optional
         The moments with a pooled scatter, for Mahalanobis' distance.
 
@@ -559,8 +519,8 @@ def knn_from_file(
         raise DataError(f"its k is {k}")
     if not ((unit > 0).all() and slack[0] >= 0):
         raise DataError("its units are not positive")
-    own = None if within_root is None else Covariance.from_root(within_root)
-    space = Space(metric, origin, unit, own, float(slack[0]))
+    within = None if within_root is None else Covariance.from_root(within_root)
+    space = Space(metric, origin, unit, within, float(slack[0]))
     _check_points(points, whole, space, moments)
     search = NeighbourIndex(space, points, whole, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)

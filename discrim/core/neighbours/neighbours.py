@@ -12,22 +12,16 @@ only groups whose least bound is below the k-th distance are looked into. What i
 x - y in double precision, so that no digit of a distance, and no tie, comes from the product. Rows for which
 too many groups are left, and all other metrics, are measured one by one.
 
-Rows that coincide are searched for as one point (`neighbours.neighbour_cells`), and a tree is asked for
-more points where the last of those that it gave is tied with the k-th.
+Group j of s holds the rows j, j + s, j + 2 s and so on, so that the least bounds of all groups are an
+elementwise minimum of slices.
+
+Rows that coincide are searched for as one point: a table of whole numbers has fewer points than rows. The k
+nearest rows are in the k nearest points at most, and those as near as the k-th are the rows of all points as
+near: a search that is given more points until the last of them is farther finds both. A tree, too, is asked
+for more points where the last of those that it gave is tied with the k-th.
 
 Two distances are tied where they differ by no more than the rounding of the numbers that they are made of:
 columns with one decimal have ties, though 5.1 - 4.9 is not 4.9 - 4.7 in binary.
-
-Rows that coincide, searched as one point.
-
-A table of whole numbers has fewer points than rows. The k nearest rows are in the k nearest points at most,
-and those as near as the k-th are the rows of all points as near: a search that is given more points until
-the last of them is farther finds both.
-
-Which of many rows can be among the nearest, from one matrix product in single precision.
-
-The bounds and the groups are those of `neighbours.neighbours`. Group j of s holds the rows j, j + s, j +
-2 s and so on, so that the least bounds of all groups are an elementwise minimum of slices.
 """
 
 from __future__ import annotations
@@ -41,17 +35,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import tick
 from discrim.core.rules.rules import coordinates_within_range
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.errors import DataError
 
 ROWS = 2
-"""Rows of a point, in the mean, from which on points are searched for in their place."""
+"""Rows of a point, in the mean, from which on points are searched in their place."""
 
 PAIRS = 2**21
-"""Pairs of a row that is asked for and a row beyond its k-th that are held at once."""
+"""Pairs of a query and a row beyond its k-th that are in memory at once."""
 
 
 def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
@@ -90,7 +84,7 @@ class PointRows:
 
     @staticmethod
     def of(points: Floats) -> PointRows | None:
-        """Of rows (n, p); None where next to all of them differ."""
+        """Of rows (n, p); None where nearly all of them differ."""
         n = len(points)
         if any(ROWS * len(np.unique(column)) > n for column in points.T):
             return None
@@ -102,22 +96,9 @@ class PointRows:
     def nearest_rows(
         self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, n_classes: int
     ) -> tuple[Codes, Floats, Codes]:
-        """What the nearest points say of the nearest rows.
+        """What the nearest points (m, w) say of the nearest rows; as the fields of `Neighbours`.
 
-        Parameters
-        ----------
-        distances, nearest : (m, w) float, int
-            To the nearest points, and these; all that are as near as the k-th row among them.
-        limits : (m,) float
-            Up to where a point is as near as the k-th row.
-        codes : (n,) int
-            Class of each row.
-
-        Returns
-        -------
-        rows, distances : (m, k) int, float
-        beyond : (m, K) int
-            Rows of each class that are as near as the k-th and not among the k.
+        All points that are as near as the k-th row are among them, which are those up to the limits (m,).
         """
         m = len(nearest)
         sizes, starts = self.sizes[nearest], self.starts[nearest]
@@ -145,7 +126,7 @@ FEWEST_ROWS = 1024
 """Rows from which products are worth their trouble."""
 
 PRODUCTS = 2**23, 2**24
-"""Numbers of a product that are held at once; the second where rows are so many that the first is few."""
+"""Numbers of a product that are in memory at once; the second where the first is few of so many rows."""
 
 MORE = 4
 """Groups that are looked into beyond one for each neighbour."""
@@ -159,22 +140,22 @@ FAR = np.float32(1e37)
 
 
 class Candidates(NamedTuple):
-    """Pairs of a row that is asked for and a row that may be among its nearest.
+    """Pairs of a query and a row that may be among its nearest.
 
     Attributes
     ----------
     rows, members : (c,) int
-        The rows that are asked for, in order, and the candidates.
+        Positions of the queries, in order, and of the candidates.
     position : (c,) int
-        Number of the candidate among those of its row.
+        Number of the candidate among those of its query.
     left : (m,) bool
-        Rows whose nearest may be elsewhere; they have no candidates.
+        Queries whose nearest may be elsewhere; they have no candidates.
     """
 
     rows: Codes
     members: Codes
     position: Codes
-    left: NDArray[np.bool_]
+    left: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +195,7 @@ class ProductFilter:
         columns = np.zeros((p + 1, filled), dtype=np.float32)
         widths = np.zeros(filled, dtype=np.float32)
         columns[p] = FAR
-        step = max(2**20 // p, 1)
-        for start in range(0, n, step):
-            piece = slice(start, min(start + step, n))
+        for piece in slices(n, max(2**20 // p, 1)):
             z = points[piece] * unit
             columns[:p, piece] = -2 * z.T
             squares = np.einsum("ij,ij->i", z, z)
@@ -226,7 +205,7 @@ class ProductFilter:
 
     @property
     def rows_at_once(self) -> int:
-        """Rows whose products are held at once."""
+        """Queries whose products are in memory at once."""
         filled = int(self.columns.shape[1])
         low, high = (max(numbers // filled, 1) for numbers in PRODUCTS)
         return max(low, min(high, 128))
@@ -240,29 +219,23 @@ class ProductFilter:
         """Whether k neighbours leave groups to be passed over."""
         return bool(4 * (k + MORE) < self.columns.shape[1] // self.group(k))
 
-    def room(self) -> Singles:
-        """Memory for the products of rows that are asked for at once."""
+    def buffer(self) -> Singles:
+        """Memory for the products of the queries at once."""
         return np.empty((self.rows_at_once, self.columns.shape[1]), dtype=np.float32)
 
-    def candidates(self, z: Floats, k: int, tied: Callable[[Floats], Floats], room: Singles) -> Candidates:
-        """Candidates for the k nearest of rows z (m, p), and for what is tied with the k-th.
+    def candidates(self, z: Floats, k: int, tied: Callable[[Floats], Floats], buffer: Singles) -> Candidates:
+        """Candidates for the k nearest of queries z (m, p), and for what is tied with the k-th.
 
-        Parameters
-        ----------
-        z : (m, p) float
-        tied : callable
-            From distances to the largest that are tied with them.
-        room : (m or more, N) single
-            Is written to.
+        From distances to the largest that are tied with them leads `tied`; the buffer is written to.
         """
         tick()
         m, p = z.shape
-        asked = np.ones((m, p + 1), dtype=np.float32)
+        queries = np.ones((m, p + 1), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            own = z * self.unit
-            asked[:, :p] = own
-            squares = np.einsum("ij,ij->i", own, own)
-            bounds = np.matmul(asked, self.columns, out=room[:m])
+            scaled = z * self.unit
+            queries[:, :p] = scaled
+            squares = np.einsum("ij,ij->i", scaled, scaled)
+            bounds = np.matmul(queries, self.columns, out=buffer[:m])
             group = self.group(k)
             minima = bounds.reshape(m, group, -1).min(axis=1)
             parts = []
@@ -294,8 +267,8 @@ class ProductFilter:
         k: int,
         looked: int,
         tied: Callable[[Floats], Floats],
-    ) -> tuple[Codes, Codes, NDArray[np.bool_]]:
-        """Candidates in the groups of least bounds, and the rows for which these are not enough."""
+    ) -> tuple[Codes, Codes, Mask]:
+        """Candidates in the groups of least bounds, and the queries for which these are not enough."""
         m, n_groups = minima.shape
         groups, beyond = _least(minima, looked)
         steps = np.arange(0, bounds.shape[1], n_groups)
@@ -321,10 +294,10 @@ def _least(minima: Singles, looked: int) -> tuple[Codes, Singles]:
         # More than one is equal to the largest.
         row = near // n_groups
         equal = np.take(minima, near) == beyond[row]
-        room = count - np.bincount(row[~equal], minlength=m)
+        missing = count - np.bincount(row[~equal], minlength=m)
         rank = np.cumsum(equal)
         before = np.concatenate([[0], np.cumsum(np.bincount(row[equal], minlength=m))[:-1]])
-        near = near[~equal | (rank - before[row] <= room[row])]
+        near = near[~equal | (rank - before[row] <= missing[row])]
     if len(near) == m * count:
         return (near % n_groups).reshape(m, count), beyond
     # Some are no numbers.
@@ -360,14 +333,14 @@ TREE_MOST = 10
 WIDER = 4
 """How many times as many points a tree is asked for next, where those that it gave are tied."""
 
-ASKED = 2**21
+POINTS = 2**21
 """Points that a tree is asked for at once."""
 
 GROUP = 16
 """Distances of which only the least is sorted first."""
 
 MEASURED = 2**21
-"""Distances that are held at once."""
+"""Distances that are in memory at once."""
 
 TIED = 1e-13
 """Relative difference of two distances below which they are one, whatever the columns."""
@@ -440,21 +413,20 @@ class Neighbours(NamedTuple):
     beyond: Codes
 
     def part(self, rows: slice) -> Neighbours:
-        """Views of some of the rows that were asked for."""
+        """Views of those of some queries."""
         return Neighbours(self.rows[rows], self.distances[rows], self.beyond[rows])
 
     def without(self, own: Codes, codes: Codes) -> Neighbours:
-        """The k - 1 nearest of the other rows, where rows themselves, own (m,), were searched for."""
+        """The k - 1 nearest of the other rows, where the queries were rows themselves, own (m,)."""
         m, k = self.rows.shape
-        every = np.arange(m)
         itself = self.rows == own[:, None]
-        found = itself.any(axis=1)
+        among = itself.any(axis=1)
         # A row that is not among its own nearest has k others at no distance: one of them is given up.
-        place = np.where(found, itself.argmax(axis=1), k - 1)
+        place = np.where(among, itself.argmax(axis=1), k - 1)
         beyond = self.beyond.copy()
-        lost = every[~found]
-        beyond[lost, codes[self.rows[lost, -1]]] += 1
-        beyond[lost, codes[own[lost]]] -= 1
+        absent = np.flatnonzero(~among)
+        beyond[absent, codes[self.rows[absent, -1]]] += 1
+        beyond[absent, codes[own[absent]]] -= 1
         kept = np.arange(k) != place[:, None]
         return Neighbours(self.rows[kept].reshape(m, -1), self.distances[kept].reshape(m, -1), beyond)
 
@@ -533,96 +505,87 @@ class NeighbourIndex:
         if self.cells is not None and m > 1:
             order, starts = distinct_points(z)
             if len(starts) <= m:
-                return self._as_found(z, k, order, starts)
-        found = self.blank(m, k)
+                return self._of_distinct(z, k, order, starts)
+        nearest = self.blank(m, k)
         left = np.arange(m)
         if self.tree is not None or self.cells is not None:
-            left = self._by_points(z, k, found)
+            left = self._by_points(z, k, nearest)
         elif self.products is not None and self.products.reaches(k):
-            left = np.flatnonzero(self._by_all_products(self.products, z, k, found))
-        step = max(MEASURED // n, 1)
-        pieces = [left[start : start + step] for start in range(0, len(left), step)]
-        in_threads(lambda piece: self._by_measure(z[piece], k, piece, found), pieces)
-        return found
+            left = np.flatnonzero(self._by_all_products(self.products, z, k, nearest))
+        pieces = [left[some] for some in slices(len(left), max(MEASURED // n, 1))]
+        in_threads(lambda piece: self._by_measure(z[piece], k, piece, nearest), pieces)
+        return nearest
 
-    def _as_found(self, z: Floats, k: int, order: Codes, starts: Codes) -> Neighbours:
-        """The same for rows z (m, p) some of which are equal, each of which is searched for once."""
-        once = self._nearest(z[order[starts[:-1]]], k)
+    def _of_distinct(self, z: Floats, k: int, order: Codes, starts: Codes) -> Neighbours:
+        """The same for queries z (m, p) some of which are equal, each of which is searched for once."""
+        nearest = self._nearest(z[order[starts[:-1]]], k)
         of = np.empty(len(z), dtype=np.intp)
         of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return Neighbours(once.rows[of], once.distances[of], once.beyond[of])
+        return Neighbours(nearest.rows[of], nearest.distances[of], nearest.beyond[of])
 
-    def _by_points(self, z: Floats, k: int, found: Neighbours) -> Codes:
-        """Fill in what the nearest points tell; positions of rows that are left to be measured.
+    def _by_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
+        """Fill in what the nearest points tell; positions of queries that are left to be measured.
 
-        More points are asked for where those found are too few, or the last of them is tied with the k-th
-        row.
+        More points are looked for where these are too few, or the last of them is tied with the k-th row.
         """
         points = self.points if self.cells is None else self.cells.points
         left, width = np.arange(len(z)), min(k + 1, len(points))
         # A tree that gives a large part of its points is slower than measuring every distance.
         most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
         while len(left):
-            step = max(ASKED // width, 1)
-            again = []
-            for start in range(0, len(left), step):
-                rows = left[start : start + step]
-                again.append(rows[~self._take_points(z[rows], k, width, rows, found)])
+            too_few = []
+            for some in slices(len(left), max(POINTS // width, 1)):
+                rows = left[some]
+                too_few.append(rows[~self._take_points(z[rows], k, width, rows, nearest)])
                 tick()
-            left = np.concatenate(again)
+            left = np.concatenate(too_few)
             if width == most:
                 break
             width = min(WIDER * width, most)
         return left
 
-    def _take_points(
-        self, z: Floats, k: int, width: int, place: Codes, found: Neighbours
-    ) -> NDArray[np.bool_]:
+    def _take_points(self, z: Floats, k: int, width: int, place: Codes, nearest: Neighbours) -> Mask:
         """Whether so many points are enough; where they are, what they tell is filled in at places (m,)."""
         if self.tree is not None:
             norm = NORMS[self.space.metric]
-            distances, nearest = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=-1)
+            distances, points = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=-1)
         elif self.inner is not None:
-            nearest, distances, _ = self.inner._nearest(z, width)
-        every = np.arange(len(z))
+            points, distances, _ = self.inner._nearest(z, width)
         at = np.full(len(z), k - 1)
         if self.cells is not None:
-            at = (np.cumsum(self.cells.sizes[nearest], axis=1) < k).sum(axis=1)
-        limits = self.space.tied(distances[every, np.minimum(at, width - 1)])
+            at = (np.cumsum(self.cells.sizes[points], axis=1) < k).sum(axis=1)
+        limits = self.space.tied(distances[np.arange(len(z)), np.minimum(at, width - 1)])
         whole = width == (len(self.points) if self.cells is None else len(self.cells.points))
         enough = (at < width) & ((distances[:, -1] > limits) | whole)
         kept, rows = np.flatnonzero(enough), place[enough]
         if self.cells is not None:
-            held = distances[kept], nearest[kept], limits[kept]
-            part = self.cells.nearest_rows(*held, k, self.codes, self.n_classes)
-            found.rows[rows], found.distances[rows], found.beyond[rows] = part
+            part = self.cells.nearest_rows(
+                distances[kept], points[kept], limits[kept], k, self.codes, self.n_classes
+            )
+            nearest.rows[rows], nearest.distances[rows], nearest.beyond[rows] = part
             return np.asarray(enough)
-        found.rows[rows], found.distances[rows] = nearest[kept, :k], distances[kept, :k]
+        nearest.rows[rows], nearest.distances[rows] = points[kept, :k], distances[kept, :k]
         row, more = np.nonzero(distances[kept, k:] <= limits[kept, None])
-        np.add.at(found.beyond, (rows[row], self.codes[nearest[kept[row], k + more]]), 1)
+        np.add.at(nearest.beyond, (rows[row], self.codes[points[kept[row], k + more]]), 1)
         return np.asarray(enough)
 
-    def _by_all_products(
-        self, products: ProductFilter, z: Floats, k: int, found: Neighbours
-    ) -> NDArray[np.bool_]:
-        """Fill in what products find, some rows at a time; True for rows with too many candidates."""
+    def _by_all_products(self, products: ProductFilter, z: Floats, k: int, nearest: Neighbours) -> Mask:
+        """Fill in what products find, some queries at a time; True for those with too many candidates."""
         left = np.ones(len(z), dtype=bool)
-        room = products.room()
-        for start in range(0, len(z), products.rows_at_once):
-            rows = slice(start, min(start + products.rows_at_once, len(z)))
-            candidates = products.candidates(z[rows], k, self.space.tied, room)
-            self._remeasure(candidates, z[rows], k, found.part(rows))
+        buffer = products.buffer()
+        for rows in slices(len(z), products.rows_at_once):
+            candidates = products.candidates(z[rows], k, self.space.tied, buffer)
+            self._remeasure(candidates, z[rows], k, nearest.part(rows))
             left[rows] = candidates.left
         return left
 
-    def _remeasure(self, candidates: Candidates, z: Floats, k: int, found: Neighbours) -> None:
+    def _remeasure(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
         """Fill in the nearest of the candidates, by their distances in double precision."""
         rows, width = candidates.rows, candidates.position.max(initial=-1) + 1
         distances = np.full((len(z), width), np.inf)
         members = np.zeros((len(z), width), dtype=np.intp)
         gaps = np.empty(len(rows))
-        for start in range(0, len(rows), step := max(2**18 // z.shape[1], 1)):
-            piece = slice(start, start + step)
+        for piece in slices(len(rows), max(2**18 // z.shape[1], 1)):
             gap = z[rows[piece]] - self.points[candidates.members[piece]]
             gaps[piece] = np.sqrt(np.einsum("ij,ij->i", gap, gap))
         distances[rows, candidates.position] = gaps
@@ -633,12 +596,12 @@ class NeighbourIndex:
         order = np.argsort(distances[kept], axis=1)
         near = np.take_along_axis(distances[kept], order, axis=1)
         members = np.take_along_axis(members[kept], order, axis=1)
-        found.rows[kept], found.distances[kept] = members[:, :k], near[:, :k]
+        nearest.rows[kept], nearest.distances[kept] = members[:, :k], near[:, :k]
         row, more = np.nonzero(near[:, k:] <= self.space.tied(near[:, k - 1 : k]))
-        np.add.at(found.beyond, (kept[row], self.codes[members[row, k + more]]), 1)
+        np.add.at(nearest.beyond, (kept[row], self.codes[members[row, k + more]]), 1)
 
-    def _by_measure(self, z: Floats, k: int, place: Codes, found: Neighbours) -> None:
-        """Fill in, at places (m,), what measuring the distance to every row finds."""
+    def _by_measure(self, z: Floats, k: int, place: Codes, nearest: Neighbours) -> None:
+        """Fill in, at places (m,), what measuring the distance to every row tells."""
         from scipy.spatial.distance import cdist
 
         name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
@@ -652,9 +615,9 @@ class NeighbourIndex:
                 "rows out, or take another metric."
             )
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
-        self.settle(distances, members, k, place, found)
+        self.settle(distances, members, k, place, nearest)
 
-    def settle(self, distances: Floats, members: Codes, k: int, place: Codes, found: Neighbours) -> None:
+    def settle(self, distances: Floats, members: Codes, k: int, place: Codes, nearest: Neighbours) -> None:
         """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
         m = len(distances)
         row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
@@ -665,11 +628,11 @@ class NeighbourIndex:
         starts = np.cumsum(counts) - counts
         rank = np.arange(len(row)) - np.repeat(starts, counts)
         first = rank < k
-        found.rows[place] = members[row[first], at[first]].reshape(m, k)
-        found.distances[place] = near[first].reshape(m, k)
+        nearest.rows[place] = members[row[first], at[first]].reshape(m, k)
+        nearest.distances[place] = near[first].reshape(m, k)
         more = ~first & (near <= self.space.tied(near[starts + k - 1])[row])
-        own = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
-        found.beyond[place] = np.bincount(own, minlength=m * self.n_classes).reshape(m, self.n_classes)
+        cells = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
+        nearest.beyond[place] = np.bincount(cells, minlength=m * self.n_classes).reshape(m, self.n_classes)
 
     def _refuse_other_than_zero_one(self, x: Floats) -> None:
         if self.space.metric not in ZERO_ONE:
@@ -722,7 +685,7 @@ def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
             tick()
 
 
-def undefined(metric: str, z: Floats) -> tuple[str, NDArray[np.bool_]]:
+def undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     """When a metric gives no distance, in words, and which of rows z (m, p) have one to no other row."""
     if metric == "cosine":
         return "a row is all zero", (z == 0).all(axis=1)

@@ -40,6 +40,7 @@ from discrim.core.moments.moments import column_squares, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.scatter.covariance import Covariance
+from discrim.errors import NotSupportedError
 
 Exponents = NDArray[np.int64]
 
@@ -445,6 +446,12 @@ class OtherRule(Protocol):
 
 
 Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
+
+
+def refuse_method(method: str, why: str) -> None:
+    """Raise a NotSupportedError where a rule that is the plug-in rule only is asked for by another method."""
+    if method != "plugin":
+        raise NotSupportedError(f'method="{method}" {why}: use "plugin".')
 
 
 def logs_of_prior(prior: Floats) -> Floats:

@@ -210,7 +210,7 @@ def test_products_settle_almost_every_row_of_plain_data():
     fit = fit_arrays(rng.standard_normal((4000, 20)), rng.integers(0, 3, 4000), 5)
     products = fit.search.products
     z = fit.search.space.coordinates(rng.standard_normal((products.rows_at_once, 20)))
-    candidates = products.candidates(z, 5, fit.search.space.tied, products.room())
+    candidates = products.candidates(z, 5, fit.search.space.tied, products.buffer())
     assert candidates.left.mean() < 0.01
     assert len(candidates.rows) < 8 * len(z)
 
