@@ -67,16 +67,10 @@ class Latent:
 
     def first(self, count: int) -> Latent:
         """The first few components, which do not depend on those after them."""
-        some = slice(count)
-        return Latent(
-            self.weights[:, some],
-            self.loadings[:, some],
-            self.rotations[:, some],
-            self.y_loadings[:, some],
-            self.squares[some],
-            self.x_total,
-            self.y_total,
-        )
+        weights, loadings = self.weights[:, :count], self.loadings[:, :count]
+        rotations, y_loadings = self.rotations[:, :count], self.y_loadings[:, :count]
+        squares = self.squares[:count]
+        return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
 
     def explained(self) -> tuple[Floats, Floats]:
         """Share (a,) of the columns' squares, and of the responses', that each component explains."""
@@ -89,21 +83,13 @@ class Latent:
         sqrt(p sum_a s_a w_ja^2 / sum_a s_a), s_a the squares of the responses that component a explains:
         the mean of the squares over the columns is one.
         """
-        gained = self.squares * column_squares(self.y_loadings)
-        parts = (self.weights**2 * gained).cumsum(axis=1) / gained.cumsum()
+        explained = self.squares * column_squares(self.y_loadings)
+        parts = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
         return np.asarray(np.sqrt(len(parts) * parts))
 
 
 def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> Latent:
-    """Components of centred columns and responses; fewer than asked for where nothing is left.
-
-    Parameters
-    ----------
-    a : (r, p) float
-    b : (r, q) float
-    most : int
-        Components to look for.
-    algorithm : {"nipals", "simpls"}
+    """Components of centred columns a (r, p) and responses b (r, q), so many at most.
 
     Examples
     --------
@@ -113,8 +99,7 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
-    found = (_nipals if algorithm == "nipals" else _simpls)(a, b, min(most, *a.shape))
-    return latent_of(a, b, *found)
+    return latent_of(a, b, *(_nipals if algorithm == "nipals" else _simpls)(a, b, min(most, *a.shape)))
 
 
 def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
@@ -175,12 +160,12 @@ def _simpls(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
             break
         t = a @ w
         p = a.T @ t / (t @ t)
-        own = p.copy()
+        axis = p.copy()
         for _ in range(2):
-            own -= basis @ (basis.T @ own)
-        own /= np.linalg.norm(own)
-        basis = np.column_stack([basis, own])
-        product -= np.outer(own, own @ product)
+            axis -= basis @ (basis.T @ axis)
+        axis /= np.linalg.norm(axis)
+        basis = np.column_stack([basis, axis])
+        product -= np.outer(axis, axis @ product)
         weights.append(w)
         loadings.append(p)
     w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))

@@ -19,10 +19,8 @@ discriminant analysis. With one component, two classes and columns as they are, 
 difference of the means, which is that of the nearest centroid (Brereton & Lloyd, 2014, Journal of
 Chemometrics 28, 213-225).
 
-Scores of rows under the partial least squares fitted without each of them, many rows at once.
-
-Theory. With d a row less the mean of all N, w its weight and g its class, the sums of products of the others
-are
+*A row left out.* With d a row less the mean of all N, w its weight and g its class, the sums of products of
+the others are
 
     T - c d d',   c = w N / (N - w),      and      n_k' (m_k' - m') = n_k (m_k - m) + d e_k,
 
@@ -36,9 +34,8 @@ its class in the direction of each rotation, whose inverse is Sherman and Morris
 
 Where a difference has lost digits the scores are missing, and the row is left to a refit.
 
-Q2 of partial least squares under many labellings of the same rows, by folds that do not depend on labels.
-
-Theory. Centred and scaled columns Z of the rows outside a fold stay the same whatever the labels are. With
+*Many labellings* of the same rows are tried for Q2, by folds that do not depend on labels. Centred and scaled
+columns Z of the rows outside a fold stay the same whatever the labels are. With
 Z = QR of more rows than columns, Z'Z = R'R and Z'Y = R'(Q'Y): each labelling is fitted to R and Q'Y, which
 have as many rows as there are columns. Of fewer rows than columns, Z = R'Q' by the QR of Z', and a rotation
 of the columns changes no fitted value: each labelling is fitted to R', which has as many columns as there are
@@ -52,22 +49,21 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
 from discrim.core.moments.units import comparable
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.projections.latent import Algorithm, Latent, latent
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
-from discrim.core.rules.rules import LinearRule
+from discrim.core.rules.rules import LinearRule, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns, scaled_cholesky, total_squares
 from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import NotSupportedError
 
 PIECE = 2**18
-"""Numbers of a row-by-class-by-column array that are held at once."""
+"""Numbers of a row-by-class-by-column array that are in memory at once."""
 
 LEAST = 1e-3
 """Share of a column's sum of squares that a row may leave before the difference has lost digits."""
@@ -80,76 +76,51 @@ WIDE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class AllRows:
-    """What all rows say, and how the others are fitted.
-
-    Attributes
-    ----------
-    origin, centre, unit : (p,) float
-        A row is (x - origin) * scale - centre, over the units of the regression.
-    columns : (K + r, p) float
-        The table that stands for all rows; those within classes come after the K of the means.
-    algorithm, decides : str
-        As of the fit.
-    """
-
-    moments: ClassMoments
-    origin: Floats
-    centre: Floats
-    unit: Floats
-    columns: Floats
-    components: int
-    algorithm: str
-    decides: str
-    scale: bool
-    scaled_indicators: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Products:
-    """Products with the table of all rows.
+    """Products with the table of all rows of a fit.
 
     Attributes
     ----------
+    columns : (K + r, p) float
+        A, the table.
     products : (p, p) float or None
         A'A, where columns are few.
     squares : (p,) float
         Its diagonal.
     means : (K, p) float
         Class means less the mean of all rows.
+    sides : (K, p) float
+        Sums of products of the indicators and the columns.
     """
 
-    whole: AllRows
+    columns: Floats
     products: Floats | None
     squares: Floats
     means: Floats
+    sides: Floats
 
-    @staticmethod
-    def of(whole: AllRows) -> _Products:
-        """Made once for all rows."""
-        columns = whole.columns
+    @classmethod
+    def of(cls, fit: PLSFit) -> _Products:
+        """Of all rows, for each that is left out."""
+        columns = tables_of(fit.moments, scale=fit.scale, indicators=fit.indicators).columns
         wide = columns.shape[1] > WIDE * columns.shape[0]
-        means = (whole.moments.means_from(whole.origin) - whole.centre) / whole.unit
-        return _Products(whole, None if wide else columns.T @ columns, (columns**2).sum(axis=0), means)
-
-    @property
-    def sides(self) -> Floats:
-        """Sums of products (K, p) of the indicators and the columns."""
-        return self.whole.moments.counts[:, None] * self.means
+        means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.unit
+        products = None if wide else columns.T @ columns
+        return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
     def times(self, v: Floats) -> Floats:
         """Rows v (m, p) times A'A."""
         if self.products is not None:
             return np.asarray(v @ self.products)
-        return np.asarray(v @ self.whole.columns.T @ self.whole.columns)
+        return np.asarray(v @ self.columns.T @ self.columns)
 
     def within(self, v: Floats) -> Floats:
         """Rows v (m, p) times the transposed root (r, p) of the scatter within classes."""
-        return np.asarray(v @ self.whole.columns[len(self.means) :].T)
+        return np.asarray(v @ self.columns[len(self.means) :].T)
 
 
-class _Without(NamedTuple):
-    """What goes with each row of a piece.
+class _LeftOutRows(NamedTuple):
+    """Rows that are left out one at a time, and what is left without each.
 
     Attributes
     ----------
@@ -179,17 +150,14 @@ class _Without(NamedTuple):
     edge: Floats
     factor: Floats
     sizes: Floats
-    spoilt: NDArray[np.bool_]
+    spoilt: Mask
 
 
 class _Component(NamedTuple):
-    """One component of each row's others: its rotation over the units, loadings and slopes of indicators.
+    """One component of each row's others.
 
-    Attributes
-    ----------
-    turn : (m, p) float
-        What columns in the units of all rows are multiplied by.
-    y_loadings : (m, K) float
+    It has what columns in the units of all rows are multiplied by (m, p), and slopes of the indicators (m,
+    K).
     """
 
     turn: Floats
@@ -197,97 +165,85 @@ class _Component(NamedTuple):
 
 
 def left_out_pls_scores(
-    whole: AllRows, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
+    fit: PLSFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Leave-one-out scores (m, K), prior and number of components held; missing where a refit is needed.
+    """Leave-one-out scores (m, K) under the same prior and number of components; missing for a refit.
 
-    Parameters
-    ----------
-    x : (m, p) float
-    codes : (m,) int
-        Class of each row.
-    weights : (m,) float or None
-        Frequency weights; at most one unit of a row's weight is left out.
-    log_prior : (K,) float
+    Of rows x (m, p) of frequency weights (m,) at most one unit of weight is left out.
     """
-    of_all = _Products.of(whole)
-    step = max(PIECE // max(of_all.means.size, 1), 1)
+    of_all = _Products.of(fit)
     scores = np.empty((len(x), len(log_prior)))
-    for start in range(0, len(x), step):
-        some = slice(start, start + step)
-        z = standard_columns(x[some], whole.origin, whole.moments.scale) - whole.centre[:, None]
+    for some in slices(len(x), max(PIECE // max(of_all.means.size, 1), 1)):
+        z = standard_columns(x[some], fit.origin, fit.moments.scale) - fit.centre[:, None]
         out = np.ones(z.shape[1]) if weights is None else np.minimum(weights[some], 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            held = _without(of_all, (z / whole.unit[:, None]).T, codes[some], out)
-            scores[some] = _scores(of_all, held, log_prior)
-            scores[some][held.spoilt] = np.nan
+            rows = _without(fit, of_all, (z / fit.unit[:, None]).T, codes[some], out)
+            scores[some] = _scores(fit, of_all, rows, log_prior)
+            scores[some][rows.spoilt] = np.nan
     return scores
 
 
-def _without(of_all: _Products, d: Floats, codes: Codes, out: Floats) -> _Without:
-    whole = of_all.whole
+def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Floats) -> _LeftOutRows:
     own = np.equal(codes[:, None], np.arange(len(of_all.means)))
-    counts = whole.moments.counts - own * out[:, None]
-    total = whole.moments.total - out
-    lift = out * whole.moments.total / total
+    counts = fit.moments.counts - own * out[:, None]
+    total = fit.moments.total - out
+    lift = out * fit.moments.total / total
     edge = counts * (out / total)[:, None] - own * out[:, None]
     factor = np.ones_like(d)
-    spoilt = (counts[own] <= EPS * whole.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
-    if whole.scale:
+    spoilt = (counts[own] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
+    if fit.scale:
         left = of_all.squares - lift[:, None] * d**2
         spoilt |= (left <= LEAST * of_all.squares).any(axis=1)
         left[spoilt] = 1.0
         factor = np.sqrt(np.divide((total - 1)[:, None], left, out=np.zeros_like(d), where=left > 0))
     sizes = np.ones_like(counts)
-    if whole.scaled_indicators:
+    if fit.indicators == "scaled":
         sizes = np.sqrt(counts * (1 - counts / total[:, None]) / (total - 1)[:, None])
-    return _Without(d, codes, out, lift, counts, total, edge, factor, sizes, spoilt)
+    return _LeftOutRows(d, codes, out, lift, counts, total, edge, factor, sizes, spoilt)
 
 
-def _components(of_all: _Products, held: _Without) -> list[_Component]:
+def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Component]:
     """The components without each row; marks rows whose components have lost digits."""
-    whole = of_all.whole
-    base = of_all.sides
-    product = (base[None] + held.edge[:, :, None] * held.d[:, None, :]) * held.factor[:, None, :]
-    product /= held.sizes[:, :, None]
+    product = (of_all.sides[None] + rows.edge[:, :, None] * rows.d[:, None, :]) * rows.factor[:, None, :]
+    product /= rows.sizes[:, :, None]
     least = NOTHING * np.einsum("mkp,mkp->m", product, product)
-    found: list[_Component] = []
+    components: list[_Component] = []
     rotations: list[Floats] = []
     loadings: list[Floats] = []
-    for _ in range(whole.components):
-        values, vectors = np.linalg.eigh(_finite(product @ np.swapaxes(product, 1, 2), held.spoilt))
-        held.spoilt[values[:, -1] <= least] = True
+    for _ in range(fit.components):
+        values, vectors = np.linalg.eigh(_finite(product @ np.swapaxes(product, 1, 2), rows.spoilt))
+        rows.spoilt[values[:, -1] <= least] = True
         w = np.einsum("mk,mkp->mp", vectors[:, :, -1], product)
         w /= np.sqrt((w**2).sum(axis=1))[:, None]
         r = w.copy()
-        if whole.algorithm == "nipals":
+        if fit.algorithm == "nipals":
             for earlier, turned in zip(loadings, rotations, strict=True):
                 r -= (earlier * w).sum(axis=1)[:, None] * turned
-        turn = held.factor * r
-        gone = (held.d * turn).sum(axis=1)
+        turn = rows.factor * r
+        gone = (rows.d * turn).sum(axis=1)
         all_rows = of_all.times(turn)
         squares = (all_rows * turn).sum(axis=1)
-        left = squares - held.lift * gone**2
-        held.spoilt[~(left > SPOILT * squares)] = True
-        p = held.factor * (all_rows - (held.lift * gone)[:, None] * held.d) / left[:, None]
+        left = squares - rows.lift * gone**2
+        rows.spoilt[~(left > SPOILT * squares)] = True
+        p = rows.factor * (all_rows - (rows.lift * gone)[:, None] * rows.d) / left[:, None]
         sides = np.einsum("mkp,mp->mk", product, r)
-        found.append(_Component(turn, sides / left[:, None]))
+        components.append(_Component(turn, sides / left[:, None]))
         rotations.append(r)
-        if whole.algorithm == "nipals":
+        if fit.algorithm == "nipals":
             loadings.append(p)
             product -= sides[:, :, None] * p[:, None, :]
         else:
-            own = p.copy()
+            axis = p.copy()
             for _ in range(2):
                 for earlier in loadings:
-                    own -= (earlier * own).sum(axis=1)[:, None] * earlier
-            own /= np.sqrt((own**2).sum(axis=1))[:, None]
-            loadings.append(own)
-            product -= np.einsum("mkp,mp->mk", product, own)[:, :, None] * own[:, None, :]
-    return found
+                    axis -= (earlier * axis).sum(axis=1)[:, None] * earlier
+            axis /= np.sqrt((axis**2).sum(axis=1))[:, None]
+            loadings.append(axis)
+            product -= np.einsum("mkp,mp->mk", product, axis)[:, :, None] * axis[:, None, :]
+    return components
 
 
-def _finite(products: Floats, spoilt: NDArray[np.bool_]) -> Floats:
+def _finite(products: Floats, spoilt: Mask) -> Floats:
     """Symmetric matrices (m, q, q) with the identity in the place of those that are not finite."""
     wrong = spoilt | ~np.isfinite(products).all(axis=(1, 2))
     spoilt |= wrong
@@ -295,48 +251,42 @@ def _finite(products: Floats, spoilt: NDArray[np.bool_]) -> Floats:
     return products
 
 
-def _scores(of_all: _Products, held: _Without, log_prior: Floats) -> Floats:
+def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Floats) -> Floats:
     """Scores (m, K) of the rows of a piece."""
-    whole = of_all.whole
-    components = _components(of_all, held)
-    share = whole.moments.total / held.total
-    base = of_all.sides
-    along = np.stack([(held.d * each.turn).sum(axis=1) for each in components], axis=1)
+    components = _components(fit, of_all, rows)
+    share = fit.moments.total / rows.total
+    along = np.stack([(rows.d * each.turn).sum(axis=1) for each in components], axis=1)
     t = along * share[:, None]
-    if whole.decides == "max":
-        slopes = np.stack([each.y_loadings for each in components], axis=2) * held.sizes[:, :, None]
-        scores = held.counts / held.total[:, None] + np.einsum("mka,ma->mk", slopes, t)
-        return np.asarray(scores)
-    sides = np.stack([each.turn @ base.T for each in components], axis=2)
-    centroids = (sides + held.edge[:, :, None] * along[:, None, :]) / held.counts[:, :, None]
+    if fit.decides == "max":
+        slopes = np.stack([each.y_loadings for each in components], axis=2) * rows.sizes[:, :, None]
+        return np.asarray(rows.counts / rows.total[:, None] + np.einsum("mka,ma->mk", slopes, t))
+    sides = np.stack([each.turn @ of_all.sides.T for each in components], axis=2)
+    centroids = (sides + rows.edge[:, :, None] * along[:, None, :]) / rows.counts[:, :, None]
     gaps = t[:, None, :] - centroids
-    if whole.decides == "centroid":
+    if fit.decides == "centroid":
         return np.asarray(-0.5 * (gaps**2).sum(axis=2))
     within = np.stack([of_all.within(each.turn) for each in components], axis=1)
-    spread = _finite(within @ np.swapaxes(within, 1, 2), held.spoilt)
-    rows = np.arange(len(t))
-    own = whole.moments.counts[held.codes]
-    lift = held.out * own / held.counts[rows, held.codes]
-    h = along - np.stack([each.turn @ of_all.means.T for each in components], axis=2)[rows, held.codes]
+    spread = _finite(within @ np.swapaxes(within, 1, 2), rows.spoilt)
+    every = np.arange(len(t))
+    lift = rows.out * fit.moments.counts[rows.codes] / rows.counts[every, rows.codes]
+    h = along - np.stack([each.turn @ of_all.means.T for each in components], axis=2)[every, rows.codes]
     sizes = np.sqrt(np.einsum("maa->ma", spread))
     unit = spread / sizes[:, :, None] / sizes[:, None, :]
-    held.spoilt[np.linalg.eigvalsh(_finite(unit, held.spoilt))[:, 0] <= EPS**0.5] = True
-    unit[held.spoilt] = np.eye(unit.shape[1])
+    rows.spoilt[np.linalg.eigvalsh(_finite(unit, rows.spoilt))[:, 0] <= EPS**0.5] = True
+    unit[rows.spoilt] = np.eye(unit.shape[1])
     sides = np.concatenate([gaps, h[:, None, :]], axis=1) / sizes[:, None, :]
     solved = np.linalg.solve(unit, np.swapaxes(sides, 1, 2))
     left = 1.0 - lift * (sides[:, -1] * solved[:, :, -1]).sum(axis=1)
-    held.spoilt[~(left > SPOILT)] = True
+    rows.spoilt[~(left > SPOILT)] = True
     d2 = np.einsum("mka,mak->mk", sides[:, :-1], solved[:, :, :-1])
     cross = np.einsum("ma,mak->mk", sides[:, -1], solved[:, :, :-1])
     d2 += (lift / left)[:, None] * cross**2
-    free = held.total - len(log_prior)
+    free = rows.total - len(log_prior)
     return np.asarray(log_prior - 0.5 * free[:, None] * d2)
 
 
 Decides = Literal["lda", "max", "centroid"]
 Indicators = Literal["scaled", "centred"]
-Found = Callable[[Floats, Floats], Latent]
-"""From a table of columns and one of indicators to their components."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +318,7 @@ class PLSFit:
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, or with a thin root.
+        Pooled, or with a root of few rows.
     prior : (K,) float
     algorithm : {"nipals", "simpls", "engine"}
     scale : bool
@@ -424,11 +374,6 @@ class PLSFit:
         return np.asarray(self.moments.counts / self.moments.total)
 
     @property
-    def column_means(self) -> Floats:
-        """Means (p,) of the columns over all rows, in the units of the data."""
-        return self.origin + self.centre / self.moments.scale
-
-    @property
     def centroids(self) -> Floats:
         """Means (K, a) of the scores by class."""
         return (self.moments.means_from(self.origin) - self.centre) @ self._turn()
@@ -470,15 +415,8 @@ class PLSFit:
         return LinearRule(self.origin, self.moments.scale, slopes, self.shares - self.centre @ slopes)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,), which "lda" alone has.
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for scores of PLS: use "plugin".')
+        """The decision rule under a prior (K,), which "lda" alone has."""
+        refuse_method(method, "is not defined for scores of PLS")
         if self.decides == "max":
             return self.fitted_rule()
         by_lda = self.decides == "lda"
@@ -506,42 +444,31 @@ class PLSFit:
             yield fitted if self.decides == "max" else scores, fitted
 
     def refit(self, moments: ClassMoments) -> PLSFit | None:
-        """The same model of other rows, prior and number of components held; None where it has none."""
+        """The same prior and number of components of other rows; None where there are not so many."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
-        found = self.refit_up_to(moments, self.components)
-        return found if found is not None and found.components == self.components else None
+        fit = self.refit_up_to(moments, self.components)
+        return fit if fit is not None and fit.components == self.components else None
 
     def refit_up_to(self, moments: ClassMoments, most: int) -> PLSFit | None:
         """The same of other rows, with as many components as there are up to a number; None without any."""
-        found = fit_pls(
-            moments,
-            self.prior,
-            components=most,
-            algorithm=self.algorithm,
-            scale=self.scale,
-            indicators=self.indicators,
-            decides=self.decides,
-            estimated_prior=self.estimated_prior,
-        )
-        least = found.components if self.decides != "lda" else found.spread_components()
-        return found.with_components(least) if least else None
+        fit = fit_pls(
+            moments, self.prior, components=most, algorithm=self.algorithm, scale=self.scale,
+            indicators=self.indicators, decides=self.decides, estimated_prior=self.estimated_prior,
+        )  # fmt: skip
+        least = fit.components if self.decides != "lda" else fit.spread_components()
+        return fit.with_components(least) if least else None
 
     def with_components(self, count: int) -> PLSFit:
         """The same with the first few components."""
         if count == self.components:
             return self
-        held = self.within[:count, :count]
-        return replace(self, components=count, latent=self.latent.first(count), within=held)
+        within = self.within[:count, :count]
+        return replace(self, components=count, latent=self.latent.first(count), within=within)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, the number of components held."""
-        table = tables_of(self.moments, scale=self.scale, indicators=self.indicators).columns
-        whole = AllRows(
-            self.moments, self.origin, self.centre, self.unit, table, self.components, self.algorithm,
-            self.decides, self.scale, self.indicators == "scaled",
-        )  # fmt: skip
-        return lambda x, codes, weights: left_out_pls_scores(whole, x, codes, weights, log_prior)
+        """Scores of rows under the rule fitted without each of them, with as many components."""
+        return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""
@@ -567,20 +494,12 @@ def fit_pls(
     indicators: Indicators = "scaled",
     decides: Decides = "lda",
     estimated_prior: bool = True,
-    found: Found | None = None,
+    engine: Callable[[Floats, Floats], Latent] | None = None,
 ) -> PLSFit:
-    """Fit from pooled moments, or from those with a thin root; with fewer components where there are fewer.
+    """Fit from pooled moments, or from those with a root of few rows, of more rows than classes.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of more rows than classes.
-    prior : (K,) float
-    algorithm : {"nipals", "simpls"}
-    indicators : {"scaled", "centred"}
-    decides : {"lda", "max", "centroid"}
-    found : callable, optional
-        What finds the components in the place of the algorithm.
+    The components are fewer where there are no more. An engine finds them, in the place of the algorithm,
+    from a table of columns and one of indicators.
 
     Examples
     --------
@@ -598,40 +517,21 @@ def fit_pls(
     origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
     centre = weighted_centre(moments.means_from(origin), moments.counts)
     tables = tables_of(moments, scale=scale, indicators=indicators)
-    look = found or (lambda a, b: latent(a, b, components, algorithm))
-    held = look(tables.columns, tables.indicators)
-    root = tables.columns[moments.n_classes :] @ held.rotations
-    within = _square(np.asarray(np.linalg.qr(root, mode="r")), held.count)
+    if engine is None:
+        found = latent(tables.columns, tables.indicators, components, algorithm)
+    else:
+        found = engine(tables.columns, tables.indicators)
+    triangle = np.linalg.qr(tables.columns[moments.n_classes :] @ found.rotations, mode="r")
+    # Of fewer rows than components, with rows of zeros below.
+    within = np.concatenate([triangle, np.zeros((found.count - len(triangle), found.count))])
     return PLSFit(
-        moments,
-        prior,
-        estimated_prior,
-        held.count,
-        algorithm,
-        scale,
-        indicators,
-        decides,
-        tables.unit,
-        tables.sizes,
-        held,
-        within,
-        origin,
-        centre,
-    )
-
-
-def _square(triangle: Floats, count: int) -> Floats:
-    """A triangle of fewer rows than columns with rows of zeros below."""
-    return np.concatenate([triangle, np.zeros((count - len(triangle), count))])
+        moments, prior, estimated_prior, found.count, algorithm, scale, indicators, decides, tables.unit,
+        tables.sizes, found, within, origin, centre,
+    )  # fmt: skip
 
 
 def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> Tables:
-    """The tables that stand for all rows; those within classes come after the K of the means.
-
-    Parameters
-    ----------
-    indicators : {"scaled", "centred"}
-    """
+    """The tables that stand for all rows; those within classes come after the K of the means."""
     counts, total = moments.counts, moments.total
     means = moments.means
     heights = np.sqrt(counts)[:, None]
@@ -662,12 +562,7 @@ def _root(moments: ClassMoments) -> Floats:
 
 
 class Regressed(NamedTuple):
-    """How indicators are regressed.
-
-    Attributes
-    ----------
-    algorithm : {"nipals", "simpls"}
-    """
+    """How indicators are regressed."""
 
     components: int
     algorithm: Algorithm
@@ -675,16 +570,10 @@ class Regressed(NamedTuple):
     scaled_indicators: bool
 
 
-class _Part(NamedTuple):
-    """The rows outside a fold, reduced, and those within it.
+class _Fold(NamedTuple):
+    """The rows outside a fold, as Q (m, r) and columns (r, q), and those within it in these columns (t, q).
 
-    Attributes
-    ----------
-    basis : (m, r) float or None
-        Q of more rows than columns.
-    columns : (r, q) float
-    tested : (t, q) float
-        The rows of the fold, in the same columns.
+    Q is None where there are no more rows than columns.
     """
 
     basis: Floats | None
@@ -692,7 +581,7 @@ class _Part(NamedTuple):
     tested: Floats
 
 
-def _part(x: Floats, inside: NDArray[np.bool_], how: Regressed) -> _Part:
+def _fold(x: Floats, inside: Mask, how: Regressed) -> _Fold:
     learnt = x[inside]
     mean = learnt.mean(axis=0)
     learnt -= mean
@@ -705,9 +594,9 @@ def _part(x: Floats, inside: NDArray[np.bool_], how: Regressed) -> _Part:
         tested /= sd
     if len(learnt) > learnt.shape[1]:
         basis, columns = np.linalg.qr(learnt)
-        return _Part(basis, columns, tested)
+        return _Fold(basis, columns, tested)
     turn, columns = np.linalg.qr(learnt.T)
-    return _Part(None, columns.T, tested @ turn)
+    return _Fold(None, columns.T, tested @ turn)
 
 
 def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
@@ -719,7 +608,7 @@ def _sizes(codes: Codes, k: int, how: Regressed) -> Floats:
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-def _fitted(part: _Part, codes: Codes, k: int, how: Regressed) -> Floats:
+def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
     """Indicators (t, K) that are predicted of the rows of a fold, from the classes (m,) of the others."""
     seen = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
     shares, sizes = seen.mean(axis=0), _sizes(codes, k, how)
@@ -739,28 +628,25 @@ def q2_of_labellings(
     how: Regressed,
     tell: Callable[[float], object] = lambda done: None,
 ) -> Floats:
-    """Q2 (P,) of the indicators under each labelling of the rows, 1 - PRESS / SS.
+    """Q2 (P,) of the indicators under each labelling of the rows x (n, p), 1 - PRESS / SS.
 
     Parameters
     ----------
-    x : (n, p) float
     labellings : callable
         From the number of a labelling, 0 to P - 1, to the classes (n,) of the rows; all have the same counts.
-    count : int
-        P.
+    count, k : int
+        P, and the number of classes.
     dealt : (n,) int
         Fold of each row.
-    k : int
-        Number of classes.
     tell : callable, optional
-        What is told of labellings of a fold that are done.
+        Is told of each labelling of a fold.
     """
     press = np.zeros(count)
     sizes = _sizes(labellings(0), k, how)
     shares = np.bincount(labellings(0), minlength=k) / len(x)
     for fold in range(int(dealt.max()) + 1):
         inside = dealt != fold
-        part = _part(x, inside, how)
+        part = _fold(x, inside, how)
         for i in range(count):
             codes = labellings(i)
             rest = -_fitted(part, codes[inside], k, how)
@@ -773,7 +659,7 @@ def q2_of_labellings(
 
 def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, how: Regressed) -> Floats:
     """Share (P,) of the squares of the indicators that is explained under each labelling."""
-    part = _part(x, np.ones(len(x), dtype=bool), how)
+    part = _fold(x, np.ones(len(x), dtype=bool), how)
     whole = part._replace(tested=part.columns if part.basis is None else part.basis @ part.columns)
     sizes = _sizes(labellings(0), k, how)
     shares = np.bincount(labellings(0), minlength=k) / len(x)

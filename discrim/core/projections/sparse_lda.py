@@ -8,15 +8,14 @@ Technometrics 53, 406-413) and R's sparseLDA; so it is linear in the columns tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats, are_whole
+from discrim.core.numerics.arrays import Floats, Mask, are_whole
 from discrim.core.projections.sparse_scoring import (
     Direction,
     Problem,
@@ -25,7 +24,7 @@ from discrim.core.projections.sparse_scoring import (
     sparse_path,
 )
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
-from discrim.core.rules.rules import LinearRule
+from discrim.core.rules.rules import LinearRule, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns
 from discrim.core.scatter.principal import positive_signs
 from discrim.errors import DataError, NotSupportedError
@@ -43,12 +42,12 @@ class SparseFit:
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, or thin where there are fewer rows than columns.
+        Pooled, with a root of few rows where these are fewer than the columns.
     prior : (K,) float
     by : {"penalty", "nonzero"}
-        What the directions were asked for by.
-    asked : tuple of float
-        That, one for each direction that there can be.
+        Which of the two tunes the directions.
+    tuning : tuple of float
+        Penalties, or numbers of columns, one for each direction that there can be.
     ncomp : int or None
         Directions at the most.
     sd : (p,) float
@@ -66,7 +65,7 @@ class SparseFit:
     prior: Floats
     estimated_prior: bool
     by: By
-    asked: tuple[float, ...]
+    tuning: tuple[float, ...]
     ridge: float
     ncomp: int | None
     sd: Floats
@@ -91,7 +90,7 @@ class SparseFit:
         """The number of directions that there can be."""
         return _most(self.moments, self.ncomp)
 
-    def selected(self) -> NDArray[np.bool_]:
+    def selected(self) -> Mask:
         """Which columns (p, r) have a part in each direction."""
         return np.asarray(self.coef != 0)
 
@@ -101,8 +100,8 @@ class SparseFit:
 
     def root(self) -> Floats:
         """Upper triangular root (r, r) of the covariance within classes of the rows' scores."""
-        held, used = self.directions(), np.flatnonzero(self.coef.any(axis=1))
-        some = held[used]
+        used = np.flatnonzero(self.coef.any(axis=1))
+        some = self.directions()[used]
         if self.moments.roots is not None:
             rows = self.moments.roots[0][:, used] @ some
             return np.asarray(np.linalg.qr(rows / np.sqrt(self.divisor), mode="r"))
@@ -120,15 +119,10 @@ class SparseFit:
             return True
         if len(root) < self.coef.shape[1] or not np.isfinite(root).all():
             return True
-        between = np.abs(
-            self.class_scores.T @ (self._shares[:, None] * (self.moments.means @ self.directions()))
-        )
+        shares = self.moments.counts / self.moments.total
+        between = np.abs(self.class_scores.T @ (shares[:, None] * (self.moments.means @ self.directions())))
         sizes = np.maximum(np.sqrt((root**2).sum(axis=0)), np.diagonal(between))
         return bool((np.abs(np.diagonal(root)) <= SINGULAR * sizes).any())
-
-    @property
-    def _shares(self) -> Floats:
-        return np.asarray(self.moments.counts / self.moments.total)
 
     def scaling(self) -> Floats:
         """Directions (p, r) of unit variance within classes, as coefficients of z."""
@@ -137,44 +131,32 @@ class SparseFit:
         return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for sparse directions: use "plugin".')
-        held, moments = self.directions(), self.moments
-        root = self.root() if held.shape[1] else np.zeros((0, 0))
+        """The decision rule under a prior (K,)."""
+        refuse_method(method, "is not defined for sparse directions")
+        axes, moments = self.directions(), self.moments
+        root = self.root() if axes.shape[1] else np.zeros((0, 0))
 
         def whiten(z: Floats) -> Floats:
-            return np.asarray(solve_triangular(root, held.T @ z, trans=1)) if len(root) else held.T @ z
+            return np.asarray(solve_triangular(root, axes.T @ z, trans=1)) if len(root) else axes.T @ z
 
         def unwhiten(y: Floats) -> Floats:
-            return np.asarray(held @ solve_triangular(root, y)) if len(root) else held @ y
+            return np.asarray(axes @ solve_triangular(root, y)) if len(root) else axes @ y
 
         means = Means(moments.centres, moments.rests, moments.scale, whiten, unwhiten)
         return nearest_mean_rule(means, moments.origin, log_prior)
 
     def refit(self, moments: ClassMoments) -> SparseFit | None:
-        """The same of other rows, prior and what was asked for held; None where there is no rule."""
+        """The same of other rows, with the same prior and tuning; None where there is no rule."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         try:
-            found = fit_sparse(
-                moments,
-                self.prior,
-                by=self.by,
-                asked=self.asked,
-                ridge=self.ridge,
-                ncomp=self.ncomp,
+            fit = fit_sparse(
+                moments, self.prior, by=self.by, tuning=self.tuning, ridge=self.ridge, ncomp=self.ncomp,
                 estimated_prior=self.estimated_prior,
-            )
+            )  # fmt: skip
         except np.linalg.LinAlgError:
             return None
-        return None if found.is_singular() else found
+        return None if fit.is_singular() else fit
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""
@@ -192,7 +174,7 @@ class SparseFit:
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
         return {
-            "asked": np.array(self.asked),
+            "asked": np.array(self.tuning),
             "class_scores": self.class_scores,
             "coef": self.coef,
             "sd": self.sd,
@@ -220,7 +202,7 @@ def fit_sparse(
     prior: Floats,
     *,
     by: By,
-    asked: Sequence[float],
+    tuning: Sequence[float],
     ridge: float = 0.0,
     ncomp: int | None = None,
     estimated_prior: bool = True,
@@ -230,11 +212,10 @@ def fit_sparse(
     Parameters
     ----------
     moments : ClassMoments
-        Pooled, or thin. Of independent columns where a direction has neither penalty nor ridge.
-    prior : (K,) float
-    by : {"penalty", "nonzero"}
-    asked : sequence of float
-        Penalties, or numbers of columns, one for each direction that there can be.
+        Pooled, or with a root of few rows. Of independent columns where a direction has neither penalty nor
+        ridge.
+    by, tuning
+        As of `SparseFit`.
     ncomp : int, optional
         Directions at the most.
 
@@ -245,48 +226,28 @@ def fit_sparse(
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
     if by == "penalty":
-        found = directions_at(problem, [float(each) for each in asked], most)
+        directions = directions_at(problem, [float(each) for each in tuning], most)
     else:
-        found = directions_with(problem, [int(each) for each in asked], most)
-    begun = _begun(problem, moments, prior, by, asked, ncomp, estimated_prior=estimated_prior)
-    return _with(begun, problem, found)
+        directions = directions_with(problem, [int(each) for each in tuning], most)
+    options = by, tuple(float(each) for each in tuning), ridge, ncomp
+    return SparseFit(moments, prior, estimated_prior, *options, *_standardized(moments, problem, directions))
 
 
-def _begun(
-    problem: Problem,
-    moments: ClassMoments,
-    prior: Floats,
-    by: By,
-    asked: Sequence[float],
-    ncomp: int | None,
-    *,
-    estimated_prior: bool,
-) -> SparseFit:
-    """A fit without a direction."""
-    k, p, none = moments.n_classes, moments.n_columns, np.zeros(0)
-    held, scores, coef = tuple(float(each) for each in asked), np.zeros((k, 0)), np.zeros((p, 0))
-    return SparseFit(
-        moments, prior, estimated_prior, by, held, problem.ridge, ncomp, problem.sd, scores, coef, none
-    )
-
-
-def _with(fit: SparseFit, problem: Problem, found: list[Direction]) -> SparseFit:
-    """The fit with directions, their signs settled."""
-    p, k = fit.moments.n_columns, fit.moments.n_classes
-    coef, scores = np.zeros((p, len(found))), np.zeros((k, len(found)))
+def _standardized(
+    moments: ClassMoments, problem: Problem, directions: list[Direction]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """What a fit has of directions: standard deviations, class scores, coefficients and penalties."""
+    p, k = moments.n_columns, moments.n_classes
+    coef, scores = np.zeros((p, len(directions))), np.zeros((k, len(directions)))
     # In the layout that a file gives back, so that products are rounded as of a loaded fit.
-    for j, each in enumerate(found):
+    for j, each in enumerate(directions):
         coef[:, j], scores[:, j] = each.coef.dense(p), each.scores
-    within = np.sqrt(fit.moments.squares.sum(axis=0) / fit.moments.total) / problem.sd
+    within = np.sqrt(moments.squares.sum(axis=0) / moments.total) / problem.sd
     signs = positive_signs(coef * within[:, None])
     scores = scores * signs / problem.roots[:, None]
-    return replace(
-        fit,
-        class_scores=scores,
-        # A zero has no sign.
-        coef=np.where(coef == 0, 0.0, coef * signs),
-        penalties=np.array([each.penalty for each in found]),
-    )
+    # A zero has no sign.
+    coef = np.where(coef == 0, 0.0, coef * signs)
+    return problem.sd, scores, coef, np.array([each.penalty for each in directions])
 
 
 def along(
@@ -303,12 +264,14 @@ def along(
     Each begins where the one before it ended.
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
-    paths = sparse_path(problem, penalties, most)
-    begun = _begun(problem, moments, prior, "penalty", (), ncomp, estimated_prior=estimated_prior)
+    path = zip(penalties.tolist(), sparse_path(problem, penalties, most), strict=True)
     return [
-        _with(replace(begun, asked=(penalty,) * most), problem, found)
-        for penalty, found in zip(penalties.tolist(), paths, strict=True)
-    ]
+        SparseFit(
+            moments, prior, estimated_prior, "penalty", (penalty,) * most, ridge, ncomp,
+            *_standardized(moments, problem, directions),
+        )
+        for penalty, directions in path
+    ]  # fmt: skip
 
 
 def top_penalty(moments: ClassMoments) -> float:
@@ -353,18 +316,9 @@ def sparse_from_file(
     if not (sd > 0).all():
         raise DataError("its standard deviations are not above zero")
     fit = SparseFit(
-        moments,
-        prior,
-        estimated_prior,
-        by,
-        tuple(asked.tolist()),
-        ridge,
-        ncomp,
-        sd,
-        class_scores,
-        coef,
+        moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, sd, class_scores, coef,
         penalties,
-    )
+    )  # fmt: skip
     if fit.is_singular():
         raise DataError("its directions do not all vary within classes")
     return fit

@@ -21,16 +21,12 @@ Yuan, 2012, Biometrika 99, 29-42).
 
 Without a penalty the directions are those of the linear discriminant analysis.
 
-Least squares of one response on standardized columns with an elastic net penalty, by active sets.
-
-Minimized is b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2, G the correlations of the columns over all rows and
-c their covariances with the response. Which coefficients are zero is found by active sets (the feature-sign
-search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information Processing Systems 19): given which
-are not, and their signs, the minimum is a linear system. A descent by single coordinates ends where its
-tolerance does; here the conditions of Karush, Kuhn and Tucker hold to rounding.
-
-Of columns that others determine, the way is that along which the fit stays and the penalty falls, to where
-the first coefficient is zero.
+*The elastic net*, b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2 with c = M'u, is minimized by active sets (the
+feature-sign search of Lee, Battle, Raina & Ng, 2006, Advances in Neural Information Processing Systems 19):
+given which coefficients are not zero, and their signs, the minimum is a linear system. A descent by single
+coordinates ends where its tolerance does; here the conditions of Karush, Kuhn and Tucker hold to rounding. Of
+columns that others determine, the way is that along which the fit stays and the penalty falls, to where the
+first coefficient is zero.
 """
 
 from __future__ import annotations
@@ -69,7 +65,7 @@ class Correlations:
     matrix : (p, p) float or None
         None where there are fewer rows than columns, so that none is formed.
     root : (m, p) float or None
-        R with R'R the correlations, where it is held.
+        R with R'R the correlations, where it is known.
     """
 
     matrix: Floats | None
@@ -103,14 +99,7 @@ class Correlations:
 
 
 class Sparse(NamedTuple):
-    """Coefficients that are not zero.
-
-    Attributes
-    ----------
-    at : (q,) int
-        Places, in the order in which they came.
-    values : (q,) float
-    """
+    """Coefficients (q,) that are not zero, and their places in the order in which they entered."""
 
     at: Codes
     values: Floats
@@ -122,47 +111,42 @@ class Sparse(NamedTuple):
         return out
 
 
-def active_root(held: Correlations, at: Codes, ridge: float) -> Floats:
+def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
     """Upper triangular root (q, q) of the correlations of some columns and a ridge.
 
-    By a QR of the rows where they are held, which keeps the digits that products lose.
+    By a QR of the rows where they are known, which keeps the digits that products lose.
     """
-    if held.root is None:
-        matrix = held.among(at)
+    if correlations.root is None:
+        matrix = correlations.among(at)
         matrix.ravel()[:: len(at) + 1] += ridge
         return np.asarray(np.linalg.cholesky(matrix).T)
-    rows = held.root[:, at]
+    rows = correlations.root[:, at]
     if ridge:
         rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(at))])
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: Sparse) -> Sparse:
-    """The minimum, by a search from other coefficients.
+def minimum(correlations: Correlations, c: Floats, penalty: float, ridge: float, start: Sparse) -> Sparse:
+    """The minimum of the elastic net, by a search from other coefficients.
 
-    Parameters
-    ----------
-    held : Correlations
-        Of more rows than columns, or with a penalty or ridge above zero.
-    c : (p,) float
-        Covariances with the response.
+    There are more rows than columns, or a penalty or ridge above zero.
     """
     if not penalty:
-        return _dense(held, c, ridge)
+        return _dense(correlations, c, ridge)
     at, values = start
     signs = np.sign(values)
     seen: set[frozenset[int]] = set()
     barred = np.zeros(len(c), dtype=bool)
     entered = at
     for _ in range(ROUNDS):
-        at, values, signs = _settled(held, c, penalty, ridge, at, values, signs)
+        at, values, signs = _settled(correlations, c, penalty, ridge, at, values, signs)
         columns = frozenset(at.tolist())
-        # The value falls from set to set: one that comes again is the work of rounding.
+        # The value falls from set to set: one that returns is the work of rounding.
         stuck = columns in seen
         seen.add(columns)
         if stuck and len(entered) == 1:
             barred[entered] = True
-        slope = c - held.times(at, values)
+        slope = c - correlations.times(at, values)
         excess = np.abs(slope)
         excess[at] = 0.0
         excess[barred] = 0.0
@@ -172,8 +156,8 @@ def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: 
         most = 2 * len(at) + AT_ONCE
         if len(over) > most:
             over = over[np.argpartition(-excess[over], most)[:most]]
-        # Of those that came together each may have been sent away again, though one of them has a part.
-        if len(over) > 1 and (stuck or not _factor(held, np.append(at, over), ridge)[1]):
+        # Those that entered together may all have left, though one of them has a part.
+        if len(over) > 1 and (stuck or not _factor(correlations, np.append(at, over), ridge)[1]):
             over = np.array([np.argmax(excess)])
         entered = over
         at = np.append(at, over)
@@ -181,29 +165,29 @@ def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: 
     return Sparse(at, values)
 
 
-def _dense(held: Correlations, c: Floats, ridge: float) -> Sparse:
+def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
     """The minimum without a penalty that leaves columns out."""
     every = np.arange(len(c))
-    if held.matrix is None and held.root is not None and ridge:
+    if correlations.matrix is None and correlations.root is not None and ridge:
         # As many unknowns as rows: (R'R + r)^-1 c = (c - R'(RR' + r)^-1 R c) / r.
-        rows = held.root
+        rows = correlations.root
         inner = rows @ rows.T
         inner.ravel()[:: len(inner) + 1] += ridge
         return Sparse(every, (c - rows.T @ np.linalg.solve(inner, rows @ c)) / ridge)
-    root = active_root(held, every, ridge)
+    root = active_root(correlations, every, ridge)
     return Sparse(every, solve_triangular(root, solve_triangular(root, c, trans=1), check_finite=False))
 
 
-def _factor(held: Correlations, at: Codes, ridge: float) -> tuple[Floats, bool]:
+def _factor(correlations: Correlations, at: Codes, ridge: float) -> tuple[Floats, bool]:
     """A lower root of the correlations of some columns, and whether none determines another."""
-    matrix = held.among(at)
+    matrix = correlations.among(at)
     matrix.ravel()[:: len(at) + 1] += ridge
     root, failed = dpotrf(matrix, lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > LEAST).all())
 
 
 def _settled(
-    held: Correlations,
+    correlations: Correlations,
     c: Floats,
     penalty: float,
     ridge: float,
@@ -213,7 +197,7 @@ def _settled(
 ) -> tuple[Codes, Floats, Floats]:
     """The minimum over some coefficients, of which those that would change their sign become zero."""
     while len(at):
-        root, regular = _factor(held, at, ridge)
+        root, regular = _factor(correlations, at, ridge)
         if regular:
             end = dpotrs(root, c[at] - penalty * signs, lower=1)[0]
             wrong = end * signs <= 0
@@ -221,21 +205,21 @@ def _settled(
                 return at, end, signs
             step = end - values
         else:
-            step = _null(held, at, ridge, signs)
+            step = _null(correlations, at, ridge, signs)
             wrong = step * signs < 0
         # As far as the first that turns: the value falls all the way.
         reach = np.full(len(at), np.inf)
         reach[wrong] = np.where(values[wrong] == 0, 0.0, np.abs(values[wrong]) / np.abs(step[wrong]))
         first = float(reach.min())
         values = values + first * step
-        stays = reach > first * (1 + 1e-12)
-        at, values, signs = at[stays], values[stays], signs[stays]
+        kept = reach > first * (1 + 1e-12)
+        at, values, signs = at[kept], values[kept], signs[kept]
     return at, values, signs
 
 
-def _null(held: Correlations, at: Codes, ridge: float, signs: Floats) -> Floats:
+def _null(correlations: Correlations, at: Codes, ridge: float, signs: Floats) -> Floats:
     """A direction in which the fit of collinear columns stays and the penalty falls."""
-    matrix = held.among(at)
+    matrix = correlations.among(at)
     matrix.ravel()[:: len(at) + 1] += ridge
     step = np.linalg.eigh(matrix)[1][:, 0]
     return -step if signs @ step > 0 else step
@@ -286,7 +270,7 @@ class Problem:
         Of all rows, in z about the origin of the moments; of a constant column the deviation is one.
     """
 
-    held: Correlations
+    correlations: Correlations
     means: Floats
     roots: Floats
     mean: Floats
@@ -295,12 +279,12 @@ class Problem:
 
     @classmethod
     def of(cls, moments: ClassMoments, ridge: float) -> Problem:
-        """From pooled or thin moments."""
+        """From moments with a pooled scatter or its root of few rows."""
         whole = moments.as_one()
-        still = constant_columns(moments)
+        constant = constant_columns(moments)
         sd = np.sqrt(whole.squares[0] / whole.total)
-        sd[still] = 1.0
-        unit = np.where(np.isin(np.arange(len(sd)), still), 0.0, 1 / sd)
+        sd[constant] = 1.0
+        unit = np.where(np.isin(np.arange(len(sd)), constant), 0.0, 1 / sd)
         rows = None if whole.roots is None else whole.roots[0] * (unit / np.sqrt(whole.total))
         matrix = None
         if whole.scatters.ndim == 3:
@@ -328,17 +312,7 @@ class Problem:
 
 
 class Direction(NamedTuple):
-    """One direction.
-
-    Attributes
-    ----------
-    scores : (K,) float
-        u, of length one.
-    coef : Sparse
-        b.
-    value : float
-        What is minimized.
-    """
+    """One direction: scores u (K,) of length one, coefficients b, and the value that is minimized."""
 
     scores: Floats
     coef: Sparse
@@ -349,8 +323,8 @@ class Direction(NamedTuple):
 def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
     at, b = coef
     c = scores @ problem.means[:, at]
-    bent = problem.held.length(at, b) + problem.ridge * float(b @ b)
-    return float(0.5 - c @ b + 0.5 * bent + penalty * np.abs(b).sum())
+    curvature = problem.correlations.length(at, b) + problem.ridge * float(b @ b)
+    return float(0.5 - c @ b + 0.5 * curvature + penalty * np.abs(b).sum())
 
 
 def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
@@ -358,59 +332,55 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
 
     A turn goes beyond the best scores for its coefficients, ever farther as long as that is better.
     """
-    held = _at(problem, start.scores, penalty, start.coef)
+    best = _at(problem, start.scores, penalty, start.coef)
     beyond, tried, idle = 0.0, frozenset[int](), 0
     for _ in range(TURNS):
-        moved = problem.free(problem.means[:, held.coef.at] @ held.coef.values, before)
+        moved = problem.free(problem.means[:, best.coef.at] @ best.coef.values, before)
         length = float(np.sqrt(moved @ moved))
         if not length > 0:
             break
         moved /= length
-        step = moved - held.scores
+        step = moved - best.scores
         if float(np.abs(step).max()) <= STILL:
             break
-        pattern = _pattern(held)
+        # Columns and their signs.
+        pattern = frozenset(((best.coef.at + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
         if pattern != tried:
-            # Columns and signs that have come to stay, or not: a leap shows.
+            # Whether they are those of the end Newton's steps show.
             tried = pattern
-            leapt = _leap(problem, moved, held.coef, penalty, before)
+            leapt = _leap(problem, moved, best.coef, penalty, before)
             if leapt is not None:
-                held, beyond = _at(problem, leapt.scores, penalty, leapt.coef), 0.0
+                best, beyond = _at(problem, leapt.scores, penalty, leapt.coef), 0.0
                 continue
         farther = moved + beyond * step
-        found = _at(problem, farther / np.sqrt(farther @ farther), penalty, held.coef)
-        if beyond and found.value > held.value:
+        turned = _at(problem, farther / np.sqrt(farther @ farther), penalty, best.coef)
+        if beyond and turned.value > best.value:
             beyond = 0.0
-            found = _at(problem, moved, penalty, held.coef)
+            turned = _at(problem, moved, penalty, best.coef)
         else:
             beyond = min(2 * beyond + 1, FARTHEST)
-        idle = idle + 1 if held.value - found.value <= NOTHING else 0
-        held = found
+        idle = idle + 1 if best.value - turned.value <= NOTHING else 0
+        best = turned
         if idle == IDLE:
             break
-    return held
+    return best
 
 
 def _at(problem: Problem, scores: Floats, penalty: float, coef: Sparse) -> Direction:
     """The best coefficients for scores, from others."""
-    found = minimum(problem.held, scores @ problem.means, penalty, problem.ridge, coef)
-    return Direction(scores, found, penalty, _value(problem, scores, found, penalty))
-
-
-def _pattern(held: Direction) -> frozenset[int]:
-    """Columns and their signs."""
-    return frozenset(((held.coef.at + 1) * np.sign(held.coef.values).astype(np.intp)).tolist())
+    coef = minimum(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
+    return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
 
 
 def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
-    """Where scores and coefficients both stay, columns and signs held, by Newton's steps; None where lost.
+    """Where scores and coefficients of the same columns and signs stay, by Newton's steps; None where lost.
 
     With b = H (C'x - s penalty), H the inverse of the correlations and the ridge and x the scores in a basis
     of those that are free, (C H C') x - penalty C H s = m x.
     """
     at, signs = coef.at, np.sign(coef.values)
     basis = _basis(problem, before)
-    root = active_root(problem.held, at, problem.ridge)
+    root = active_root(problem.correlations, at, problem.ridge)
     whitened = solve_triangular(root, (basis.T @ problem.means[:, at]).T, trans=1, check_finite=False)
     bent = solve_triangular(root, signs, trans=1, check_finite=False)
     product, shift = whitened.T @ whitened, penalty * (whitened.T @ bent)
@@ -439,12 +409,11 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     b = solve_triangular(root, whitened @ x - penalty * bent, check_finite=False)
     if penalty and (b * signs <= 0).any():
         return None
-    u = basis @ x
-    found = Sparse(at, b)
-    value = _value(problem, u, found, penalty)
+    u, moved = basis @ x, Sparse(at, b)
+    value = _value(problem, u, moved, penalty)
     if value > _value(problem, scores, coef, penalty) + 1e-14:
         return None
-    return Direction(u, found, penalty, value)
+    return Direction(u, moved, penalty, value)
 
 
 def _basis(problem: Problem, before: Floats) -> Floats:
@@ -467,7 +436,7 @@ def _starts(problem: Problem, before: Floats) -> list[Direction]:
 
 
 def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats) -> list[Direction]:
-    """The ends of ways at a penalty, the least first, and of those that met one."""
+    """The ends of ways at a penalty, the least first, and of those that met only one."""
     ends: list[Direction] = []
     for way in ways:
         scores = problem.free(way.scores, before)
@@ -475,9 +444,8 @@ def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats)
         if not length > SAME:
             continue
         end = _ended(problem, way._replace(scores=scores / length), penalty, before)
-        # A way that no column has begun yet goes on.
-        met = [other for other in ends if len(other.coef.at) and len(end.coef.at) and _met(other, end)]
-        if not met:
+        # A way along which no column has entered goes on.
+        if not any(len(other.coef.at) and len(end.coef.at) and _met(other, end) for other in ends):
             ends.append(end)
     return sorted(ends, key=lambda end: end.value)
 
@@ -488,11 +456,10 @@ def _met(a: Direction, b: Direction) -> bool:
 
 def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
     """The directions without a penalty, all of one eigenproblem."""
-    free = np.zeros((len(problem.roots), 0))
-    found = _least_squares(problem, free)[: min(problem.most, ncomp)]
+    directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[: min(problem.most, ncomp)]
     # By the covariances with the columns: what is minimized hardly falls below a half by a large ridge, and
     # of columns that are nearly collinear it is a difference of huge numbers.
-    return [each for each in found if np.abs(each.scores @ problem.means).max(initial=0.0) > ROUNDING]
+    return [each for each in directions if np.abs(each.scores @ problem.means).max(initial=0.0) > ROUNDING]
 
 
 def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
@@ -501,14 +468,14 @@ def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
     none = Sparse(every, np.zeros(len(every)))
 
     def fitted(u: Floats) -> Sparse:
-        return minimum(problem.held, u @ problem.means, 0.0, problem.ridge, none)
+        return minimum(problem.correlations, u @ problem.means, 0.0, problem.ridge, none)
 
-    if problem.held.matrix is None:
+    if problem.correlations.matrix is None:
         fits = np.stack([problem.means @ fitted(u).values for u in basis.T], axis=1)
         turn = np.linalg.eigh(basis.T @ fits)[1][:, ::-1]
     else:
         # Without a product, which would square the condition.
-        root = active_root(problem.held, every, problem.ridge)
+        root = active_root(problem.correlations, every, problem.ridge)
         whitened = solve_triangular(root, problem.means.T @ basis, trans=1, check_finite=False)
         turn = np.linalg.svd(whitened, full_matrices=True)[2].T
     out = []
@@ -527,19 +494,16 @@ def sparse_path(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Di
         if not penalty:
             out.append(_unpenalized(problem, ncomp))
             continue
-        found: list[Direction] = []
-        before = np.zeros((len(problem.roots), 0))
-        for level in range(min(problem.most, ncomp)):
+
+        def next_one(level: int, before: Floats, penalty: float = penalty) -> Direction | None:
             if penalty >= problem.top(before):
-                break
+                return None
             if level == len(ways):
                 ways.append(_starts(problem, before))
             ways[level] = _on(problem, ways[level], penalty, before)
-            if not len(ways[level][0].coef.at):
-                break
-            found.append(ways[level][0])
-            before = np.column_stack([before, found[-1].scores])
-        out.append(found)
+            return ways[level][0]
+
+        out.append(_after_another(problem, ncomp, next_one))
     return out
 
 
@@ -565,15 +529,16 @@ def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Di
 def _after_another(
     problem: Problem, ncomp: int, next_one: Callable[[int, Floats], Direction | None]
 ) -> list[Direction]:
-    found: list[Direction] = []
+    """Directions up to the first that is none, or of no column."""
+    directions: list[Direction] = []
     before = np.zeros((len(problem.roots), 0))
     for level in range(min(problem.most, ncomp)):
         end = next_one(level, before)
         if end is None or not len(end.coef.at):
             break
-        found.append(end)
+        directions.append(end)
         before = np.column_stack([before, end.scores])
-    return found
+    return directions
 
 
 def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction | None:
@@ -598,7 +563,6 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
 
     On the way down, before there are more for the first time: where the next column is about to enter, which
     is where R's sparseLDA stops too.
-
     """
     top = problem.top(before)
     if not top > ROUNDING:

@@ -198,7 +198,7 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
                 f"The {components} components that an engine has found are not there: save the fit again."
             )
         found = partial(_as_found, own)
-    fit = fit_pls(moments, prior, components=components, found=found, **options)
+    fit = fit_pls(moments, prior, components=components, engine=found, **options)
     refuse_few(fit, components)
     return fit
 

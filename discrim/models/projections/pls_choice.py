@@ -299,7 +299,7 @@ def engine_fit(
     )  # fmt: skip
     tables = tables_of(moments, scale=scale, indicators=indicators)
     # Without components, for the middle of the rows.
-    middle = held(found=lambda a, b: _none(a, b))
+    middle = held(engine=lambda a, b: _none(a, b))
     rows = gathered_rows(blocks)
     x, codes = rows.x, rows.codes
     if blocks.weights is not None:
@@ -307,7 +307,7 @@ def engine_fit(
     z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
     seen = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
     own = _fitted(engine, (z / middle.unit[:, None]).T, (seen - middle.shares) / tables.sizes, components)
-    return held(found=lambda a, b: latent_of(a, b, *own))
+    return held(engine=lambda a, b: latent_of(a, b, *own))
 
 
 def _none(a: Floats, b: Floats) -> Latent:

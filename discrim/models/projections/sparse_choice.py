@@ -131,7 +131,7 @@ def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: PenaltySearch
             f"{which} {listed(single)} has one row, and without it the class is not known: give "
             "penalty= or nonzero=, merge it with another class, or leave it out."
         )
-    penalties = np.array([fit.asked[0] for fit in whole])
+    penalties = np.array([fit.tuning[0] for fit in whole])
     held, judged = _parts(blocks, search, moments)
     log_prior = logs_of_prior(begun.prior)
     wrong, judged_rows = np.zeros((len(penalties), k)), np.zeros(k)

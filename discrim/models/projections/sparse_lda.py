@@ -188,7 +188,7 @@ def fitted(
         Columns that are all to have a part are collinear, or a direction does not vary within classes.
     """
     _refuse_dependent(held, blocks, asked, options["ridge"])
-    fit = fit_sparse(held, shares, by=asked.by, asked=asked.values or (), **options)
+    fit = fit_sparse(held, shares, by=asked.by, tuning=asked.values or (), **options)
     _refuse_singular(fit, blocks)
     return fit
 
@@ -271,7 +271,7 @@ def _chosen_rule(search: PenaltySearch, fit: Fit[SparseFit], blocks: Blocks) -> 
         return None
     most = min(held.n_classes - 1, held.n_columns)
     asked = (choice.penalty,) * (most if ncomp is None else ncomp)
-    found = fit_sparse(held, numbers.prior, by="penalty", asked=asked, **options)
+    found = fit_sparse(held, numbers.prior, by="penalty", tuning=asked, **options)
     return None if found.is_singular() else found.rule(fit.log_prior())
 
 
@@ -413,7 +413,7 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
         fit, cache = self._fit.numbers, self._fit.cache
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
-            return np.array([each.asked[0] for each in fits]), fits
+            return np.array([each.tuning[0] for each in fits]), fits
         asked = penalty_grid(grid, PENALTIES)
         penalties = penalties_of(fit.moments, PENALTIES) if asked is None else asked
         fits = along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
@@ -682,11 +682,11 @@ def sparse_lda(
         asked = SparseOptions("penalty", (choice.penalty,) * most)
     fit = fitted(held, blocks, shares, asked, **shape)
     if not fit.coef.shape[1]:
-        no_penalty = asked.by == "penalty" and not any(fit.asked)
+        no_penalty = asked.by == "penalty" and not any(fit.tuning)
         why = (
             "The classes have equal means in all columns, so that there is no direction"
             if no_penalty
-            else f"At penalty {fit.asked[0]:g} no column is left"
+            else f"At penalty {fit.tuning[0]:g} no column is left"
         )
         way_out = "Name other columns" if no_penalty else "Give a smaller penalty=, or nonzero="
         warn_user(

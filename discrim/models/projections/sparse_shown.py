@@ -101,7 +101,7 @@ def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
 
 def _path(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
     path = results.path
-    at = int((path["penalty"] - fit.numbers.asked[0]).abs().argmin())
+    at = int((path["penalty"] - fit.numbers.tuning[0]).abs().argmin())
     shown = np.arange(len(path))
     if len(path) > MOST_PENALTIES:
         shown = np.union1d(np.linspace(0, len(path) - 1, MOST_PENALTIES - 1).round().astype(int), [at])
@@ -151,7 +151,7 @@ def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
     )
     axes.set_xscale("log")
-    chosen = fit.numbers.asked[0]
+    chosen = fit.numbers.tuning[0]
     axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     if fit.refits.asked.select == "1se":
         least = int(error.argmin())
