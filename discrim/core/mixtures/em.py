@@ -8,33 +8,30 @@ Tibshirani, 1996, Journal of the Royal Statistical Society B 58, 155-176; Fraley
 the American Statistical Association 97, 611-631). The log-likelihood never falls. It has no upper bound: a
 component that closes in on a few rows becomes singular, and such a run is no fit.
 
-The covariances of the components of a mixture: fourteen forms, and the most likely one of each form.
-
-Theory. A covariance is volume x shape x orientation, S_g = l_g D_g A_g D_g', with |A_g| = 1 and D_g
-orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert, 1995, Pattern Recognition 28,
-781-793). A form has three letters, for the volume, the shape and the orientation: E, equal for all
-components, V, variable, or I, that of a sphere or of the axes. Given scatters W_g about the means, with
-weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is least, which has a
-closed form for nine of them. For VEI, VEE and VEV volumes and what is common are found in turn; for EVE and
-VVE the common axes by rotations in one plane after another, each of which is an eigenvector of two rows and
-columns. No step makes the sum larger.
+*The covariances* have one of fourteen forms. A covariance is volume x shape x orientation, S_g = l_g D_g A_g
+D_g', with |A_g| = 1 and D_g orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert,
+1995, Pattern Recognition 28, 781-793). A form has three letters, for the volume, the shape and the
+orientation: E, equal for all components, V, variable, or I, that of a sphere or of the axes. Given scatters
+W_g about the means, with weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is
+least, which has a closed form for nine of them. For VEI, VEE and VEV volumes and what is common are found in
+turn; for EVE and VVE the common axes by rotations in one plane after another, each of which is an eigenvector
+of two rows and columns. No step makes the sum larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.scatter.covariance import Covariance, scaled_cholesky
 
-Axes = NDArray[np.float64] | None
+Axes = Floats | None
 """Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
 
 FORMS = (
@@ -97,8 +94,6 @@ def covariances(
 
     Parameters
     ----------
-    form : str
-        One of `FORMS`.
     scatters : (G, p, p) or (G, p) float
         Sums of squares and products about the means; of forms without an orientation, of squares alone.
     counts : (G,) float
@@ -199,9 +194,9 @@ def _principal(scatters: Floats) -> tuple[Floats, Floats]:
             root = scaled_cholesky(scatters[g])
         except np.linalg.LinAlgError:
             continue
-        found, _, right, work, _, failed = scipy.linalg.lapack.dgejsv(root, joba=0, jobu=3)
+        values, _, right, work, _, failed = scipy.linalg.lapack.dgejsv(root, joba=0, jobu=3)
         if not failed:
-            lengths[g], axes[g] = (found[::-1] * work[0] / work[1]) ** 2, right[:, ::-1]
+            lengths[g], axes[g] = (values[::-1] * work[0] / work[1]) ** 2, right[:, ::-1]
     return lengths, axes
 
 
@@ -213,8 +208,8 @@ def _eev(scatters: Floats, counts: Floats) -> Floats:
 
 def _vev(scatters: Floats, counts: Floats, settled: float) -> Floats:
     lengths, axes = _principal(scatters)
-    held = _common_shape(lengths, counts, settled)
-    return np.asarray((axes * held[:, None, :]) @ axes.transpose(0, 2, 1))
+    variances = _common_shape(lengths, counts, settled)
+    return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
 def _evv(scatters: Floats, counts: Floats) -> Floats:
@@ -246,14 +241,18 @@ def _common_axes(
 ) -> tuple[Floats, Floats]:
     """Covariances (G, p, p) with common axes (p, p), and volumes that are equal or not."""
     p = scatters.shape[1]
-    held = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
-    turned, before, least = held.T @ scatters @ held, np.inf, np.inf
-    for _ in range(turns):
+    axes = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
+    turned, before, least = axes.T @ scatters @ axes, np.inf, np.inf
+
+    def variances() -> Floats:
         squares = _diagonals(turned)
-        own = _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
+        return _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
+
+    for _ in range(turns):
+        own = variances()
         value = counts @ np.log(own).sum(axis=1)
         angles = [
-            _rotate(turned, held, 1 / own[:, i] - 1 / own[:, j], i, j) for i, j in combinations(range(p), 2)
+            _rotate(turned, axes, 1 / own[:, i] - 1 / own[:, j], i, j) for i, j in combinations(range(p), 2)
         ]
         largest = max(angles, default=0.0)
         # Where the criterion no longer tells, axes go on as long as they come to rest.
@@ -261,9 +260,7 @@ def _common_axes(
         if largest <= STILL or (is_flat and largest >= least):
             break
         before, least = value, min(least, largest)
-    squares = _diagonals(turned)
-    own = _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
-    return np.asarray((held * own[:, None, :]) @ held.T), held
+    return np.asarray((axes * variances()[:, None, :]) @ axes.T), axes
 
 
 def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float:
@@ -375,7 +372,7 @@ class Components:
 
 
 class Degenerate(NamedTuple):
-    """A run that ended without a maximum: the class, the component, what became of it, and its rows.
+    """A run that ended without a maximum: the class, the component, what it became, and its rows.
 
     It became "empty", "singular" or "narrow".
     """
@@ -386,17 +383,16 @@ class Degenerate(NamedTuple):
     weight: float
 
 
-def _parts(n: int, width: int) -> list[slice]:
+def _parts(n: int, width: int) -> Iterator[slice]:
     """So many of n rows at a time that `width` numbers of each stay in the cache."""
-    step = max(CACHED // width, 1)
-    return [slice(begin, begin + step) for begin in range(0, n, step)]
+    return slices(n, max(CACHED // width, 1))
 
 
-def component_scores(held: Components, at: slice, z: Floats) -> Floats:
+def component_scores(components: Components, at: slice, z: Floats) -> Floats:
     """Log shares and densities (G, n) of the components of one class at deviations z (p, n)."""
-    means, own = held.means[at], held.covariances[at]
+    means, own = components.means[at], components.covariances[at]
     whiten, logdets = _whitening(own)
-    constants = np.log(held.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
+    constants = np.log(components.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
     scores = np.empty((len(own), z.shape[1]))
     for part in _parts(z.shape[1], means.size):
         whitened = whiten(z[:, part] - means[:, :, None])
@@ -420,19 +416,19 @@ def _whitening(own: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], F
     return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(own, gaps, strict=True)]), logdets
 
 
-def _expected(held: Components, rows: Sequence[ClassRows]) -> tuple[list[Floats], float]:
+def _expected(components: Components, rows: Sequence[ClassRows]) -> tuple[list[Floats], float]:
     """Posteriors (G, n) of the components for each class, times weights, and the log-likelihood."""
-    found, llf = [], 0.0
-    for at, (z, weights) in zip(held.places(), rows, strict=True):
-        scores = component_scores(held, at, z)
+    posteriors, llf = [], 0.0
+    for at, (z, weights) in zip(components.places(), rows, strict=True):
+        scores = component_scores(components, at, z)
         top = scores.max(axis=0)
         scores -= top
         np.exp(scores, out=scores)
         sums = scores.sum(axis=0)
         llf += float(weights @ (top + np.log(sums)))
         scores *= weights / sums
-        found.append(scores)
-    return found, llf
+        posteriors.append(scores)
+    return posteriors, llf
 
 
 def of_weights(
@@ -456,7 +452,7 @@ def of_weights(
     owner = np.repeat(np.arange(len(sizes)), sizes)
     units = np.array([weights.sum() / len(weights) for _, weights in rows])
     if not (full := counts > FEWEST * units[owner]).all():
-        return _lost(int(np.argmin(full)), "empty", owner, counts)
+        return _degenerate(int(np.argmin(full)), "empty", owner, counts)
     begin = 0
     for (z, _), part in zip(rows, parts, strict=True):
         at = slice(begin, begin + len(part))
@@ -468,25 +464,25 @@ def of_weights(
     least = least_variances(rows) if least is None else least
     roots, whole = _rooted(matrices, least[owner])
     if not whole.all():
-        return _lost(int(np.argmin(whole)), "singular", owner, counts)
+        return _degenerate(int(np.argmin(whole)), "singular", owner, counts)
     return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
 
 
 def _scatters(z: Floats, part: Floats, means: Floats, *, axial: bool) -> Floats:
     """Scatters (G, p, p), or sums of squares (G, p), of rows with weights (G, n) about means (G, p)."""
-    found = np.zeros(means.shape if axial else (*means.shape, len(z)))
+    scatters = np.zeros(means.shape if axial else (*means.shape, len(z)))
     for some in _parts(z.shape[1], means.size):
         gaps = z[:, some] - means[:, :, None]
         if axial:
-            found += np.einsum("gij,gij,gj->gi", gaps, gaps, part[:, some])
+            scatters += np.einsum("gij,gij,gj->gi", gaps, gaps, part[:, some])
         else:
             gaps *= np.sqrt(part[:, None, some])
-            found += gaps @ gaps.transpose(0, 2, 1)
-    return found
+            scatters += gaps @ gaps.transpose(0, 2, 1)
+    return scatters
 
 
-def _lost(g: int, what: str, owner: NDArray[np.intp], counts: Floats) -> Degenerate:
-    """What is told of a component that is lost, by its place among all."""
+def _degenerate(g: int, what: str, owner: Codes, counts: Floats) -> Degenerate:
+    """What is told of a component by its place among all."""
     return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), what, float(counts[g]))
 
 
@@ -503,7 +499,7 @@ def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes, turns:
         return np.full(scatters.shape, np.nan), None
 
 
-def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
     """Roots of covariances (T, p, p), or of variances (T, p), and whether each has one."""
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
@@ -530,7 +526,7 @@ def _is_definite(matrix: Floats) -> bool:
 
 
 def maximized(
-    held: Components,
+    components: Components,
     rows: Sequence[ClassRows],
     form: str,
     *,
@@ -540,49 +536,42 @@ def maximized(
 ) -> Components | Degenerate:
     """Steps of EM from components until a step gains less than `tol` times the weight of the rows.
 
-    Parameters
-    ----------
-    held : Components
-        From where they begin.
-    rows : sequence of ClassRows
-        Of the classes that are fitted together.
-    tell : callable
-        Called after each step.
+    The rows are of the classes that are fitted together. Each step is told.
     """
-    if max(held.sizes) == 1:
+    if max(components.sizes) == 1:
         # The weights of the rows are known, and the first step is the last.
-        found = of_weights(rows, [row.weights[None] for row in rows], form, held.axes)
-        if isinstance(found, Degenerate):
-            return found
-        return replace(found, path=(_expected(found, rows)[1],))
+        ended = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
+        if isinstance(ended, Degenerate):
+            return ended
+        return replace(ended, path=(_expected(ended, rows)[1],))
     total, least = sum(float(row.weights.sum()) for row in rows), least_variances(rows)
-    parts, llf = _expected(held, rows)
+    parts, llf = _expected(components, rows)
     path, converged = [llf], False
     for _ in range(maxiter):
         # Axes that are not yet the best do: the next step goes on from them, and the likelihood never falls.
-        found = of_weights(rows, parts, form, held.axes, FEW_TURNS, least)
-        if isinstance(found, Degenerate):
-            return found
-        held = found
-        parts, llf = _expected(held, rows)
+        step = of_weights(rows, parts, form, components.axes, FEW_TURNS, least)
+        if isinstance(step, Degenerate):
+            return step
+        components = step
+        parts, llf = _expected(components, rows)
         path.append(llf)
         tell(1)
         if path[-1] - path[-2] <= tol * total:
             converged = True
             break
-    found = replace(held, path=tuple(path), converged=converged)
-    return found if form in ("EII", "EEI", "EEE") else _unless_narrow(found, parts)
+    ended = replace(components, path=tuple(path), converged=converged)
+    return ended if form in ("EII", "EEI", "EEE") else _unless_narrow(ended, parts)
 
 
-def _unless_narrow(held: Components, parts: Sequence[Floats]) -> Components | Degenerate:
+def _unless_narrow(components: Components, parts: Sequence[Floats]) -> Components | Degenerate:
     """The components, unless one of few rows is narrow beside another one of the class."""
-    for k, (at, weights) in enumerate(zip(held.places(), parts, strict=True)):
-        own, counts = held.covariances[at], weights.sum(axis=1)
-        few = counts <= FEW_ROWS * (held.means.shape[1] + 1)
+    for k, (at, weights) in enumerate(zip(components.places(), parts, strict=True)):
+        own, counts = components.covariances[at], weights.sum(axis=1)
+        few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
         for i, j in permutations(range(len(own)), 2):
             if few[i] and _least_ratio(own[i], own[j]) < NARROW:
                 return Degenerate(k, i, "narrow", float(counts[i]))
-    return held
+    return components
 
 
 def _least_ratio(own: Covariance, other: Covariance) -> float:

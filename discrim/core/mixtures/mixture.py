@@ -1,14 +1,11 @@
 """The numbers of mixture discriminant analysis: rules and likelihoods of the components of each class.
 
-The number and the form of components of most evidence: every one is tried, and BIC decides.
+*The number and the form* of components may be chosen: every one is tried, and BIC = df ln n - 2 llf of the
+rows within classes decides (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley & Raftery, 2002): smaller
+is better, the negative of what mclust prints.
 
-BIC = df ln n - 2 llf of the rows within classes (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley &
-Raftery, 2002): smaller is better, the negative of what mclust prints.
-
-Rows left out of mixtures: EM begun at the components of the fit, of the class of the row alone if it may.
-
-The steps begin where those of the fit ended, so that few are left. A class that is fitted for itself does not
-know of rows of others, and its components are all that change.
+*A row is left out* by EM that begins at the components of the fit, so that few steps are needed. A class that
+is fitted for itself does not know of rows of others, and its components are all that change.
 """
 
 from __future__ import annotations
@@ -44,10 +41,9 @@ from discrim.core.mixtures.starts import (
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Distances, GaussianRule
+from discrim.core.rules.rules import Distances, GaussianRule, refuse_method
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.principal import of_columns
-from discrim.errors import NotSupportedError
 
 Tell = Callable[[float], None]
 
@@ -112,10 +108,12 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    how: EMPlan
+    plan: EMPlan
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
+
+    has_distances = False
 
     @property
     def over(self) -> str:
@@ -145,50 +143,40 @@ class MixtureFit:
     @property
     def starts(self) -> int:
         """Partitions that were drawn for EM to begin with."""
-        return self.how.starts
+        return self.plan.starts
 
     @property
     def seed(self) -> int:
         """What they were drawn by."""
-        return self.how.seed
+        return self.plan.seed
 
     @property
     def tol(self) -> float:
         """Gain a row below which EM ends."""
-        return self.how.tol
+        return self.plan.tol
 
     @property
     def maxiter(self) -> int:
         """Most steps of EM."""
-        return self.how.maxiter
-
-    @property
-    def has_distances(self) -> bool:
-        """Whether the model is of one normal law a class: it is not, as a rule."""
-        return False
+        return self.plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
-        """The rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for mixtures: use "plugin".')
+        """The rule under a prior (K,)."""
+        refuse_method(method, "is not defined for mixtures")
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
         """The rule of some columns (q,), the others integrated out."""
-        held, owner, scale = self.components, self.owner, self.scale[keep]
+        components, owner, scale = self.components, self.owner, self.scale[keep]
         whole = len(keep) == len(self.scale)
-        covariances = held.covariances if whole else tuple(of_columns(c, keep) for c in held.covariances)
+        covariances = (
+            components.covariances if whole else tuple(of_columns(c, keep) for c in components.covariances)
+        )
         logdets = np.array([covariance.logdet for covariance in covariances])
-        constant = log_prior[owner] + np.log(held.shares) - 0.5 * (logdets - 2 * np.log(scale).sum())
+        constant = log_prior[owner] + np.log(components.shares) - 0.5 * (logdets - 2 * np.log(scale).sum())
         constant -= 0.5 * len(keep) * np.log(2 * np.pi)
         origin = self.moments.centres[:, keep][owner]
-        distances = Distances(origin, scale, held.means[:, keep], covariances)
+        distances = Distances(origin, scale, components.means[:, keep], covariances)
         first = np.cumsum((0, *self.sizes[:-1]))
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first)
 
@@ -224,23 +212,23 @@ class MixtureFit:
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if any(not row.weights.sum() > 0 for row in rows):
             return None
-        found = _continued(rows, self)
-        return None if isinstance(found, Degenerate) else self._with(found, rows)
+        components = _continued(rows, self)
+        return None if isinstance(components, Degenerate) else self._with(components, rows)
 
-    def _with(self, found: Components, rows: Sequence[ClassRows]) -> MixtureFit:
+    def _with(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
         weight = sum(float(row.weights.sum()) for row in rows)
-        llf = found.llf + weight * float(np.log(self.scale).sum())
-        return replace(self, components=found, llf_given=llf)
+        llf = components.llf + weight * float(np.log(self.scale).sum())
+        return replace(self, components=components, llf_given=llf)
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""
-        held = self.components
-        roots = [np.diag(c.root) if c.is_diagonal else c.root for c in held.covariances]
+        components = self.components
+        roots = [np.diag(c.root) if c.is_diagonal else c.root for c in components.covariances]
         kept = {
             "sizes": np.array(self.sizes, dtype=np.float64),
             "unit": self.scale,
-            "shares": held.shares,
-            "means": held.means,
+            "shares": components.shares,
+            "means": components.means,
             "roots": np.stack(roots),
             "likelihoods": np.array([self.llf_given, self.llf_rows]),
         }
@@ -252,24 +240,21 @@ def rows_by_class(
 ) -> list[ClassRows]:
     """The rows x (n, p) of each class, about centres (K, p) in units of a scale (p,), with their weights."""
     w = np.ones(len(x)) if weights is None else weights
-    found = []
-    for k, centre in enumerate(centres):
-        own = codes == k
-        found.append(ClassRows(standard_columns(x[own], centre, scale), w[own]))
-    return found
+    classes = ((codes == k, centre) for k, centre in enumerate(centres))
+    return [ClassRows(standard_columns(x[own], centre, scale), w[own]) for own, centre in classes]
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
     """Powers of two (p,) that bring deviations from class means near one; by some forms one for all."""
     variances = moments.squares.sum(axis=0) / moments.total
-    varying = variances > 0
-    sd = np.sqrt(np.where(varying, variances, variances.max(initial=0.0)))
-    if not varying.any():
+    positive = variances > 0
+    sd = np.sqrt(np.where(positive, variances, variances.max(initial=0.0)))
+    if not positive.any():
         sd = np.ones(len(sd))
     # As differences of exponents these never leave the range of doubles.
     exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
     if not all(keeps_units(form) for form in forms):
-        exponents = np.full(len(sd), exponents[varying].min() if varying.any() else exponents.min())
+        exponents = np.full(len(sd), exponents[positive].min() if positive.any() else exponents.min())
     return np.asarray(np.ldexp(1.0, exponents))
 
 
@@ -279,12 +264,6 @@ def in_order(
     """Rows class by class, in the order of their values, with their diagonal moments.
 
     So sums, draws and ties are the same, to the last bit, whatever the order of the table.
-
-    Parameters
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float, optional
     """
     first = np.lexsort((x[:, 0], codes))
     tied = (np.diff(codes[first]) == 0) & (np.diff(x[first, 0]) == 0)
@@ -329,9 +308,6 @@ def fit_mixture(
         Of the rows, diagonal.
     x : (n, p) float
         In the order of `in_order`.
-    codes : (n,) int
-    weights : (n,) float, optional
-    prior : (K,) float
     forms, sizes : sequence of K str, int
         Of each class.
     together : bool
@@ -341,7 +317,7 @@ def fit_mixture(
     rows_too : bool
         The log-likelihood of the rows whatever their classes, too.
     tell : callable
-        Called after each step.
+        Is told of each step.
     """
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
@@ -350,7 +326,7 @@ def fit_mixture(
     parts: list[Components] = []
     tried_by_class = np.empty((len(rows), 2))
     for group in _groups(len(rows), together):
-        found, tried_by_class[group] = _begun_anew(
+        components, tried_by_class[group] = _from_starts(
             [rows[k] for k in group],
             [sizes[k] for k in group],
             forms[group[0]],
@@ -359,12 +335,12 @@ def fit_mixture(
             [] if hierarchies is None else [hierarchies[k] for k in group],
             tell,
         )
-        if isinstance(found, Degenerate):
-            return found._replace(k=group[found.k])
-        parts.append(found)
-    held = parts[0] if together else _joined(parts)
-    bare = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, held, plan, np.nan)
-    fit = replace(bare._with(held, rows), tried=tried_by_class)
+        if isinstance(components, Degenerate):
+            return components._replace(k=group[components.k])
+        parts.append(components)
+    components = parts[0] if together else _joined(parts)
+    fit = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, components, plan, np.nan)
+    fit = replace(fit._with(components, rows), tried=tried_by_class)
     if not rows_too:
         return fit
     with np.errstate(divide="ignore"):
@@ -379,7 +355,7 @@ def _groups(n_classes: int, together: bool) -> list[list[int]]:
     return [list(range(n_classes))] if together else [[k] for k in range(n_classes)]
 
 
-def _begun_anew(
+def _from_starts(
     plain: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
@@ -395,56 +371,56 @@ def _begun_anew(
         return Degenerate(0, 0, "singular", float(plain[0].weights.sum())), (0, 0)
     rows = rows_in_frames(plain, frames)
     if max(sizes) == 1:
-        found = of_weights(rows, [row.weights[None] for row in rows], form)
-        if not isinstance(found, Degenerate):
-            found = maximized(found, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
-        return _outside(found, rows, frames), (1, 1)
+        ended = of_weights(rows, [row.weights[None] for row in rows], form)
+        if not isinstance(ended, Degenerate):
+            ended = maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        return _outside(ended, rows, frames), (1, 1)
     trials = tried(plain, rows, sizes, form, plan, hierarchies, tell)
     if trials.ended:
         return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
     # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
     for trial in trials.best_first:
-        found = trial
+        ended = trial
         if not isinstance(trial, Degenerate):
-            found = maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
-        if not isinstance(found, Degenerate):
+            ended = maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+        if not isinstance(ended, Degenerate):
             break
-    return _outside(found, rows, frames), (1, 1)
+    return _outside(ended, rows, frames), (1, 1)
 
 
 def _outside(
-    found: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
+    ended: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
-    return found if isinstance(found, Degenerate) else out_of_frames(found, rows, frames)
+    return ended if isinstance(ended, Degenerate) else out_of_frames(ended, rows, frames)
 
 
 def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
     """What EM comes to from the components of a fit."""
     parts = []
     for group in _groups(len(plain), fit.together):
-        own, form = [plain[k] for k in group], fit.forms[group[0]]
-        held = fit.components if fit.together else of_class(fit.components, group[0])
+        rows, form = [plain[k] for k in group], fit.forms[group[0]]
+        start = fit.components if fit.together else of_class(fit.components, group[0])
         try:
-            frames = frames_of(own, form)
+            frames = frames_of(rows, form)
         except np.linalg.LinAlgError:
-            return Degenerate(group[0], 0, "singular", float(own[0].weights.sum()))
-        rows = rows_in_frames(own, frames)
-        found = maximized(in_frames(held, frames), rows, form, tol=fit.how.tol, maxiter=fit.how.maxiter)
-        if isinstance(found, Degenerate):
-            return found._replace(k=group[found.k])
-        parts.append(out_of_frames(found, rows, frames))
+            return Degenerate(group[0], 0, "singular", float(rows[0].weights.sum()))
+        rows = rows_in_frames(rows, frames)
+        ended = maximized(in_frames(start, frames), rows, form, tol=fit.plan.tol, maxiter=fit.plan.maxiter)
+        if isinstance(ended, Degenerate):
+            return ended._replace(k=group[ended.k])
+        parts.append(out_of_frames(ended, rows, frames))
     return parts[0] if fit.together else _joined(parts)
 
 
-def of_class(held: Components, k: int) -> Components:
+def of_class(components: Components, k: int) -> Components:
     """The components of one class."""
-    at = held.places()[k]
+    at = components.places()[k]
     return replace(
-        held,
-        sizes=held.sizes[k : k + 1],
-        shares=held.shares[at],
-        means=held.means[at],
-        covariances=held.covariances[at],
+        components,
+        sizes=components.sizes[k : k + 1],
+        shares=components.shares[at],
+        means=components.means[at],
+        covariances=components.covariances[at],
     )
 
 
@@ -485,11 +461,10 @@ def mixture_from_file(
         Covariance.from_root(np.diagonal(root).copy() if is_axial(form) else np.triu(root))
         for form, root in zip(of_each, roots, strict=True)
     )
-    held = Components(counts, shares, means, covariances, converged=converged)
+    components = Components(counts, shares, means, covariances, converged=converged)
     llf_given, llf_rows = likelihoods.tolist()
-    return MixtureFit(
-        moments, prior, estimated_prior, tuple(forms), together, unit, held, plan, llf_given, llf_rows, tried
-    )
+    options = tuple(forms), together, unit, components, plan
+    return MixtureFit(moments, prior, estimated_prior, *options, llf_given, llf_rows, tried)
 
 
 class Tried(NamedTuple):
@@ -512,15 +487,15 @@ class Tried(NamedTuple):
 
 def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
     """Numbers and forms that differ: of a single component, a form stands for those that are the same."""
-    found: list[tuple[int, str]] = []
+    different: list[tuple[int, str]] = []
     for size in sizes:
         seen: set[str] = set()
         for form in forms:
             name = form_of(form, size * classes)
             if name not in seen:
-                found.append((size, form))
+                different.append((size, form))
             seen.add(name)
-    return found
+    return different
 
 
 def tried_forms(
@@ -528,27 +503,15 @@ def tried_forms(
     x: Floats,
     codes: Codes,
     weights: Floats | None,
-    asked: Sequence[tuple[int, str]],
+    sizes_and_forms: Sequence[tuple[int, str]],
     plan: EMPlan,
-    tell: Callable[[float], None] = lambda more: None,
+    tell: Tell = lambda more: None,
 ) -> list[Tried]:
-    """Fits of each number and form that is asked for to some classes, whose components share the form.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of the rows.
-    x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float, optional
-    asked : sequence of (int, str)
-    tell : callable
-        Called after each.
-    """
-    shares, found = moments.counts / moments.total, []
-    several = any(size > 1 for size, _ in asked)
+    """Fits of each number and form to some classes, whose components share the form; each is told."""
+    shares, fits = moments.counts / moments.total, []
+    several = any(size > 1 for size, _ in sizes_and_forms)
     hierarchies = class_hierarchies(moments, x, codes, weights) if several else None
-    for size, form in asked:
+    for size, form in sizes_and_forms:
         k = moments.n_classes
         fit = fit_mixture(
             moments, x, codes, weights, shares,
@@ -557,34 +520,23 @@ def tried_forms(
         )  # fmt: skip
         tell(1)
         if isinstance(fit, Degenerate):
-            found.append(Tried(size, form, 0, np.nan, np.nan))
+            fits.append(Tried(size, form, 0, np.nan, np.nan))
             continue
-        found.append(_tried(fit, size, form))
-    return found
-
-
-def _tried(fit: MixtureFit, size: int, form: str) -> Tried:
-    df, llf = fit.df_given(), fit.llf_given
-    return Tried(size, form, df, llf, float(df * np.log(fit.moments.total) - 2 * llf))
+        df, llf = fit.df_given(), fit.llf_given
+        fits.append(Tried(size, form, df, llf, float(df * np.log(moments.total) - 2 * llf)))
+    return fits
 
 
 class _Group(NamedTuple):
     """Classes that are fitted together: their rows and components in the frames of all rows."""
 
     rows: list[ClassRows]
-    held: Components
+    components: Components
     frames: Frames
 
 
 def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None) -> LeftOut:
-    """Scores of rows of the fit under the rule without each of them.
-
-    Parameters
-    ----------
-    log_prior : (K,) float
-    x : (n, p) float
-        All rows of the fit, with their classes `codes` (n,) and `weights` (n,), if any.
-    """
+    """Scores of rows of the fit under the rule without each of them; x, codes and weights are of all rows."""
     every = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_of = [x[codes == k] for k in range(len(log_prior))]
     if fit.together:
@@ -592,42 +544,42 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
     else:
         groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
 
-    def scores(rows: Floats, own: Codes, times: Floats | None) -> Floats:
-        found = np.empty((len(rows), len(log_prior)))
-        for i, (row, k) in enumerate(zip(rows, own.tolist(), strict=True)):
+    def scores(rows: Floats, classes: Codes, times: Floats | None) -> Floats:
+        out = np.empty((len(rows), len(log_prior)))
+        for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
             at = int(np.argmax((rows_of[k] == row).all(axis=1)))
-            found[i] = _without(fit, log_prior, groups[k], k, at, row)
-        return found
+            out[i] = _without(fit, log_prior, groups[k], k, at, row)
+        return out
 
     return scores
 
 
-def _group(plain: list[ClassRows], held: Components, form: str) -> _Group:
+def _group(plain: list[ClassRows], components: Components, form: str) -> _Group:
     frames = frames_of(plain, form)
-    return _Group(rows_in_frames(plain, frames), in_frames(held, frames), frames)
+    return _Group(rows_in_frames(plain, frames), in_frames(components, frames), frames)
 
 
 def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int, row: Floats) -> Floats:
     """Scores (K,) of one row; missing where a component is lost without it."""
-    rows, held, frames = group
-    own = k if fit.together else 0
-    less = rows[own].weights.copy()
-    less[at] -= min(1.0, less[at])
-    if not less.any():
+    rows, components, frames = group
+    place = k if fit.together else 0
+    left = rows[place].weights.copy()
+    left[at] -= min(1.0, left[at])
+    if not left.any():
         return np.full(len(log_prior), np.nan)
-    rows = [*rows[:own], ClassRows(rows[own].z, less), *rows[own + 1 :]]
-    found = maximized(held, rows, fit.forms[k], tol=fit.how.tol, maxiter=fit.how.maxiter)
-    if isinstance(found, Degenerate):
+    rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
+    ended = maximized(components, rows, fit.forms[k], tol=fit.plan.tol, maxiter=fit.plan.maxiter)
+    if isinstance(ended, Degenerate):
         return np.full(len(log_prior), np.nan)
-    found = out_of_frames(found, rows, frames)
-    held = found if fit.together else _with_class(fit.components, k, found)
-    return np.asarray(replace(fit, components=held).rule(log_prior).scores(row[None])[0])
+    ended = out_of_frames(ended, rows, frames)
+    components = ended if fit.together else _with_class(fit.components, k, ended)
+    return np.asarray(replace(fit, components=components).rule(log_prior).scores(row[None])[0])
 
 
-def _with_class(held: Components, k: int, found: Components) -> Components:
+def _with_class(components: Components, k: int, others: Components) -> Components:
     """The components with others in the place of those of a class."""
-    at = held.places()[k]
-    shares, means = held.shares.copy(), held.means.copy()
-    shares[at], means[at] = found.shares, found.means
-    covariances = (*held.covariances[: at.start], *found.covariances, *held.covariances[at.stop :])
-    return replace(held, shares=shares, means=means, covariances=covariances)
+    at = components.places()[k]
+    shares, means = components.shares.copy(), components.means.copy()
+    shares[at], means[at] = others.shares, others.means
+    before, after = components.covariances[: at.start], components.covariances[at.stop :]
+    return replace(components, shares=shares, means=means, covariances=(*before, *others.covariances, *after))

@@ -3,7 +3,7 @@
 A random partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
 Proceedings of SODA, 1027-1035), in turn in the metric of the covariance of the class, which finds clusters
 along the directions in which it is short, and of columns over their standard deviations, which finds those
-along long ones. Neither depends on the units of the columns. Those of `hierarchy` are tried beside them.
+along long ones. Neither depends on the units of the columns. Those of hierarchies are tried beside them.
 
 From each partition EM takes some steps, and is run to the end from the best (Biernacki, Celeux & Govaert,
 2003, Computational Statistics & Data Analysis 41, 561-575). Where rows are few it is run to the end from
@@ -13,14 +13,12 @@ of the rows, and one run goes on with all of them.
 
 Rows are drawn by their place, so that a fit is the same whatever the order of the table if they come sorted.
 
-Partitions of the rows of a class by hierarchical clustering, from which EM begins beside random ones.
-
-Theory. Clusters are merged two by two, each time those whose union costs least. Two hierarchies are built,
-neither of which depends on the units of the columns. The first is that of Ward (1963, Journal of the American
-Statistical Association 58, 236-244), where a cluster costs its sum of squares, in axes in which the class has
-unit covariance. The second is model-based (Banfield & Raftery, 1993, Biometrics 49, 803-821; Fraley, 1998,
-SIAM Journal on Scientific Computing 20, 270-281): a cluster of n_k of the n rows, with the scatter W_k, has a
-covariance of its own and costs
+*Hierarchies.* Clusters are merged two by two, each time those whose union costs least. Two hierarchies are
+built, neither of which depends on the units of the columns. The first is that of Ward (1963, Journal of the
+American Statistical Association 58, 236-244), where a cluster costs its sum of squares, in axes in which the
+class has unit covariance. The second is model-based (Banfield & Raftery, 1993, Biometrics 49, 803-821;
+Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281): a cluster of n_k of the n rows, with the
+scatter W_k, has a covariance of its own and costs
 
     n_k ln( |W_k / n_k| + (tr W_k + tr W / (n p)) / n_k ) ,
 
@@ -28,13 +26,12 @@ where W is the scatter of all rows, and the traces keep clusters of few rows fro
 the principal ones of the standardized columns, each over the root of its singular value (Scrucca & Raftery,
 2015, Advances in Data Analysis and Classification 9, 447-460).
 
-*Cost.* A class of many rows is clustered by `MOST_ROWS` of them, taken at equal steps of the order in which
+A class of many rows is clustered by `MOST_ROWS` of them, taken at equal steps of the order in which
 they are given. Merges of the second hierarchy begin at `GROUPS` clusters of Ward's, and see the `AXES` axes
 along which the class is longest.
 
-Coordinates in which EM keeps the digits of the rows, as far as the form of the covariances bears them.
-
-Theory. Scatters square the condition number of the rows: where a column is nearly a combination of others,
+*Coordinates* in which EM keeps the digits of the rows, as far as the form of the covariances bears them.
+Scatters square the condition number of the rows: where a column is nearly a combination of others,
 they lose twice the digits that the data lack. With R the triangular root of the scatter within a class, by a
 QR of its rows, the whitened rows R'^-1 z have no such columns, and the root of a covariance R'SR is that of S
 times R. EEE and VEE, whose covariances are multiples of one matrix, stay what they are in the coordinates of
@@ -53,7 +50,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from discrim.core.mixtures.em import (
     FEW_TURNS,
@@ -126,13 +122,10 @@ def hierarchies_of(z: Floats, weights: Floats) -> Hierarchies:
     return Hierarchies(rows, [(np.arange(m), _ward(left)), (groups, _by_covariances(halfway, groups))])
 
 
-def labels_of(held: Hierarchies, size: int) -> list[Codes]:
+def labels_of(hierarchies: Hierarchies, size: int) -> list[Codes]:
     """The clusters, from 0 to `size` - 1, of the rows of each hierarchy that has so many."""
-    found = []
-    for labels, merges in held.trees:
-        if size <= len(merges) + 1:
-            found.append(_at_size(labels, merges, size))
-    return found
+    trees = (tree for tree in hierarchies.trees if size <= len(tree[1]) + 1)
+    return [_at_size(labels, merges, size) for labels, merges in trees]
 
 
 def _at_size(labels: Codes, merges: Codes, size: int) -> Codes:
@@ -181,24 +174,24 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
     counts = members.sum(axis=1).astype(np.float64)
     means = members @ points / counts[:, None]
     gaps = points - means[labels]
-    scatters = np.array([gaps[own].T @ gaps[own] for own in members])
-    held, least = _Clusters(counts, means, scatters), float((points**2).sum() / (n * q))
-    own, alive, merges = held.costs(least), np.ones(len(counts), dtype=bool), []
-    rises = np.full((len(own), len(own)), np.inf)
-    i, j = np.triu_indices(len(own), 1)
-    rises[i, j] = held.united(i, j).costs(least) - own[i] - own[j]
-    for _ in range(len(own) - 1):
+    scatters = np.array([gaps[rows].T @ gaps[rows] for rows in members])
+    clusters, least = _Clusters(counts, means, scatters), float((points**2).sum() / (n * q))
+    costs, alive, merges = clusters.costs(least), np.ones(len(counts), dtype=bool), []
+    rises = np.full((len(costs), len(costs)), np.inf)
+    i, j = np.triu_indices(len(costs), 1)
+    rises[i, j] = clusters.united(i, j).costs(least) - costs[i] - costs[j]
+    for _ in range(len(costs) - 1):
         a, b = (int(place) for place in np.unravel_index(np.argmin(rises), rises.shape))
         merges.append((a, b, a))
-        union = held.united(a, np.array([b]))
-        for whole, part in zip(held, union, strict=True):
+        union = clusters.united(a, np.array([b]))
+        for whole, part in zip(clusters, union, strict=True):
             whole[a] = part[0]
-        own[a] = union.costs(least)[0]
+        costs[a] = union.costs(least)[0]
         alive[b] = False
         rises[b], rises[:, b] = np.inf, np.inf
-        others = np.flatnonzero(alive & (np.arange(len(own)) != a))
+        others = np.flatnonzero(alive & (np.arange(len(costs)) != a))
         if len(others):
-            risen = held.united(a, others).costs(least) - own[a] - own[others]
+            risen = clusters.united(a, others).costs(least) - costs[a] - costs[others]
             rises[np.minimum(a, others), np.maximum(a, others)] = risen
     return np.array(merges, dtype=np.intp).reshape(-1, 3)
 
@@ -259,16 +252,13 @@ def tried(
 
     Parameters
     ----------
-    plain : sequence of ClassRows
-        Of the classes that are fitted together, in an order that depends on their values alone.
-    rows : sequence of ClassRows
-        The same in the coordinates in which EM runs.
+    plain, rows : sequence of ClassRows
+        Of the classes that are fitted together, in an order that depends on their values alone: as they are,
+        and in the coordinates in which EM runs.
     sizes : sequence of int
         Components of each.
-    hierarchies : sequence of Hierarchies
-        Of the rows of each class.
     tell : callable
-        Called after each step of runs to the end.
+        Is told of each step of runs to the end.
     """
     rng = np.random.default_rng(plan.seed)
     places = [_some(row, size, rng) for row, size in zip(plain, sizes, strict=True)]
@@ -287,21 +277,21 @@ def tried(
     def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         return _best_first([_run(trial, rows, form, plan.tol, plan.maxiter, tell) for trial in trials])
 
-    found = to_the_end([*clustered, *drawn[:FINALISTS]])
-    if isinstance(found[0], Degenerate):
-        found = to_the_end([*drawn[FINALISTS:], *found])
+    ended = to_the_end([*clustered, *drawn[:FINALISTS]])
+    if isinstance(ended[0], Degenerate):
+        ended = to_the_end([*drawn[FINALISTS:], *ended])
     weight = sum(float(row.weights.sum()) for row in rows)
-    least = -_rank(found[0]) - ALIKE * max(plan.tol, np.finfo(np.float64).eps) * weight
-    return Trials(found, len(found), sum(-_rank(trial) >= least for trial in found))
+    least = -_rank(ended[0]) - ALIKE * max(plan.tol, np.finfo(np.float64).eps) * weight
+    return Trials(ended, len(ended), sum(-_rank(trial) >= least for trial in ended))
 
 
 def _run(
-    begun: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
+    start: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
     tell: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:  # fmt: skip
-    if isinstance(begun, Degenerate):
-        return begun
-    return maximized(begun, rows, form, tol=tol, maxiter=maxiter, tell=tell)
+    if isinstance(start, Degenerate):
+        return start
+    return maximized(start, rows, form, tol=tol, maxiter=maxiter, tell=tell)
 
 
 def _rank(trial: Components | Degenerate) -> float:
@@ -317,14 +307,14 @@ def _clustered(
     rows: Sequence[ClassRows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
 ) -> Iterator[Components | Degenerate]:
     """The components of the clusters of hierarchies, the first of each class with each other, and so on."""
-    own = [
-        ClassRows(row.z[:, held.rows], np.ones(len(held.rows)))
-        for row, held in zip(rows, hierarchies, strict=True)
+    clustered = [
+        ClassRows(row.z[:, tree.rows], np.ones(len(tree.rows)))
+        for row, tree in zip(rows, hierarchies, strict=True)
     ]
-    cut = [labels_of(held, size) for held, size in zip(hierarchies, sizes, strict=True)]
+    cut = [labels_of(tree, size) for tree, size in zip(hierarchies, sizes, strict=True)]
     for labels in zip(*cut, strict=False):
         parts = [(of == np.arange(size)[:, None]) * 1.0 for of, size in zip(labels, sizes, strict=True)]
-        yield of_weights(own, parts, form, turns=FEW_TURNS)
+        yield of_weights(clustered, parts, form, turns=FEW_TURNS)
 
 
 def _drawn(
@@ -339,7 +329,7 @@ def _drawn(
         yield of_weights(rows, parts, form, turns=FEW_TURNS)
 
 
-def _some(row: ClassRows, size: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
+def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
     """Places of some of the rows of a class, drawn by their weights; None, for all, where they are few."""
     if float(row.weights.sum()) <= FEW:
         return None
@@ -347,7 +337,7 @@ def _some(row: ClassRows, size: int, rng: np.random.Generator) -> NDArray[np.int
     return at_weights(row.weights, np.sort(rng.random(some)))
 
 
-def _at(row: ClassRows, place: NDArray[np.intp] | None) -> ClassRows:
+def _at(row: ClassRows, place: Codes | None) -> ClassRows:
     """The rows at some places, drawn by their weights."""
     return row if place is None else ClassRows(np.ascontiguousarray(row.z[:, place]), np.ones(len(place)))
 
@@ -375,8 +365,8 @@ def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) 
         squares = (middle**2).sum(axis=1)[:, None] - 2 * middle @ z
         members = (np.argmin(squares, axis=0) == np.arange(size)[:, None]) * weights
         sums = members.sum(axis=1)
-        there = sums > 0
-        middle[there] = (members[there] @ z.T) / sums[there, None]
+        filled = sums > 0
+        middle[filled] = (members[filled] @ z.T) / sums[filled, None]
     return np.asarray(members)
 
 
@@ -436,10 +426,7 @@ Frames = Sequence[StartFrame] | None
 def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
     """The frame of each class of those that are fitted together; None where it is not needed, or not borne.
 
-    Parameters
-    ----------
-    moments : ClassMoments, optional
-        Of the rows, diagonal and in their unit: then columns that others determine are looked for.
+    With diagonal moments of the rows, in their unit, columns that others determine are looked for.
 
     Raises
     ------
@@ -504,27 +491,29 @@ def rows_in_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]
     return [ClassRows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
-def in_frames(held: Components, frames: Frames) -> Components:
+def in_frames(components: Components, frames: Frames) -> Components:
     """Components in the coordinates of the frames of their classes."""
     if frames is None:
-        return held
-    means, covariances = held.means.copy(), []
-    for at, frame in zip(held.places(), frames, strict=True):
-        means[at] = frame.enter(held.means[at].T).T
-        covariances += [frame.root_inside(each) for each in held.covariances[at]]
-    axes = None if held.axes is None else frames[0].root @ held.axes
-    return replace(held, means=means, covariances=tuple(covariances), axes=axes)
+        return components
+    means, covariances = components.means.copy(), []
+    for at, frame in zip(components.places(), frames, strict=True):
+        means[at] = frame.enter(components.means[at].T).T
+        covariances += [frame.root_inside(each) for each in components.covariances[at]]
+    axes = None if components.axes is None else frames[0].root @ components.axes
+    return replace(components, means=means, covariances=tuple(covariances), axes=axes)
 
 
-def out_of_frames(held: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
+def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Frames) -> Components:
     """Components of rows in the coordinates that these have without frames, and the log-likelihoods there."""
     if frames is None:
-        return held
-    means, covariances = held.means.copy(), []
-    for at, frame in zip(held.places(), frames, strict=True):
-        means[at] = frame.leave(held.means[at])
-        covariances += [frame.root_outside(each) for each in held.covariances[at]]
-    lost = sum(float(row.weights.sum()) * frame.log_volume for row, frame in zip(rows, frames, strict=True))
-    axes = None if held.axes is None else frames[0].root.T @ held.axes
-    path = tuple(llf - lost for llf in held.path)
-    return replace(held, means=means, covariances=tuple(covariances), axes=axes, path=path)
+        return components
+    means, covariances = components.means.copy(), []
+    for at, frame in zip(components.places(), frames, strict=True):
+        means[at] = frame.leave(components.means[at])
+        covariances += [frame.root_outside(each) for each in components.covariances[at]]
+    log_volumes = sum(
+        float(row.weights.sum()) * frame.log_volume for row, frame in zip(rows, frames, strict=True)
+    )
+    axes = None if components.axes is None else frames[0].root.T @ components.axes
+    path = tuple(llf - log_volumes for llf in components.path)
+    return replace(components, means=means, covariances=tuple(covariances), axes=axes, path=path)

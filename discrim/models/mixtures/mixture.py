@@ -199,9 +199,7 @@ def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collin
 def warn_if_unfinished(fit: MixtureFit) -> None:
     """Say so where EM was ended before it converged."""
     if not fit.components.converged:
-        warn_user(
-            f"EM did not converge in {fit.how.maxiter} steps: give a larger maxiter=, or fewer components."
-        )
+        warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
 
 
 def _marginal(fit: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
