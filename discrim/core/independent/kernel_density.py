@@ -5,8 +5,8 @@ Theory. The density of a column in class k, whose n_k rows have the values x_i, 
     f_k(x) = 1 / (n_k h) sum_i phi((x - x_i) / h),
 
 phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
-338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow
-(`independent.kernel_sums`); R's density() puts the rows on a grid. The bandwidth is Silverman's rule of
+338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow; R's density() puts the
+rows on a grid. The bandwidth is Silverman's rule of
 thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s alone where the quartiles coincide), Scott's with
 1.06 for 0.9 ("nrd"), or given. Quantiles interpolate linearly between order statistics (type 7 of Hyndman &
 Fan, 1996); a row of weight w counts as w rows.
@@ -14,10 +14,10 @@ Fan, 1996); a row of weight w counts as w rows.
 Without one of its rows a class has another bandwidth: it is computed anew for each row left out, from the
 sum of squares less the row's own and from the order statistics of the others.
 
-Sums of normal kernels by expansions about boxes of places.
-
-Theory. With c the centre of a box, t_i = (x_i - c) / h, a place x = c + u h in it, and a bandwidth h' of its
-own, b = (h/h')^2 and d = (b - 1)/2,
+*Sums* about many points, at many places, take time linear in both: they are expanded about boxes of places,
+with a bound on their error. Elsewhere they are taken as they stand: in sparse tails, and in the middle of
+gaps between crowds of points. With c the centre of a box, t_i = (x_i - c) / h, a place x = c + u h in it, and
+a bandwidth h' of its own, b = (h/h')^2 and d = (b - 1)/2,
 
     -((x - x_i)/h')^2 / 2 = -t_i^2/2 - b u^2/2 + b u t_i - d t_i^2.
 
@@ -40,12 +40,6 @@ the terms from the Q-th on are below R^-Q / (1 - 1/R) exp(R |a s| + R^2 |d| s^2)
 and compared with the least that the sum can be, this says of each box whether the expansion is good to
 rounding there.
 
-Sums of normal kernels about many points, at many places, in time linear in both.
-
-Where places are many and points too, sums are expanded about boxes of places, with a bound on their error
-(`independent.kernel_boxes`). Elsewhere they are taken as they stand: in sparse tails, and in the middle of
-gaps between crowds of points.
-
 *Reach.* Points whose kernels add up to less than rounding are passed over: with W the weight of all, w that
 of the nearest at distance g, these are beyond sqrt(g^2 + 2 ln(W/w) + 2 ln(1/eps)), in bandwidths. Far from
 all points little but the nearest is left, and logarithms are taken relative to it, so that nothing
@@ -62,7 +56,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.neighbours import runs
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import SPOILT
 from discrim.core.rules.rules import FARTHEST
 from discrim.core.scatter.covariance import EPS
@@ -113,27 +107,21 @@ AT_ONCE = 8192
 
 
 class KernelBoxes:
-    """Boxes of places, with the moments of those that were asked for.
+    """Boxes of places, with the moments of those that sums have come to.
 
     Whether a sum is an expansion depends on its place and bandwidth alone, so that a row has the same bits
-    whatever was asked before. Each point is in reach of some twenty boxes a bandwidth, which bounds what all
+    whatever came before. Each point is in reach of some twenty boxes a bandwidth, which bounds what all
     moments together take.
 
-    Parameters
-    ----------
-    points : (u,) float
-        That differ, sorted.
-    weights : (u,) float
-    bandwidth : float
-        By which most are asked for.
+    The points (u,) differ and are sorted; the bandwidth is that of most places.
     """
 
-    __slots__ = ("_bandwidth", "_held", "_logs", "_points", "_whole")
+    __slots__ = ("_bandwidth", "_known", "_logs", "_points", "_whole")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
         self._points, self._bandwidth = points, bandwidth
         self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
-        self._held = _Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
+        self._known = _KnownBoxes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
 
     def log_sums(self, at: Floats, bandwidths: Floats) -> Floats:
         """Logs (m,) of the sums of kernels at places (m,); NaN where an expansion is not worth it, or bad."""
@@ -146,27 +134,27 @@ class KernelBoxes:
         boxes, of = np.unique(keys, return_inverse=True)
         expansion, expansions = self._expansions(boxes)
         expansion = expansion[of]
-        held = np.flatnonzero(expansion >= 0)
-        for start in range(0, len(held), AT_ONCE):
-            some = held[start : start + AT_ONCE]
+        expanded = np.flatnonzero(expansion >= 0)
+        for at_once in slices(len(expanded), AT_ONCE):
+            some = expanded[at_once]
             rows = fits[some]
             out[rows] = expansions.log_sums(expansion[some], at[rows], bandwidths[rows])
         return out
 
     def _expansions(self, boxes: Keys) -> tuple[Codes, _Expansions]:
-        """The number of the expansion of each of some boxes (B,), below zero for none, among those held."""
-        # Taken and put back as one: threads that ask at once may repeat work, and see no half of it.
-        held = self._held
-        found = held.numbers_of(boxes)
-        waiting = np.flatnonzero(found < 0)
-        windows = self._windows(boxes[waiting])
+        """Numbers of the expansions of boxes (B,) among the known ones, below zero for none."""
+        # Taken and put back as one: threads that come at once may repeat work, and see no half of it.
+        known = self._known
+        numbers = known.numbers_of(boxes)
+        unknown = np.flatnonzero(numbers < 0)
+        windows = self._windows(boxes[unknown])
         many = windows.lengths > FEW_POINTS
         if many.any():
-            made = _Expansions.of(self._points, self._logs, windows.part(many))
-            found[waiting[many]] = len(held.expansions.right) + np.arange(int(many.sum()))
-            held = held.and_more(boxes[waiting[many]], found[waiting[many]], made)
-            self._held = held
-        return found, held.expansions
+            expansions = _Expansions.of(self._points, self._logs, windows.part(many))
+            numbers[unknown[many]] = len(known.expansions.right) + np.arange(int(many.sum()))
+            known = known.and_more(boxes[unknown[many]], numbers[unknown[many]], expansions)
+            self._known = known
+        return numbers, known.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
         """What boxes (B,) reach."""
@@ -178,8 +166,8 @@ class KernelBoxes:
         gaps = np.abs(self._points[near] - centres) / h
         first = gaps.argmin(axis=0)
         nearest, gap = near[first, np.arange(len(boxes))], gaps.min(axis=0)
-        lost = 2 * (self._whole - self._logs[nearest]) + REACH
-        reach = (EDGE + np.sqrt((gap + EDGE) ** 2 + lost * (1 + STEP))) * h
+        negligible = 2 * (self._whole - self._logs[nearest]) + REACH
+        reach = (EDGE + np.sqrt((gap + EDGE) ** 2 + negligible * (1 + STEP))) * h
         reach += 8 * EPS * (reach + np.abs(centres))
         low, high = np.searchsorted(self._points, [centres - reach, centres + reach])
         return _Windows(centres, h, low, high)
@@ -205,7 +193,7 @@ class _Windows(NamedTuple):
         """Points of each."""
         return self.high - self.low
 
-    def part(self, which: NDArray[np.bool_] | Codes | slice) -> _Windows:
+    def part(self, which: Mask | Codes | slice) -> _Windows:
         """Some of them."""
         return _Windows(self.centres[which], self.bandwidths[which], self.low[which], self.high[which])
 
@@ -244,15 +232,15 @@ class _Expansions:
 
         In the middle of a gap one mean is far from the points on both sides: there each side has its own.
         """
-        made = _Expansions._whole(points, logs, windows)
+        whole = _Expansions._whole(points, logs, windows)
         middle = np.searchsorted(points, windows.centres)
-        split = np.flatnonzero(np.isnan(made.moments[0]) & (windows.low < middle) & (middle < windows.high))
-        held, middle = windows.part(split), middle[split]
-        left = _Expansions._whole(points, logs, held._replace(high=middle))
-        right = _Expansions._whole(points, logs, held._replace(low=middle))
-        made.means[split], made.peaks[split], made.moments[:, split] = left.means, left.peaks, left.moments
-        made.right[split] = len(made.right) + np.arange(len(split))
-        return made.and_more(right)
+        split = np.flatnonzero(np.isnan(whole.moments[0]) & (windows.low < middle) & (middle < windows.high))
+        parted, middle = windows.part(split), middle[split]
+        left = _Expansions._whole(points, logs, parted._replace(high=middle))
+        right = _Expansions._whole(points, logs, parted._replace(low=middle))
+        whole.means[split], whole.peaks[split], whole.moments[:, split] = left.means, left.peaks, left.moments
+        whole.right[split] = len(whole.right) + np.arange(len(split))
+        return whole.and_more(right)
 
     @staticmethod
     def _whole(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
@@ -260,10 +248,10 @@ class _Expansions:
         count = len(windows.low)
         means, peaks, moments = np.empty(count), np.empty(count), np.empty((TERMS, count))
         for boxes in pieces(windows.lengths):
-            held, lengths = windows.part(boxes), windows.lengths[boxes]
-            which = runs(held.low, lengths)
+            some, lengths = windows.part(boxes), windows.lengths[boxes]
+            which = runs(some.low, lengths)
             first, of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
-            t = (points[which] - held.centres[of]) / held.bandwidths[of]
+            t = (points[which] - some.centres[of]) / some.bandwidths[of]
             terms = logs[which] - 0.5 * t**2
             peaks[boxes] = np.maximum.reduceat(terms, first)
             terms = np.exp(terms - peaks[boxes][of])
@@ -305,24 +293,16 @@ class _Expansions:
                 total *= a
                 total += self.moments[q][box]
         total[np.abs(u) > EDGE] = np.nan
-        found = np.log(total) + self.peaks[box] + b * u * (mean - 0.5 * u) - d * mean**2
+        logs = np.log(total) + self.peaks[box] + b * u * (mean - 0.5 * u) - d * mean**2
         two = np.flatnonzero(self.right[box] >= 0)
         if len(two):
             other = self.log_sums(self.right[box[two]], at[two], bandwidths[two])
-            found[two] = np.logaddexp(found[two], other)
-        return np.asarray(found)
+            logs[two] = np.logaddexp(logs[two], other)
+        return np.asarray(logs)
 
 
-class _Held(NamedTuple):
-    """Boxes whose expansions are there.
-
-    Attributes
-    ----------
-    keys : (B,) int
-        Sorted.
-    numbers : (B,) int
-        Of the expansion of each.
-    """
+class _KnownBoxes(NamedTuple):
+    """Boxes whose expansions are known: sorted keys (B,), and the number of the expansion of each (B,)."""
 
     keys: Keys
     numbers: Codes
@@ -334,17 +314,17 @@ class _Held(NamedTuple):
         known = np.append(self.keys, np.iinfo(np.int64).max)[place] == boxes
         return np.where(known, np.append(self.numbers, -1)[place], -1)
 
-    def and_more(self, keys: Keys, numbers: Codes, expansions: _Expansions) -> _Held:
+    def and_more(self, keys: Keys, numbers: Codes, expansions: _Expansions) -> _KnownBoxes:
         """These and others, whose keys are sorted."""
         place = np.searchsorted(self.keys, keys)
-        return _Held(
+        return _KnownBoxes(
             np.insert(self.keys, place, keys),
             np.insert(self.numbers, place, numbers),
             self.expansions.and_more(expansions),
         )
 
 
-def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -> NDArray[np.bool_]:
+def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -> Mask:
     """Whether expansions are good to rounding everywhere in their boxes."""
     furthest = (EDGE * (1 + 2 * TILT) + 2 * TILT * np.abs(means))[of] * np.abs(s)
     lift = np.exp(furthest + TILT * s**2)
@@ -356,30 +336,21 @@ def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -
 
 def pieces(lengths: Codes) -> list[slice]:
     """Pieces of runs of some lengths, not too long in sum unless one is."""
-    whole, found, start = np.cumsum(lengths), [], 0
+    ends, start, parts = np.cumsum(lengths), 0, []
     while start < len(lengths):
-        gone = whole[start - 1] if start else 0
-        stop = max(int(np.searchsorted(whole, gone + PAIRS, side="right")), start + 1)
-        found.append(slice(start, stop))
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + PAIRS, side="right")), start + 1)
+        parts.append(slice(start, stop))
         start = stop
-    return found
+    return parts
 
 
-LOST = 0.25
+LEAST_LEFT = 0.25
 """Least share of a sum that may be left of it where a place's own point is taken out."""
 
 
 class KernelSums:
-    """Points whose kernels are summed, again and again.
-
-    Parameters
-    ----------
-    points : (u,) float
-        That differ, sorted.
-    weights : (u,) float
-    bandwidth : float
-        That most places have.
-    """
+    """Points (u,), which differ and are sorted, whose kernels are summed; most places have the bandwidth."""
 
     __slots__ = ("_boxes", "_logs", "_points", "_weights", "_whole")
 
@@ -391,13 +362,10 @@ class KernelSums:
     def logs(
         self, at: Floats, bandwidths: Floats, own: Codes | None = None, left: Floats | None = None
     ) -> Floats:
-        """Logs (m,) of sum_i w_i exp(-((x - x_i)/h)^2 / 2).
+        """Logs (m,) of sum_i w_i exp(-((x - x_i)/h)^2 / 2), missing where the bandwidth of a place is.
 
         Parameters
         ----------
-        at : (m,) float
-        bandwidths : (m,) float
-            Of each place; one that is not a number makes the sum none.
         own : (m,) int, optional
             The point that each place is.
         left : (m,) float, optional
@@ -411,22 +379,22 @@ class KernelSums:
                 if own is not None and left is not None:
                     # At its own point a kernel is one.
                     less = (self._weights[own[rest]] - left[rest]) * np.exp(-sums)
-                    sums = np.where(less <= 1 - LOST, sums + np.log1p(-less), np.nan)
+                    sums = np.where(less <= 1 - LEAST_LEFT, sums + np.log1p(-less), np.nan)
                 out[rest] = sums
                 rest = rest[np.isnan(sums)]
-            held = None if own is None or left is None else (own[rest], left[rest])
-            out[rest] = self._as_they_stand(at[rest], bandwidths[rest], held)
+            less_own = None if own is None or left is None else (own[rest], left[rest])
+            out[rest] = self._as_they_stand(at[rest], bandwidths[rest], less_own)
         return out
 
-    def _as_they_stand(self, at: Floats, bandwidths: Floats, held: tuple[Codes, Floats] | None) -> Floats:
+    def _as_they_stand(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
         """The logs, of the points within reach of each place."""
         points, logs = self._points, self._logs
         around = np.searchsorted(points, at)[:, None] + np.arange(-2, 2)
         there = (around >= 0) & (around < len(points))
         around = np.clip(around, 0, len(points) - 1)
         size = logs[around]
-        if held is not None:
-            own, left = held
+        if less_own is not None:
+            own, left = less_own
             log_left = np.where(left > 0, np.log(left), -np.inf)
             size = np.where(around == own[:, None], log_left[:, None], size)
         exponents = -0.5 * ((at[:, None] - points[around]) / bandwidths[:, None]) ** 2 + size
@@ -445,7 +413,7 @@ class KernelSums:
             which = runs(low[rows], lengths[rows])
             terms = -0.5 * ((at[rows][of] - points[which]) / bandwidths[rows][of]) ** 2
             terms += logs[which]
-            if held is not None:
+            if less_own is not None:
                 mine = which == own[rows][of]
                 terms[mine] = log_left[rows][of[mine]]
             peak = np.maximum.reduceat(terms, first)
@@ -471,10 +439,6 @@ class KernelDensity:
         How many rows have each.
     bandwidth : float
         Zero where the rule gives none: too few rows, or all of one value.
-    sums : KernelSums
-        Of kernels about the points.
-    order : _Order
-        The rows in the order of their values.
     """
 
     points: Floats
@@ -504,13 +468,8 @@ class KernelDensity:
     def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
         """Log density (m,) at rows of the class, each without itself; NaN where it has no bandwidth.
 
-        Parameters
-        ----------
-        at : (m,) float
-        weights : (m,) float or None
-            Frequency weights; at most one unit is left out.
-        rule, given
-            As for `of`: a given bandwidth is held, one by a rule is computed without the row.
+        At most one unit of a frequency weight is left out. A given bandwidth stays, one by a rule is computed
+        without the row.
         """
         out = np.ones(len(at)) if weights is None else np.minimum(weights, 1.0)
         own, total = np.searchsorted(self.points, at), self.order.total
@@ -522,8 +481,8 @@ class KernelDensity:
         """Logs of sums of weighted kernels, the weight of the own point less what is left out."""
         left = None
         if own is not None and out is not None:
-            held = self.weights[own]
-            left = np.where(held - out <= EPS * held, 0.0, held - out)
+            weight = self.weights[own]
+            left = np.where(weight - out <= EPS * weight, 0.0, weight - out)
         logs = self.sums.logs(at, bandwidths, own, left)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
@@ -594,8 +553,8 @@ class _Order:
         slack = EPS * self.reached[-1]
         before = np.searchsorted(self.reached, place + slack, side="right")
         after = np.searchsorted(self.reached, place + out + slack, side="right")
-        found = np.where(before < own, before, after)
-        return np.asarray(self.points[np.minimum(found, len(self.points) - 1)])
+        position = np.where(before < own, before, after)
+        return np.asarray(self.points[np.minimum(position, len(self.points) - 1)])
 
 
 def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
@@ -702,6 +661,6 @@ class KernelColumns:
             for k, density in enumerate(column):
                 own, others = np.flatnonzero(there & (codes == k)), np.flatnonzero(there & (codes != k))
                 total[k, others] += density.log_density(values[others])
-                held = None if weights is None else weights[own]
-                total[k, own] += density.log_density_without(values[own], held, self.rule, given)
+                own_weights = None if weights is None else weights[own]
+                total[k, own] += density.log_density_without(values[own], own_weights, self.rule, given)
         return total

@@ -1,43 +1,37 @@
 """The numbers of a naive Bayes classifier, and the pure function that fits them.
 
 Theory. Columns are independent within classes, so that the density of a row is the product of those of its
-columns, and each is estimated by itself: normal columns here, tables of levels in `level_tables`, kernel
-densities in `kernel_density`, counts in `multinomial`. A column that a row misses leaves the product.
+columns, and each is estimated by itself; kernel densities have a file of their own. A column that a row
+misses leaves the product.
 
-Normal columns have a diagonal covariance in each class: naive Bayes is the diagonal quadratic rule for them.
-With smoothing s every variance grows by
+*Normal columns* have a diagonal covariance in each class: naive Bayes is the diagonal quadratic rule for
+them. With smoothing s every variance grows by
 
     e = s max_j V_j,   V_j the variance of column j over all rows, divisor N,
 
 in the units of the data, which is scikit-learn's `var_smoothing`: it depends on the units of the columns.
 Without a row x of weight w, N V_j falls by w N / (N - w) (x_j - mean_j)^2: e follows in closed form too.
 
-Where each column is fitted to the rows that have it, sums of squares, tables and values are of these, and the
-counts of classes of all rows with a class; see `available`.
-
-Normal columns of which rows miss values, each fitted to the rows that have it.
-
-Theory. Columns are independent within classes, so that the likelihood of what is there is a product over
-columns: that of column j is of the rows that have it, n_kj of class k. Its mean and its variance (divisor
-n_kj - 1 or n_kj) are those of these rows (Little & Rubin, 2020, Statistical Analysis with Missing Data, sec.
-3.4). Without a row x of weight w, which has the column,
+Where rows miss values, each column may be fitted to the rows that have it, n_kj of class k: sums of squares,
+tables and values are of these, and the counts of classes of all rows with a class. The likelihood of what is
+there is a product over columns, so that the mean and the variance of a column (divisor n_kj - 1 or n_kj) are
+those of these rows (Little & Rubin, 2020, Statistical Analysis with Missing Data, sec. 3.4). Without a row x
+of weight w, which has the column,
 
     m' = m - w (x - m) / (n_kj - w),   SS' = SS - w n_kj / (n_kj - w) (x - m)^2,
 
 and nothing of the column changes without a row that misses it.
 
-Columns of categories: a table P(level | class) for each, with Laplace's correction.
-
-Theory. Of n_k rows of class k, n_kl have level l of a column with L levels. With the correction a,
+*Columns of categories* have a table P(level | class) each. Of n_k rows of class k, n_kl have level l of a
+column with L levels. With Laplace's correction a,
 
     P(l | k) = (n_kl + a) / (n_k + a L),
 
 the mean of the posterior under a Dirichlet prior of a pseudo-rows for each level (Agresti, 2013, Categorical
 Data Analysis, sec. 1.6). Without a row of weight w of class k and level l, n_kl and n_k fall by w.
 
-Columns of counts, such as those of words in texts: one multinomial a class over all of them.
-
-Theory. Given their sum, the J counts x_j of a row of class k are multinomial with
+*Columns of counts*, such as those of words in texts, have one multinomial a class over all of them. Given
+their sum, the J counts x_j of a row of class k are multinomial with
 
     theta_kj = (s_kj + a) / (s_k + a J),   s_kj the sum of column j over the rows of class k, s_k = sum_j
     s_kj,
@@ -46,8 +40,6 @@ a being Laplace's correction (McCallum & Nigam, 1998, AAAI workshop on learning 
 41-48). The multinomial coefficient is the same for every class and left out, of the likelihood too. Given the
 sum of those counts that are not missing, these are multinomial with theta_kj over the sum of their thetas:
 that is what a row with missing counts is predicted from.
-
-A naive Bayes classifier as named buffers of a file, and back, every one checked.
 """
 
 from __future__ import annotations
@@ -57,14 +49,13 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from discrim.core.independent.kernel_density import FACTORS, KernelColumns, KernelDensity
 from discrim.core.independent.tally import ColumnPlan, Piece, Tally
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.normal.qda import QDAFit, fit_qda
-from discrim.core.numerics.arrays import Codes, Floats, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.rules.rules import Distances, IndependentRule
@@ -93,19 +84,8 @@ def available_llf(moments: ClassMoments, counts: Floats, added: Floats | float =
 def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
     """Scores of rows under normal columns fitted without each of them, of what each row has.
 
-    Parameters
-    ----------
-    moments, counts
-        As for `available_llf`.
-    log_prior : (K,) float
-    short : float
-        By what the divisor is short of the weight of the rows: 1, or 0.
-
-    Returns
-    -------
-    callable
-        From rows x (m, p), codes (m,) and weights (m,) or None to scores (m, K); missing where there is no
-        variance without the row, or it has lost its digits.
+    The divisor is the weight of the rows less `short`, 1 or 0. Scores are missing where there is no variance
+    without the row, or it has lost its digits.
     """
     means, squares = moments.means, moments.scatters
     variances = squares / (counts - short)
@@ -113,20 +93,20 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         z = standard_columns(x, moments.origin, moments.scale).T
         there = ~np.isnan(z)
-        n, held = counts[codes], squares[codes]
+        n, whole = counts[codes], squares[codes]
         left = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
         gap = z - means[codes]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            rest = held - (n - left) * n / left * gap**2
-            lost = there & ~((left - short > EPS * n) & (rest > SPOILT * held))
+            rest = whole - (n - left) * n / left * gap**2
+            spoilt = there & ~((left - short > EPS * n) & (rest > SPOILT * whole))
             own = -0.5 * ((gap * n / left) ** 2 * (left - short) / rest + np.log(rest / (left - short)))
         total = np.repeat(log_prior[:, None], len(x), axis=1)
         for k, variance in enumerate(variances):
             with np.errstate(over="ignore"):
                 others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
             terms = np.where((codes == k)[:, None], own, others)
-            total[k] += np.where(there & ~lost, terms, 0.0).sum(axis=1)
-        total[:, lost.any(axis=1)] = np.nan
+            total[k] += np.where(there & ~spoilt, terms, 0.0).sum(axis=1)
+        total[:, spoilt.any(axis=1)] = np.nan
         return np.asarray(total.T)
 
     return scores
@@ -173,8 +153,8 @@ class LevelTables:
         for position, n in zip(self.positions.tolist(), self.counts, strict=True):
             values = x[:, position]
             there = ~np.isnan(values)
-            held, size = n[codes, np.where(there, values, 0).astype(np.intp)], n.sum(axis=1)[codes]
-            left = np.where(held - out <= EPS * held, 0.0, held - out)
+            count, size = n[codes, np.where(there, values, 0).astype(np.intp)], n.sum(axis=1)[codes]
+            left = np.where(count - out <= EPS * count, 0.0, count - out)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
             own += np.where(there, logs, 0.0)
@@ -244,20 +224,20 @@ class CountColumns:
         """The same of sparse columns of counts, none missing."""
         theta = self.probabilities().T
         logs = np.log(np.where(theta > 0, theta, 1.0))
-        found = counts.products(counts.base @ logs, logs)
+        scores = counts.products(counts.base @ logs, logs)
         if (theta == 0).any():
             never = (theta == 0).astype(np.float64)
-            found[counts.products(counts.base @ never, never) > 0] = -np.inf
-        return np.asarray(found.T)
+            scores[counts.products(counts.base @ never, never) > 0] = -np.inf
+        return np.asarray(scores.T)
 
     def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """The same of complete rows of the fit, each without itself."""
         if isinstance(x, SparseRows):
             return self._left_out_of_sparse(x, codes, weights)
         logs, counts = self.log_densities(x), x.T[self.positions]
-        held = self.sums.T[:, codes]
-        left = held - (counts if weights is None else np.minimum(weights, 1.0) * counts)
-        left[left <= EPS * held] = 0.0
+        sums = self.sums.T[:, codes]
+        left = sums - (counts if weights is None else np.minimum(weights, 1.0) * counts)
+        left[left <= EPS * sums] = 0.0
         sizes = left.sum(axis=0) + self.laplace * len(self.positions)
         theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
         logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
@@ -269,12 +249,12 @@ class CountColumns:
             return self._left_out_written(x, codes, weights)
         row, column, values = counts.row_of_stored(), counts.steps.indices, counts.steps.data
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-        held = self.sums[codes[row], column]
-        left = held - out[row] * values
-        left[left <= EPS * held] = 0.0
-        # What a row does not hold is left as it is.
+        sums = self.sums[codes[row], column]
+        left = sums - out[row] * values
+        left[left <= EPS * sums] = 0.0
+        # Columns that a row does not store stay as they are.
         whole = self.sums.sum(axis=1)[codes]
-        sizes = whole + np.bincount(row, left - held, len(x))
+        sizes = whole + np.bincount(row, left - sums, len(x))
         sizes[sizes <= EPS * whole] = 0.0
         sizes += self.laplace * len(self.positions)
         sizes = sizes[row]
@@ -284,11 +264,13 @@ class CountColumns:
 
     def _left_out_written(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Columns that are seldom zero are written out, a few rows at a time."""
-        step = max(WRITTEN // max(x.shape[1], 1), 1)
-        parts = [slice(start, start + step) for start in range(0, len(x), step)]
-        held = (None if weights is None else weights[part] for part in parts)
-        every = zip(parts, held, strict=True)
-        return np.concatenate([self.left_out(x.rows(p).dense(), codes[p], w) for p, w in every], axis=1)
+        return np.concatenate(
+            [
+                self.left_out(x.rows(part).dense(), codes[part], None if weights is None else weights[part])
+                for part in slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
+            ],
+            axis=1,
+        )
 
     def llf(self) -> float:
         """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""
@@ -331,6 +313,8 @@ class NaiveBayesFit:
     kernels: KernelColumns | None = None
     counts: CountColumns | None = None
     available: Floats | None = None
+
+    has_distances = False
 
     @property
     def is_normal(self) -> bool:
@@ -377,11 +361,6 @@ class NaiveBayesFit:
         """Variances of each class, smoothed, in the coordinates of the moments of the normal columns."""
         return () if self.normal is None else self.normal.covariances
 
-    @property
-    def has_distances(self) -> bool:
-        """Whether the covariances are full: never."""
-        return False
-
     def distances(self) -> Distances:
         """Squared distances to the class means.
 
@@ -400,13 +379,7 @@ class NaiveBayesFit:
     def rule(
         self, log_prior: Floats, method: str = "plugin", convention: str | None = None
     ) -> IndependentRule:
-        """The decision rule under a prior (K,); it integrates out missing columns.
-
-        Raises
-        ------
-        NotSupportedError
-            Any method but "plugin".
-        """
+        """The decision rule under a prior (K,), by "plugin" alone; it integrates out missing columns."""
         if method != "plugin":
             raise NotSupportedError(
                 f'method="{method}" is defined for normal classes with full covariances: use "plugin", or '
@@ -418,15 +391,15 @@ class NaiveBayesFit:
         return IndependentRule(log_prior, whole, self.plan.normal, self.others)
 
     def refit(self, moments: ClassMoments, tally: Tally | None = None) -> NaiveBayesFit | None:
-        """The same model of other rows, the prior held; None where a density does not exist.
+        """The same model of other rows, with the same prior; None where a density does not exist.
 
         What is not a function of moments takes the tally of the rows too.
         """
         # Without a tally all columns are normal, whichever are left.
-        held = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
-        if not has_fit(moments, held):
+        tally = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
+        if not has_fit(moments, tally):
             return None
-        fit = fit_naive_bayes(moments, held, self.prior, estimated_prior=self.estimated_prior)
+        fit = fit_naive_bayes(moments, tally, self.prior, estimated_prior=self.estimated_prior)
         return None if fit.without_bandwidth().any() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -457,17 +430,17 @@ class NaiveBayesFit:
             return available_left_out(normal.moments, self._of_normal, log_prior, short)
         if not self.smoothing:
             return normal.left_out(log_prior)
-        held, moments = normal.distances(), normal.moments
-        before = added_variances(moments, self.smoothing)
+        distances, moments = normal.distances(), normal.moments
+        whole = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            added = before, _added_without(moments, self.smoothing, x, weights)
+            added = whole, _added_without(moments, self.smoothing, x, weights)
             divisors = normal.divisors
-            return diagonal_scores(x, codes, weights, held, moments.counts, divisors, log_prior, added)
+            return diagonal_scores(x, codes, weights, distances, moments.counts, divisors, log_prior, added)
 
         return scores
 
-    def without_bandwidth(self) -> NDArray[np.bool_]:
+    def without_bandwidth(self) -> Mask:
         """Which kernel densities (K, q) do not exist, as their rule gives no bandwidth."""
         if self.kernels is None:
             return np.zeros((self.moments.n_classes, 0), dtype=bool)
@@ -504,8 +477,7 @@ class NaiveBayesFit:
     @property
     def _of_normal(self) -> Floats:
         """Weight (K, q) of the rows that have each normal column."""
-        held = self.available
-        return np.zeros((0, 0)) if held is None else held[:, self.plan.normal]
+        return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
 
     def _normal_llf(self, normal: QDAFit) -> float:
         if self.available is not None:
@@ -547,8 +519,8 @@ def fit_naive_bayes(
     if len(plan.counts):
         counts = CountColumns(plan.counts, tally.sums, plan.laplace)
     kernels = _kernel_columns(tally)
-    held = normal, tables, kernels, counts
-    return NaiveBayesFit(moments, prior, estimated_prior, plan, *held, tally.available)
+    parts = normal, tables, kernels, counts
+    return NaiveBayesFit(moments, prior, estimated_prior, plan, *parts, tally.available)
 
 
 def _kernel_columns(tally: Tally) -> KernelColumns | None:
@@ -557,8 +529,8 @@ def _kernel_columns(tally: Tally) -> KernelColumns | None:
         return None
     given = plan.bandwidths[plan.kernels]
     densities = tuple(
-        tuple(KernelDensity.of(values, weights, plan.rule, float(held)) for values, weights in by_class)
-        for by_class, held in zip(tally.by_class(), given, strict=True)
+        tuple(KernelDensity.of(values, weights, plan.rule, float(width)) for values, weights in by_class)
+        for by_class, width in zip(tally.by_class(), given, strict=True)
     )
     return KernelColumns(plan.kernels, densities, plan.rule, given)
 
@@ -583,8 +555,8 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
         return False
     if len(plan.normal):
-        own = None if available is None else available[:, plan.normal]
-        if not has_variances(_normal_moments(moments, plan), plan, own):
+        of_normal = None if available is None else available[:, plan.normal]
+        if not has_variances(_normal_moments(moments, plan), plan, of_normal):
             return False
     return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
@@ -621,8 +593,8 @@ def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: 
     out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
     middle = weighted_centre(moments.means, moments.counts)
     squares = _total_squares(moments)[:, None]
-    lost = (standard_columns(x, moments.origin, moments.scale) - middle[:, None]) ** 2
-    left = squares - out * total / (total - out) * lost
+    gaps = (standard_columns(x, moments.origin, moments.scale) - middle[:, None]) ** 2
+    left = squares - out * total / (total - out) * gaps
     lengths = np.sqrt(np.where(left > SPOILT * squares, left, 0.0)) / moments.scale[:, None]
     largest = lengths.max(axis=0) / np.sqrt(total - out)
     # What lost its digits may be as long as this in truth, and then nothing is known.
@@ -664,8 +636,8 @@ def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
         for j, column in enumerate(fit.kernels.densities if fit.kernels is not None else ())
         for c, d in enumerate(column)
     ]
-    held = {} if fit.available is None else {"available": fit.available}
-    return held | {
+    available = {} if fit.available is None else {"available": fit.available}
+    return available | {
         "columns": np.stack([plan.families, plan.sizes, plan.bandwidths]).astype(np.float64),
         "tables": np.concatenate([np.zeros((k, 0)), *(fit.tables.counts if fit.tables else ())], axis=1),
         "sums": np.zeros((k, 0)) if fit.counts is None else fit.counts.sums,
@@ -697,7 +669,7 @@ def naive_bayes_from_file(
         They do not fit together, or a density does not exist.
     """
     families, sizes, bandwidths = columns
-    # Tables take room for each level: there are as many in all as the file holds.
+    # Tables take memory for each level: there are as many in all as the file has.
     known = are_whole(families, 0, 3) and are_whole(sizes, 0, tables.shape[1]) and (bandwidths >= 0).all()
     _check(
         bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing"),
@@ -717,12 +689,12 @@ def naive_bayes_from_file(
     _check(
         bool((counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()), "it has no rows"
     )
-    own = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
-    pairs = zip(tally.tables, own[:, plan.tables].T, strict=True)
+    counts = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
+    pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
     near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) for n, rows in pairs]
     _check(all(near) and bool((tables >= 0).all() and (sums >= 0).all()), "a table is no table of counts")
     tally.sums = sums
-    tally.values = _values(points, own[:, plan.kernels])
+    tally.values = _values(points, counts[:, plan.kernels])
     _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
     fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
     _check(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
@@ -734,14 +706,14 @@ def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
     k, q = counts.shape
     placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
     _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
-    found: list[list[Piece]] = []
+    values: list[list[Piece]] = []
     for j in range(q):
-        own = points[points[:, 0] == j]
-        codes = own[:, 1].astype(np.intp)
-        sums = np.bincount(codes, own[:, 3], k)
+        _, classes, column, weights = points[points[:, 0] == j].T
+        codes = classes.astype(np.intp)
+        sums = np.bincount(codes, weights, k)
         _check(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
-        found.append([(own[:, 2], codes, own[:, 3])])
-    return found
+        values.append([(column, codes, weights)])
+    return values
 
 
 def _check(right: bool, what: str) -> None:

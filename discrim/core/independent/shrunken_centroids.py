@@ -25,20 +25,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import LinearRule, best_class
+from discrim.core.rules.rules import LinearRule, best_class, refuse_method
 from discrim.core.scatter.covariance import EPS, Dependency, dependencies
 from discrim.errors import NotSupportedError
 
 Offset = float | Literal["median"]
 
 PIECE = 2**18
-"""Numbers of a column-by-row array that leave-one-out holds at once."""
+"""Numbers of a column-by-row array that leave-one-out has in memory at once."""
 
 AT_ONCE = 2**16
 """Numbers of a column-by-class or row-by-class array of several thresholds."""
@@ -97,15 +96,8 @@ class ShrunkenFit:
         return np.asarray(np.abs(self.differences).max(axis=0))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """The decision rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
-        if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids: use "plugin".')
+        """The decision rule under a prior (K,)."""
+        refuse_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
@@ -113,14 +105,9 @@ class ShrunkenFit:
         """The rule of some columns (q,), the others integrated out."""
         origin = self.moments.origin + self.centre / self.moments.scale
         means, weights = self._centroids(origin), self._weights()[keep, None]
-        held = Means(
-            means.centres[:, keep],
-            means.rests[:, keep],
-            means.scale[keep],
-            lambda z: z * weights,
-            lambda y: y * weights,
-        )
-        return nearest_mean_rule(held, origin[keep], log_prior)
+        centres, rests = means.centres[:, keep], means.rests[:, keep]
+        some = Means(centres, rests, means.scale[keep], lambda z: z * weights, lambda y: y * weights)
+        return nearest_mean_rule(some, origin[keep], log_prior)
 
     def _weights(self) -> Floats:
         """What the columns (p,) are multiplied by; zero where the differences are all gone."""
@@ -129,38 +116,38 @@ class ShrunkenFit:
 
     def _centroids(self, origin: Floats) -> Means:
         """The centroids in units of the scales; a column whose differences are all gone has no part."""
-        held, unit = self.moments, self.unit
+        moments, unit = self.moments, self.unit
         # The class mean less the threshold has digits that a sum of the differences has not.
         gone = np.abs(self.differences) <= self.threshold
         with np.errstate(invalid="ignore"):
             # Of an infinite unit the differences are zero, and gone.
-            moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+            moved = moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
         weights = self._weights()[:, None]
-        moved = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
-        start = np.where(gone, origin, held.centres)
-        centres = start + moved / held.scale
-        rests = moved - (centres - start) * held.scale
-        return Means(centres, rests, held.scale, lambda z: z * weights, lambda y: y * weights)
+        moved = np.where(gone, self.centre - (origin - moments.origin) * moments.scale, moved)
+        start = np.where(gone, origin, moments.centres)
+        centres = start + moved / moments.scale
+        rests = moved - (centres - start) * moments.scale
+        return Means(centres, rests, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
     def without_scale(self) -> list[Dependency]:
         """Columns that do not vary within classes, where no offset makes up for it."""
         return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
 
     def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
-        """The same model of other rows, the prior held; None where a class or a scale is missing."""
+        """The same model of other rows, with the same prior; None where a class or a scale is missing."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
-        found = fit_shrunken(
+        fit = fit_shrunken(
             moments,
             self.prior,
             threshold=self.threshold,
             offset=self.offset,
             estimated_prior=self.estimated_prior,
         )
-        return None if found.without_scale() else found
+        return None if fit.without_scale() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, threshold held."""
+        """Scores of rows under the rule fitted without each of them, of the same threshold."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
     def llf(self) -> float:
@@ -195,9 +182,6 @@ def fit_shrunken(
 
     Parameters
     ----------
-    moments : ClassMoments
-        Diagonal.
-    prior : (K,) float
     threshold : float
         Not negative.
     offset : float or "median"
@@ -236,17 +220,9 @@ def unshrunken(moments: ClassMoments) -> tuple[Floats, Floats]:
 def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
     """Predicted class (T, m) of rows x (m, p) at each threshold.
 
-    The columns stand in the order in which they survive, so that a threshold costs no more than the
-    columns that are left at it, or at the one before it where both are few enough to be one product.
-
-    Parameters
-    ----------
-    fit : ShrunkenFit
-        Of any threshold.
-    x : (m, p) float
-    thresholds : (T,) float
-        In increasing order.
-    log_prior : (K,) float
+    Thresholds (T,) increase. The columns stand in the order in which they survive, so that a threshold costs
+    no more than the columns that are left at it, or at the one before it where both are few enough to be one
+    product.
     """
     if replace(fit, threshold=0.0).rule(log_prior).crowds:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
@@ -258,15 +234,13 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     if not len(order):
         # No column is left at any threshold: the prior alone speaks.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
-    held, k = fit.moments, fit.moments.n_classes
-    origin, differences = held.origin + fit.centre / held.scale, fit.differences[:, order]
-    columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], held.scale[order])
+    scale, k = fit.moments.scale, fit.moments.n_classes
+    origin, differences = fit.moments.origin + fit.centre / scale, fit.differences[:, order]
+    columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
     columns /= fit.unit[order, None]
-    step = max(AT_ONCE // (k * max(len(x), len(order))), 1)
     labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
-    for start in range(0, len(thresholds), step):
-        now = slice(start, start + step)
-        n = int(left[start])
+    for now in slices(len(thresholds), max(AT_ONCE // (k * max(len(x), len(order))), 1)):
+        n = int(left[now.start])
         gaps = _soft(differences[:, :n], thresholds[now, None, None]) * fit.errors[:, None]
         scores = (gaps.reshape(len(gaps) * k, n) @ columns[:n]).reshape(len(gaps), k, len(x))
         scores += (log_prior - 0.5 * (gaps**2).sum(axis=2))[:, :, None]
@@ -278,28 +252,17 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
 def left_out_centroid_scores(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Leave-one-out scores (m, K), prior and threshold held; K p operations a row.
+    """Leave-one-out scores (m, K) of the same prior and threshold; K p operations a row.
 
     Every number of the fit is that without the row: means, standard deviations, their median and M_k.
     A row alone in its class takes the class with it, whose score is minus infinity; rows without which the
-    rule does not exist are missing.
-
-    Parameters
-    ----------
-    x : (m, p) float
-    codes : (m,) int
-        Class of each row.
-    weights : (m,) float or None
-        Frequency weights; at most one unit of a row's weight is left out.
-    log_prior : (K,) float
+    rule does not exist are missing. At most one unit of a frequency weight is left out.
     """
-    step = max(PIECE // max(x.shape[1], 1), 1)
     out = np.empty((len(fit.prior), len(codes)))
     crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
-    for start in range(0, len(codes), step):
-        rows = slice(start, start + step)
-        held = None if weights is None else weights[rows]
-        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], held, log_prior, crowded)
+    for rows in slices(len(codes), max(PIECE // max(x.shape[1], 1), 1)):
+        some = None if weights is None else weights[rows]
+        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], some, log_prior, crowded)
     return out.T
 
 
@@ -310,15 +273,15 @@ def _left_out_piece(
     moments = fit.moments
     counts, n_classes = moments.counts, moments.n_classes
     out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
-    own = counts[codes]
-    left = own - out
-    alone = left <= EPS * own
-    total = moments.total - np.where(alone, own, out)
+    count = counts[codes]
+    left = count - out
+    alone = left <= EPS * count
+    total = moments.total - np.where(alone, count, out)
     means = moments.means - fit.centre
     # From its own class's mean and from that of all rows, in z; exactly, however far the data lie from zero.
     inner = from_class_means(moments, x, codes)
     outer = inner + means[codes].T
-    lift = np.where(alone, 0.0, out * own / np.where(alone, 1.0, left))
+    lift = np.where(alone, 0.0, out * count / np.where(alone, 1.0, left))
     free = total - n_classes + alone
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         # Where the row is nearly all the spread there is, rounding leaves a little less than nothing.
@@ -335,8 +298,8 @@ def _left_out_piece(
         def gaps_of(k: int | Codes) -> tuple[Floats, Floats]:
             """Differences times M_k, which is zero where one class is left, and by how much they shrink."""
             mine = codes == k
-            count = np.where(mine, left, counts[k])
-            error = np.sqrt(np.maximum(1.0 / count - 1.0 / total, 0.0))
+            size = np.where(mine, left, counts[k])
+            error = np.sqrt(np.maximum(1.0 / size - 1.0 / total, 0.0))
             from_all = means[k].reshape(-1, x.shape[1]).T
             return (from_all + np.where(mine, shift, 0.0) * inner - moved) / unit, fit.threshold * error
 
@@ -368,11 +331,11 @@ def _clipped(values: Floats, by: Floats) -> Floats:
     return np.asarray(np.clip(values, -by, by))
 
 
-def _doubtful(squares: Floats, fit: ShrunkenFit, unit: Floats) -> NDArray[np.bool_]:
+def _doubtful(squares: Floats, fit: ShrunkenFit, unit: Floats) -> Mask:
     """Rows (m,) without which some scale has lost its digits to subtraction, or is gone: left to a refit."""
     whole = fit.moments.scatters.sum(axis=0)[:, None]
-    lost = (squares <= SPOILT * whole) & (whole > 0)
-    return np.asarray((lost | ~(unit > 0)).any(axis=0))
+    spoilt = (squares <= SPOILT * whole) & (whole > 0)
+    return np.asarray((spoilt | ~(unit > 0)).any(axis=0))
 
 
 def _soft(values: Floats, by: float | Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What naive Bayes gathers beside moments, while the same rows go by: counts of levels, sums, values."""
+"""What naive Bayes sums up beside moments, in the same pass over the rows: counts of levels, sums, values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.progress import reduced
 
 Piece = tuple[Floats, Codes, Floats | None]
@@ -82,7 +82,7 @@ class ColumnPlan:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts, sums and values of the rows that went by.
+    """Counts, sums and values of the rows of a pass.
 
     Attributes
     ----------
@@ -118,18 +118,18 @@ class Tally:
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
         values = [[(own, position[codes], w) for own, codes, w in column] for column in self.values]
-        found = Tally(self.plan, len(keep))
-        found.tables, found.sums, found.values = [n[keep] for n in self.tables], self.sums[keep], values
-        found.available = None if self.available is None else self.available[keep]
-        return found
+        available = None if self.available is None else self.available[keep]
+        tally = Tally(self.plan, len(keep), available)
+        tally.tables, tally.sums, tally.values = [n[keep] for n in self.tables], self.sums[keep], values
+        return tally
 
     def merge(self, other: Tally) -> Tally:
         """The tally of both sets of rows."""
-        found = Tally(self.plan, self.n_classes)
-        found.tables = [a + b for a, b in zip(self.tables, other.tables, strict=True)]
-        found.sums = self.sums + other.sums
-        found.values = [a + b for a, b in zip(self.values, other.values, strict=True)]
-        return found
+        tally = Tally(self.plan, self.n_classes)
+        tally.tables = [a + b for a, b in zip(self.tables, other.tables, strict=True)]
+        tally.sums = self.sums + other.sums
+        tally.values = [a + b for a, b in zip(self.values, other.values, strict=True)]
+        return tally
 
     def columns(self, keep: Codes) -> Tally:
         """The tally of some of the columns."""
@@ -138,12 +138,12 @@ class Tally:
         def among(own: Codes) -> list[int]:
             return [i for i, j in enumerate(own.tolist()) if j in kept]
 
-        found = Tally(plan.columns(keep), self.n_classes)
-        found.tables = [self.tables[i] for i in among(plan.tables)]
-        found.sums = self.sums[:, among(plan.counts)]
-        found.values = [self.values[i] for i in among(plan.kernels)]
-        found.available = None if self.available is None else self.available[:, keep]
-        return found
+        available = None if self.available is None else self.available[:, keep]
+        tally = Tally(plan.columns(keep), self.n_classes, available)
+        tally.tables = [self.tables[i] for i in among(plan.tables)]
+        tally.sums = self.sums[:, among(plan.counts)]
+        tally.values = [self.values[i] for i in among(plan.kernels)]
+        return tally
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
         """Values and weights of each column with a kernel density, by class."""
@@ -151,10 +151,10 @@ class Tally:
 
     def _of_classes(self, pieces: list[Piece]) -> list[tuple[Floats, Floats | None]]:
         values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
-        held = [piece[2] for piece in pieces if piece[2] is not None]
-        weights = np.concatenate(held) if held else None
-        own = [np.flatnonzero(codes == k) for k in range(self.n_classes)]
-        return [(values[rows], None if weights is None else weights[rows]) for rows in own]
+        weighted = [piece[2] for piece in pieces if piece[2] is not None]
+        weights = np.concatenate(weighted) if weighted else None
+        classes = (np.flatnonzero(codes == k) for k in range(self.n_classes))
+        return [(values[rows], None if weights is None else weights[rows]) for rows in classes]
 
     def _add(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
@@ -168,9 +168,9 @@ class Tally:
             counts = counts if weights is None else counts * weights
             self.sums += np.stack([np.bincount(codes, row, self.n_classes) for row in counts], axis=1)
         if len(plan.kernels):
-            own, held = codes.copy(), None if weights is None else weights.copy()
+            codes, weights = codes.copy(), None if weights is None else weights.copy()
             for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
-                pieces.append((x[:, position].copy(), own, held))
+                pieces.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
@@ -189,11 +189,10 @@ class Tally:
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
     ) -> Iterator[tuple[Tally, int]]:
         """Tallies of some columns written out, and where they start among these."""
-        for start in range(0, len(columns), FEW_COLUMNS):
-            some = columns[start : start + FEW_COLUMNS]
-            part = Tally(self.plan.columns(some), self.n_classes)
-            part._add(x.columns(some).dense(), codes, weights)
-            yield part, start
+        for at in slices(len(columns), FEW_COLUMNS):
+            part = Tally(self.plan.columns(columns[at]), self.n_classes)
+            part._add(x.columns(columns[at]).dense(), codes, weights)
+            yield part, at.start
 
 
 @dataclass(frozen=True, slots=True)

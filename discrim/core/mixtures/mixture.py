@@ -108,7 +108,7 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    plan: EMPlan
+    em: EMPlan
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
@@ -143,22 +143,22 @@ class MixtureFit:
     @property
     def starts(self) -> int:
         """Partitions that were drawn for EM to begin with."""
-        return self.plan.starts
+        return self.em.starts
 
     @property
     def seed(self) -> int:
         """What they were drawn by."""
-        return self.plan.seed
+        return self.em.seed
 
     @property
     def tol(self) -> float:
         """Gain a row below which EM ends."""
-        return self.plan.tol
+        return self.em.tol
 
     @property
     def maxiter(self) -> int:
         """Most steps of EM."""
-        return self.plan.maxiter
+        return self.em.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """The rule under a prior (K,)."""
@@ -405,7 +405,7 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
         except np.linalg.LinAlgError:
             return Degenerate(group[0], 0, "singular", float(rows[0].weights.sum()))
         rows = rows_in_frames(rows, frames)
-        ended = maximized(in_frames(start, frames), rows, form, tol=fit.plan.tol, maxiter=fit.plan.maxiter)
+        ended = maximized(in_frames(start, frames), rows, form, tol=fit.em.tol, maxiter=fit.em.maxiter)
         if isinstance(ended, Degenerate):
             return ended._replace(k=group[ended.k])
         parts.append(out_of_frames(ended, rows, frames))
@@ -568,7 +568,7 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     if not left.any():
         return np.full(len(log_prior), np.nan)
     rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
-    ended = maximized(components, rows, fit.forms[k], tol=fit.plan.tol, maxiter=fit.plan.maxiter)
+    ended = maximized(components, rows, fit.forms[k], tol=fit.em.tol, maxiter=fit.em.maxiter)
     if isinstance(ended, Degenerate):
         return np.full(len(log_prior), np.nan)
     ended = out_of_frames(ended, rows, frames)
