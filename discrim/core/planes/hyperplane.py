@@ -9,16 +9,13 @@ ICML 17, 57-64): with w the shortest vector from the one hull to the other, b = 
 Kuhn and Tucker. w is the point nearest to the origin in the hull of all differences of a row of the one
 class and a row of the other.
 
-The point of a polytope nearest to the origin: Wolfe's algorithm.
-
-Theory (Wolfe, 1976, Mathematical Programming 11, 128-149). The nearest point w of the convex hull of points
-P is the one with w'p >= w'w for every p. A *corral* is an affinely independent set of points with the
+*The point of a polytope nearest to the origin* is found by Wolfe's algorithm (Wolfe, 1976, Mathematical
+Programming 11, 128-149). The nearest point w of the convex hull of points P is the one with w'p >= w'w for
+every p. A *corral* is an affinely independent set of points with the
 nearest point of its affine hull inside its convex hull. The point of P lowest along w is added to the
 corral, points whose weight would turn negative leave it, and |w| falls each time: no corral returns, so
 the search ends, with the exact answer. Only the lowest point along w is ever asked for, one product with
 the rows, so that the points may be as many as the pairs of rows of two classes.
-
-Rules of planes: one between two classes, or one around each of more.
 """
 
 from __future__ import annotations
@@ -28,11 +25,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.numerics.progress import tick
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError, NotSupportedError
@@ -114,7 +110,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
 
 
 class _Corral(NamedTuple):
-    """Names (s), points (p, s) and their weights (s,) in the nearest point."""
+    """Names (s,), points (p, s) and their weights (s,) in the nearest point."""
 
     keys: list[Hashable]
     points: Floats
@@ -129,13 +125,15 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
         goal, nearest = _affine_nearest(points)
         if (goal > 0).all():
             return _Corral(keys, points, goal), nearest
-        falling = goal <= 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(falling, weights / (weights - goal), np.inf)
-        share = float(np.nanmin(ratios))
-        weights = (1 - share) * weights + share * goal
-        kept = weights > 0
-        kept[int(np.nanargmin(ratios))] = False
+        # A point without a weight that gets none does not fall.
+        falling = (goal <= 0) & (weights > goal)
+        ratios = np.divide(weights, weights - goal, out=np.full(len(goal), np.inf), where=falling)
+        share = float(ratios.min())
+        kept = np.zeros(len(goal), dtype=bool)
+        if share < np.inf:
+            weights = (1 - share) * weights + share * goal
+            kept = weights > 0
+            kept[int(np.argmin(ratios))] = False
         if not kept.any():
             # All weights fell to zero but for rounding: the new point brings the corral no nearer.
             return corral, np.asarray(corral.points @ corral.weights)
@@ -163,7 +161,7 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     return np.insert(inner, base, 1 - inner.sum()), nearest
 
 
-def sides(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.bool_]]:
+def positive_rows(codes: Codes, n_classes: int) -> list[Mask]:
     """The positive rows (n,) of each plane: of the second class of two, else of each class in turn."""
     return [codes == k for k in ([1] if n_classes == 2 else range(n_classes))]
 
@@ -171,12 +169,7 @@ def sides(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.bool_]]:
 def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     """Scores by planes: 0 and x'b + c for two classes, else that of each class's plane.
 
-    Parameters
-    ----------
-    origin : (p,) float
-    coef : (p, 1) or (p, K) float
-    intercept : (1,) or (K,) float
-        Values at the origin.
+    Coefficients are (p, 1) or (p, K), intercepts the values at the origin.
     """
     if len(intercept) == 1:
         coef, intercept = np.column_stack([0 * coef[:, 0], coef[:, 0]]), np.append(0.0, intercept)
@@ -247,15 +240,15 @@ class HyperplaneFit:
         """The same model of other rows; None where the hulls touch."""
         # Any origin close to the rows serves, and that of other columns is none.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
-        found = optimal_plane(x - origin, codes == 1)
-        return replace(self, origin=origin, plane=found) if isinstance(found, OptimalPlane) else None
+        plane = optimal_plane(x - origin, codes == 1)
+        return replace(self, origin=origin, plane=plane) if isinstance(plane, OptimalPlane) else None
 
-    def ended(self) -> dict[str, Floats]:
+    def buffers(self) -> dict[str, Floats]:
         """What a file keeps: origin, coef, support with its multipliers, and (intercept, residual)."""
         plane = self.plane
         support = np.column_stack([plane.support, plane.multipliers])
-        found = np.array([plane.intercept, plane.residual])
-        return {"origin": self.origin, "coef": plane.coef, "support": support, "found": found}
+        numbers = np.array([plane.intercept, plane.residual])
+        return {"origin": self.origin, "coef": plane.coef, "support": support, "found": numbers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,14 +271,14 @@ def fit_hyperplane(
 ) -> HyperplaneFit | CommonPoint:
     """The optimal plane between two classes of rows (n, p), or a point that is in the hulls of both."""
     origin = x.mean(axis=0)
-    found = optimal_plane(x - origin, codes == 1)
-    return found if isinstance(found, CommonPoint) else HyperplaneFit(moments, prior, origin, found)
+    plane = optimal_plane(x - origin, codes == 1)
+    return plane if isinstance(plane, CommonPoint) else HyperplaneFit(moments, prior, origin, plane)
 
 
 def hyperplane_from_file(
     moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
 ) -> HyperplaneFit:
-    """A fit from what `HyperplaneFit.ended` gives.
+    """A fit from what `HyperplaneFit.buffers` gives.
 
     Raises
     ------
@@ -303,28 +296,23 @@ def hyperplane_from_file(
     return HyperplaneFit(moments, prior, origin, plane)
 
 
-def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoint:
+def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     """The optimal plane between rows, or a point in common where the hulls of the two classes touch.
 
-    Parameters
-    ----------
-    x : (n, p) float
-        About an origin close to the rows.
-    positive : (n,) bool
-        Rows on the side of positive values; both sides have some.
+    Rows x (n, p) are about an origin close to them, and some, but not all, positive (n,).
     """
     # A power of two takes no digit, and keeps squares of rows in any units from under- and overflow.
     largest = float(np.abs(x).max())
     unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
     axes = _span(x)
-    found = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
-    if isinstance(found, CommonPoint):
-        return found
-    coef = found.coef if axes is None else axes @ found.coef
+    plane = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
+    if isinstance(plane, CommonPoint):
+        return plane
+    coef = plane.coef if axes is None else axes @ plane.coef
     with np.errstate(over="ignore", under="ignore"):
         # In such units the plane itself is a double, and may be where these are none.
-        multipliers = found.multipliers / unit / unit
-    return replace(found, coef=coef / unit, multipliers=multipliers)
+        multipliers = plane.multipliers / unit / unit
+    return replace(plane, coef=coef / unit, multipliers=multipliers)
 
 
 def _span(x: Floats) -> Floats | None:
@@ -334,7 +322,7 @@ def _span(x: Floats) -> Floats | None:
     return np.asarray(qr(x.T, mode="economic", check_finite=False)[0])
 
 
-def _optimal(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoint:
+def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     """The same for rows about as large as one, and columns no more than rows."""
     rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
     upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
@@ -343,52 +331,52 @@ def _optimal(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoi
         i, j = int(np.argmin(upper @ w)), int(np.argmax(lower @ w))
         return (i, j), upper[i] - lower[j]
 
-    found = nearest_point(lowest, upper.mean(axis=0) - lower.mean(axis=0))
-    square = float(found.point @ found.point)
-    coef = 2 * found.point / square if square > 0 else np.zeros_like(found.point)
+    nearest = nearest_point(lowest, upper.mean(axis=0) - lower.mean(axis=0))
+    square = float(nearest.point @ nearest.point)
+    coef = 2 * nearest.point / square if square > 0 else np.zeros_like(nearest.point)
     low, high = float((upper @ coef).min()), float((lower @ coef).max())
     spread = float(np.sqrt((x**2).sum(axis=1).max()))
-    support, weights = _by_row(found, rows)
+    support, weights = _by_row(nearest, rows)
     if np.sqrt(square) <= TOUCHING * spread or low <= high:
         return CommonPoint(support, weights)
-    side = np.where(positive, 1.0, -1.0)
-    first = _checked(x, side, coef, -(low + high) / 2, support, weights * 2 / square)
-    again = _polished(x, side, support)
-    return first if again is None or again.residual > first.residual else again
+    y = np.where(positive, 1.0, -1.0)
+    plane = _checked(x, y, coef, -(low + high) / 2, support, weights * 2 / square)
+    polished = _polished(x, y, support)
+    return plane if polished is None or polished.residual > plane.residual else polished
 
 
-def _polished(x: Floats, side: Floats, support: Codes) -> OptimalPlane | None:
+def _polished(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
     """The shortest b with y (x'b + b_0) = 1 on the support, from differences of its rows; or None."""
     base = support[0]
     edges = x[support[1:]] - x[base]
-    coef = np.linalg.lstsq(edges, side[support[1:]] - side[base], rcond=None)[0]
+    coef = np.linalg.lstsq(edges, y[support[1:]] - y[base], rcond=None)[0]
     signed = np.linalg.lstsq(edges.T, coef, rcond=None)[0]
-    multipliers = side[support] * np.append(-signed.sum(), signed)
+    multipliers = y[support] * np.append(-signed.sum(), signed)
     if not (multipliers > 0).all():
         return None
-    return _checked(x, side, coef, float(side[base] - x[base] @ coef), support, multipliers)
+    return _checked(x, y, coef, float(y[base] - x[base] @ coef), support, multipliers)
 
 
 def _checked(
-    x: Floats, side: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
+    x: Floats, y: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
 ) -> OptimalPlane:
     """The plane with the largest violation of the optimality conditions."""
-    values = side * (x @ coef + intercept)
+    values = y * (x @ coef + intercept)
     slack = values[support] - 1
     violations = [
-        np.linalg.norm(coef - (side[support] * multipliers) @ x[support]) / np.linalg.norm(coef),
-        abs(float(side[support] @ multipliers)) / multipliers.sum(),
+        np.linalg.norm(coef - (y[support] * multipliers) @ x[support]) / np.linalg.norm(coef),
+        abs(float(y[support] @ multipliers)) / multipliers.sum(),
         np.abs(multipliers * slack).max() / multipliers.sum(),
         max(0.0, 1 - float(values.min())),
     ]
     return OptimalPlane(coef, intercept, support, multipliers, float(max(violations)))
 
 
-def _by_row(found: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
+def _by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
     """Rows of the corral's pairs, ascending, and their weights."""
-    pairs: Any = found.keys
+    pairs: Any = nearest.keys
     total: dict[int, float] = {}
-    for (i, j), weight in zip(pairs, found.weights.tolist(), strict=True):
+    for (i, j), weight in zip(pairs, nearest.weights.tolist(), strict=True):
         for row in (int(rows[0][i]), int(rows[1][j])):
             total[row] = total.get(row, 0.0) + weight
     support = np.array(sorted(total), dtype=np.intp)

@@ -13,12 +13,11 @@ more than the rule itself, and the pocket works with Gallant's ratchet: a b whos
 than the run of the one kept is counted, and takes its place if it has fewer errors. So are those at the ends
 of passes.
 
-Rosenblatt's rule for a table without each of its rows, all of these runs side by side.
-
-A run without row i visits the others in the order of a table that never had it: what stands at position q
+*Rows left out.* The rule runs over the table without each of its rows, all of these runs side by side. A run
+without row i visits the others in the order of a table that never had it: what stands at position q
 of that order is row q for i > q and row q + 1 for the others. So at each step of a pass all runs look at one
 of two rows, whether the order is that of the table or is drawn anew for n - 1 rows in each pass. Moves,
-records and pockets are those that `discrim.core.planes.perceptron` has without the row.
+records and pockets are those of the rule without the row.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
 from discrim.core.numerics.progress import late_bar, tick
-from discrim.core.planes.hyperplane import largest_margin, plane_rule, sides
+from discrim.core.planes.hyperplane import largest_margin, plane_rule, positive_rows
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
@@ -55,14 +54,10 @@ def left_out_planes(
         Rows y (1, x), of a size whose products are doubles.
     begin : (p + 1,) float
         Coefficients of every run at its beginning.
-    passes : int
-        After which a run is stopped.
-    seed : int or None
-        Of the order of the rows, new in each pass; None for the order they have.
+    passes, seed, seen
+        As for `perceptron`.
     every : bool
         Whether the pocket counts the errors of every plane on the way; else those that the ratchet lets by.
-    seen : callable, optional
-        Called after each pass.
 
     Examples
     --------
@@ -72,18 +67,18 @@ def left_out_planes(
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
-    runs, found = _Runs(signed, begin, every), np.zeros(signed.shape)
+    runs, coef = _Runs(signed, begin, every), np.zeros(signed.shape)
     for _ in range(passes):
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
         at_rest = runs.visit(order)
-        found[runs.without[at_rest]] = runs.coef[at_rest]
+        coef[runs.without[at_rest]] = runs.coef[at_rest]
         runs.keep_only(~at_rest)
         if seen is not None:
             seen()
         if not len(runs.without):
-            return found
-    found[runs.without] = runs.pocket
-    return found
+            return coef
+    coef[runs.without] = runs.pocket
+    return coef
 
 
 class _Runs:
@@ -93,7 +88,7 @@ class _Runs:
         n = len(signed)
         self.signed, self.step, self.every = signed, 0, every
         self.without = np.arange(n)
-        # A row on the plane is called by the name of the first class: right only if it is of this one.
+        # A row on the plane is of the first class by the rule, which is right only if it is of this one.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
         self.sorted, self.second = signed[order], int((signed[:, 0] > 0).sum())
         self.place = np.argsort(order)
@@ -102,7 +97,7 @@ class _Runs:
         self.since = np.zeros(n, dtype=np.intp)
         """The step after the last move."""
 
-    def visit(self, order: Codes) -> NDArray[np.bool_]:
+    def visit(self, order: Codes) -> Mask:
         """One pass; which of the runs (m,) moved nothing in it."""
         signed, at_rest, values = self.signed, np.ones(len(self.coef), dtype=bool), np.empty(len(self.coef))
         splits = np.searchsorted(self.without, order, side="right")
@@ -117,7 +112,7 @@ class _Runs:
         self._keep(np.arange(len(self.coef)))
         return at_rest
 
-    def keep_only(self, which: NDArray[np.bool_]) -> None:
+    def keep_only(self, which: Mask) -> None:
         """Go on with some of the runs (m,)."""
         for name in ("without", "coef", "pocket", "fewest", "longest", "since"):
             setattr(self, name, getattr(self, name)[which])
@@ -137,10 +132,11 @@ class _Runs:
         """Put coefficients of runs into their pockets where none have had so few errors."""
         coef = self.coef[at]
         values = coef @ self.sorted.T
-        rows, own = np.arange(len(at)), self.place[self.without[at]]
+        rows, left_out = np.arange(len(at)), self.place[self.without[at]]
         errors = np.count_nonzero(values[:, : self.second] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.second :] < 0, axis=1)
-        errors -= np.where(own < self.second, values[rows, own] <= 0, values[rows, own] < 0)
+        value = values[rows, left_out]
+        errors -= np.where(left_out < self.second, value <= 0, value < 0)
         better = (errors < self.fewest[at]) & coef.any(axis=1)
         self.pocket[at[better]], self.fewest[at[better]] = coef[better], errors[better]
         self.longest[at[better]] = self.step - self.since[at[better]]
@@ -190,7 +186,7 @@ class Perceptron:
 
 def perceptron(
     x: Floats,
-    positive: NDArray[np.bool_],
+    positive: Mask,
     *,
     step: float,
     passes: int,
@@ -198,13 +194,10 @@ def perceptron(
     start: Floats | None = None,
     seen: Callable[[], object] = lambda: None,
 ) -> Perceptron:
-    """Rosenblatt's rule, pass after pass until one moves nothing.
+    """Rosenblatt's rule for rows x (n, p), some positive (n,), pass after pass until one moves nothing.
 
     Parameters
     ----------
-    x : (n, p) float
-    positive : (n,) bool
-        Rows of y = 1.
     passes : int
         After which the rule is stopped.
     seed : int or None
@@ -249,13 +242,13 @@ def perceptron(
 
 def first_moves(
     x: Floats,
-    positive: NDArray[np.bool_],
+    positive: Mask,
     *,
     step: float,
     seed: int | None,
     most: int,
     start: Floats | None = None,
-) -> tuple[NDArray[np.intp], Floats]:
+) -> tuple[Codes, Floats]:
     """The first moves of the rule, in the order of `perceptron`: rows (u,) and coefficients (u, p + 1) after.
 
     Parameters
@@ -297,7 +290,7 @@ def first_moves(
     return np.array(moved, dtype=np.intp), np.array(after).reshape(-1, signed.shape[1])
 
 
-def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
+def _signed(x: Floats, positive: Mask) -> tuple[Floats, float]:
     """Rows y (1, x) over a unit, and this unit.
 
     Coefficients are counted in steps and in a power of two as the unit of rows: moves do not depend on how a
@@ -412,34 +405,24 @@ class PerceptronFit:
         """The side of the plane, or the class whose plane is farthest below the row."""
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
-    def ended(self) -> dict[str, Floats]:
+    def buffers(self) -> dict[str, Floats]:
         """What a file keeps: coef, planes, history, the most passes by plane, losses and start."""
         most = np.array(self.passes, dtype=np.float64)
         kept = {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
-        some = {"losses": self.losses, "start": self.start}
-        return kept | {name: held for name, held in some.items() if held is not None}
+        optional = {"losses": self.losses, "start": self.start}
+        return kept | {name: values for name, values in optional.items() if values is not None}
 
-    def refit(self, x: Floats, codes: NDArray[np.intp]) -> PerceptronFit:
+    def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
         """The same rule run over other rows, without a certificate."""
         runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
-    def left_out(
-        self, x: Floats, codes: NDArray[np.intp], seen: Callable[[], object] | None = None
-    ) -> Floats:
-        """Scores (n, K) of the rows of the fit, each under the same rule run over the others.
-
-        Parameters
-        ----------
-        x : (n, p) float
-        codes : (n,) int
-        seen : callable, optional
-            Called after each pass of each plane.
-        """
+    def left_out(self, x: Floats, codes: Codes, seen: Callable[[], object] | None = None) -> Floats:
+        """Scores (n, K) of the rows of the fit, each under the same rule run over the others."""
         scores = np.zeros((len(x), self.moments.n_classes))
         starts = _starts(self.start, len(self.passes))
-        together = zip(sides(codes, self.moments.n_classes), self.passes, starts, strict=True)
-        for column, (positive, most, start) in enumerate(together, self.moments.n_classes - len(self.passes)):
+        planes = zip(positive_rows(codes, self.moments.n_classes), self.passes, starts, strict=True)
+        for column, (positive, most, start) in enumerate(planes, self.moments.n_classes - len(self.passes)):
             signed, unit = _signed(x, positive)
             begin = _begin(start, self.step, unit, signed.shape[1])
             every = len(x) - 1 <= COUNTED
@@ -451,7 +434,7 @@ class PerceptronFit:
 
 def fit_perceptron(
     x: Floats,
-    codes: NDArray[np.intp],
+    codes: Codes,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -464,37 +447,35 @@ def fit_perceptron(
 
     Parameters
     ----------
-    x : (n, p) float
-    codes : (n,) int
     moments, prior
-        Of the same rows.
+        Of the rows x (n, p).
     step, passes, seed
         As for `perceptron`; passes None takes `PASSES`.
     start : (p + 1, P) float, optional
         Coefficients of each plane at the beginning.
     """
     columns, k = standard(x).columns, moments.n_classes
-    planes = sides(codes, k)
-    able = []
+    planes = positive_rows(codes, k)
+    separable = []
     with late_bar(len(planes), "separation of the classes") as tell:
-        for side in planes:
-            able.append(separation(columns, side.astype(np.intp), 2, tick=tick).kind == "complete")
+        for positive in planes:
+            separable.append(separation(columns, positive.astype(np.intp), 2, tick=tick).kind == "complete")
             tell(1)
-    stop = tuple(passes or PASSES[yes] for yes in able)
+    stop = tuple(passes or PASSES[yes] for yes in separable)
     runs = _runs(x, codes, k, step, stop, seed, start)
     table, history = [], []
-    together = zip(runs, able, planes, _starts(start, len(planes)), strict=True)
-    for number, (run, yes, side, begin) in enumerate(together):
+    every = zip(runs, separable, planes, _starts(start, len(planes)), strict=True)
+    for number, (run, yes, positive, begin) in enumerate(every):
         moves = run.history[:, 0]
-        ease = _ease(x, side, None if begin is None else begin / step) if yes else 0.0
+        ease = _ease(x, positive, None if begin is None else begin / step) if yes else 0.0
         table.append([yes, run.converged, len(moves), moves.sum(), run.errors, run.margin, ease])
         counted = np.arange(1, len(moves) + 1)
         history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
     coef = np.column_stack([run.coef for run in runs])
-    shown = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
+    tables = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
     kept = tuple(run.kept for run in runs)
     losses = np.concatenate([run.losses for run in runs])
-    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown, losses, start, kept)
+    return PerceptronFit(moments, prior, step, stop, seed, coef, *tables, losses, start, kept)
 
 
 def perceptron_from_file(
@@ -510,7 +491,7 @@ def perceptron_from_file(
     losses: Floats | None = None,
     start: Floats | None = None,
 ) -> PerceptronFit:
-    """A fit from what `PerceptronFit.ended` gives.
+    """A fit from what `PerceptronFit.buffers` gives.
 
     Raises
     ------
@@ -533,7 +514,7 @@ def perceptron_from_file(
 
 def _runs(
     x: Floats,
-    codes: NDArray[np.intp],
+    codes: Codes,
     n_classes: int,
     step: float,
     passes: tuple[int, ...],
@@ -541,10 +522,12 @@ def _runs(
     start: Floats | None,
 ) -> list[Perceptron]:
     runs = []
-    together = zip(sides(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
+    planes = zip(positive_rows(codes, n_classes), passes, _starts(start, len(passes)), strict=True)
     with late_bar(sum(passes), "passes over the rows, at most") as tell:
-        for side, most, begin in together:
-            run = perceptron(x, side, step=step, passes=most, seed=seed, start=begin, seen=lambda: tell(1))
+        for positive, most, begin in planes:
+            run = perceptron(
+                x, positive, step=step, passes=most, seed=seed, start=begin, seen=lambda: tell(1)
+            )
             runs.append(run)
             tell(most - len(run.history))
     return runs
@@ -555,7 +538,7 @@ def _starts(start: Floats | None, planes: int) -> list[Floats | None]:
     return [None] * planes if start is None else list(start.T)
 
 
-def _ease(x: Floats, positive: NDArray[np.bool_], begin: Floats | None) -> float:
+def _ease(x: Floats, positive: Mask, begin: Floats | None) -> float:
     """The bound on the moves from coefficients (p + 1,) in steps, by default zeros, to the power of -1/2."""
     signed = np.column_stack([np.ones(len(x)), x])
     unit = float(np.abs(signed).max())

@@ -16,20 +16,17 @@ search ran away, or without one with some rows of each class; and those that its
 added until there is none: then the answer is that of all rows.
 
 A program of hundreds of coefficients can take minutes, where most vertices are degenerate hours. There the
-way in which the likelihood runs away is followed first (`planes.recession`), which ends with the same
-certificates; a program is solved where that leaves the question open, and is given a limited time.
+way in which the likelihood runs away is followed first, which ends with the same certificates; a program is
+solved where that leaves the question open, and is given a limited time.
 
-Leads of each row's own class over the others, which separate classes, or a likelihood runs away along.
-
-The way in which a multinomial likelihood runs away, as a certificate of separation or overlap.
-
-Theory. Where classes are separated, wholly or in part, the likelihood rises for ever along directions of
-recession, in which no difference eta_y - eta_k of a row falls; the *level* differences, those that are zero
-in all of them, have a likelihood of their own, and that has a maximum (Geyer, 2009, Electronic Journal of
-Statistics 3, 259-289). Newton's method finds both: the level differences settle, the others grow by about
-one each step. So those that have grown are guessed to be gone, and the coefficients are taken to the
-nearest that leave the others level. A direction found like this is seen to separate by the differences of
-all rows; what was guessed wrongly is put back. Then the search goes on over the level ones alone, until
+*The way in which a likelihood runs away.* Where classes are separated, wholly or in part, the likelihood
+rises for ever along directions of recession, in which no difference eta_y - eta_k of a row falls; the *level*
+differences, those that are zero in all of them, have a likelihood of their own, and that has a maximum
+(Geyer, 2009, Electronic Journal of Statistics 3, 259-289). Newton's method finds both: the level differences
+settle, the others grow by about one each step. So those that have grown are guessed to be gone, and the
+coefficients are taken to the nearest that leave the others level. A direction found like this is seen to
+separate by the differences of all rows; what was guessed wrongly is put back. Then the search goes on over
+the level ones alone, until
 
 *they overlap*. Let v be a direction in which no level difference falls, g >= 0 its differences, p their
 probabilities, A = sum d d' over the level differences d, and H the information. As each g^2 <= v'Av, the
@@ -40,9 +37,8 @@ score s and the decrement s'H^-1 s have, as in `discrim.core.regression.newton`,
 A decrement whose square is below a number c, with H - cA positive on the span of the differences, is thus
 the proof that there is no such v but one that leaves all of them level.
 
-Rows on one scale for a linear program: a linear function has the same sign on every multiple of a row.
-
-A row that lies 1e12 standard deviations of the others away leaves all of them within the tolerance of a
+*Rows on one scale* suit a program: a linear function has the same sign on every multiple of a row. A row that
+lies 1e12 standard deviations of the others away leaves all of them within the tolerance of a
 program whose columns have unit variance, as if they lay on its plane. The columns are put in units of the
 middle of the rows instead, each row (1, x) is divided by its largest number, and columns are made orthogonal.
 """
@@ -54,11 +50,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
 from scipy.optimize import linprog
 
-from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import tick
 from discrim.core.planes.hyperplane import nearest_point
 from discrim.core.regression.newton import Information
@@ -130,8 +125,7 @@ PIECE, FEWEST = 2**18, 256
 """Numbers worked on at once, and fewest rows: a product of fewer costs what writing its result does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recession:
+class Recession(NamedTuple):
     """Where a likelihood runs to.
 
     Attributes
@@ -168,23 +162,23 @@ def recede(
     """
     rows = _Runaway(columns, codes, n_classes)
     level = rows.others.copy()
-    coef, found = np.zeros(rows.shape), np.zeros(rows.shape)
+    coef, recession = np.zeros(rows.shape), np.zeros(rows.shape)
     llf, score, information = rows.sweep(coef, level)
     for _ in range(MOST_STEPS):
         tick()
         step = rows.solved(information, score)
         decrement = float(np.sqrt(max((score * step[:, 1:]).sum(), 0.0)))
-        if decrement < 1e-2 and rows.overlap(information, decrement, level, whole=not found.any()):
-            return Recession(found, level, rows.cancelling(coef + step, level))
+        if decrement < 1e-2 and rows.overlap(information, decrement, level, whole=not recession.any()):
+            return Recession(recession, level, rows.cancelling(coef + step, level))
         direction = rows.direction(coef, step, level)
         if direction is not None:
-            combined = rows.combined(found, direction, level)
+            combined = rows.combined(recession, direction, level)
             if combined is None:
                 break
-            found = combined
-            level &= rows.gaps(found) <= SLACK
+            recession = combined
+            level &= rows.gaps(recession) <= SLACK
             if not level.any():
-                return Recession(found, level, np.zeros(level.shape))
+                return Recession(recession, level, np.zeros(level.shape))
             llf, score, information = rows.sweep(coef, level)
             continue
         size = 1.0
@@ -197,7 +191,7 @@ def recede(
         else:
             break
         coef, (llf, score, information) = moved, swept
-    return Recession(found, level, None)
+    return Recession(recession, level, None)
 
 
 class _Runaway(Differences):
@@ -239,15 +233,15 @@ class _Runaway(Differences):
         p1, q = len(self.columns), self.n_classes - 1
         piece = max(PIECE // (q * p1), FEWEST)
         information = Information(p1, q, piece)
-        for start in range(0, len(self.codes), piece):
-            z, held = self.columns[:, start : start + piece], shares[:, start : start + piece]
+        for at in slices(len(self.codes), piece):
+            z, p = self.columns[:, at], shares[:, at]
             # p(1 - p) without what cancels where p is all but one.
-            rest = 1 - held
-            for sure in np.flatnonzero(held.max(axis=1) > 0.5):
-                others = np.delete(held, sure, axis=0).sum(axis=0)
-                rest[sure] = np.where(held[sure] > 0.5, others, rest[sure])
+            rest = 1 - p
+            for sure in np.flatnonzero(p.max(axis=1) > 0.5):
+                others = np.delete(p, sure, axis=0).sum(axis=0)
+                rest[sure] = np.where(p[sure] > 0.5, others, rest[sure])
             tick()
-            information.add(z, (held * rest)[1:], held[1:], held[1:])
+            information.add(z, (p * rest)[1:], p[1:], p[1:])
         return information.whole()
 
     def gram(self, level: Mask) -> Floats:
@@ -269,12 +263,12 @@ class _Runaway(Differences):
 
     def solved(self, information: Floats, score: Floats) -> Floats:
         """Newton's step (p + 1, K), with a trace of a ridge."""
-        ridge, own = RIDGE * float(np.trace(information)) / len(information), np.arange(len(information))
+        ridge, at = RIDGE * float(np.trace(information)) / len(information), np.arange(len(information))
         while True:
-            held = information.copy()
-            held[own, own] += ridge
+            ridged = information.copy()
+            ridged[at, at] += ridge
             try:
-                return self.wide(cho_solve(cho_factor(held, overwrite_a=True), score.T.ravel()))
+                return self.wide(cho_solve(cho_factor(ridged, overwrite_a=True), score.T.ravel()))
             except LinAlgError:
                 ridge *= 10
 
@@ -283,8 +277,8 @@ class _Runaway(Differences):
         excess = information - 2 * decrement**2 * self.gram(level)
         if not whole:
             # Off the span of the differences both are zero, to rounding.
-            own = np.arange(len(excess))
-            excess[own, own] += 1e-13 * float(np.trace(information))
+            at = np.arange(len(excess))
+            excess[at, at] += 1e-13 * float(np.trace(information))
         try:
             cholesky(excess, overwrite_a=True)
         except LinAlgError:
@@ -340,15 +334,15 @@ class _Runaway(Differences):
                 break
         return self.wide(values / largest)
 
-    def combined(self, found: Floats, direction: Floats, level: Mask) -> Floats | None:
-        """What was found and as much of a further direction as takes nothing back; None if that is little."""
-        if not found.any():
+    def combined(self, recession: Floats, direction: Floats, level: Mask) -> Floats | None:
+        """A direction and as much of a further one as takes nothing back; None if that is little."""
+        if not recession.any():
             return direction
-        held, more = self.gaps(found), self.gaps(direction)
+        lifted, more = self.gaps(recession), self.gaps(direction)
         risen = self.others & ~level
         falls = risen & (more < 0)
-        share = float(np.min(0.5 * held[falls] / -more[falls], initial=1.0))
-        coef = found + share * direction
+        share = float(np.min(0.5 * lifted[falls] / -more[falls], initial=1.0))
+        coef = recession + share * direction
         coef = coef / np.abs(coef).max()
         gaps = self.gaps(coef)
         kept = gaps[risen].min() > SLACK and gaps[self.others].min() >= -SLACK
@@ -389,9 +383,9 @@ def evened_rows(x: Floats) -> EvenedRows:
     gaps = np.abs(x - middle)
     spread = np.sort(gaps, axis=0)[[(n - 1) // 2, n // 2]].mean(axis=0)
     farthest = gaps.max(axis=0)
-    varies = farthest > 0
-    unit = np.where(spread > 0, spread, farthest)[varies]
-    whole = np.column_stack([np.ones(n), (x[:, varies] - middle[varies]) / unit])
+    used = farthest > 0
+    unit = np.where(spread > 0, spread, farthest)[used]
+    whole = np.column_stack([np.ones(n), (x[:, used] - middle[used]) / unit])
     size = np.abs(whole).max(axis=1)
     q, r, _ = qr(whole / size[:, None], mode="economic", pivoting=True)
     diagonal = np.abs(np.diagonal(r))
@@ -478,15 +472,14 @@ def separation(
             return _by_programs(_Program(columns, codes, n_classes, guess, FEW_SECONDS))
         except _OutOfTime:
             pass
-    found = recede(columns, codes, n_classes, tick)
+    coef, level, shares = recede(columns, codes, n_classes, tick)
     whole = _Program(columns, codes, n_classes, guess, SECONDS)
-    if found.shares is not None and not found.coef.any():
-        least = found.shares[found.level].min()
-        return Separation("overlap", found.coef, 0.0, np.arange(len(codes)), (found.shares / least).T)
-    if not found.level.any():
-        return Separation("complete", found.coef, whole.least(found.coef), np.zeros(0, dtype=np.intp))
-    if found.coef.any():
-        return Separation("quasi", found.coef, 0.0, whole.on_plane(found.coef))
+    if shares is not None and not coef.any():
+        return Separation("overlap", coef, 0.0, np.arange(len(codes)), (shares / shares[level].min()).T)
+    if not level.any():
+        return Separation("complete", coef, whole.least(coef), np.zeros(0, dtype=np.intp))
+    if coef.any():
+        return Separation("quasi", coef, 0.0, whole.on_plane(coef))
     try:
         return _by_programs(whole)
     except _OutOfTime:
@@ -499,17 +492,14 @@ def separation(
 
 def _by_programs(whole: _Program) -> Separation:
     """The certificate by linear programming alone."""
-    found = whole.margin()
-    if found is not None:
-        coef, margin = found
-        return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
-    coef, level, weights = whole.total()
-    if weights is not None:
-        return Separation("overlap", coef, 0.0, np.arange(len(whole.codes)), weights)
-    found = whole.narrow_margin()
-    if found is not None:
-        coef, margin = found
-        return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
+    complete = whole.margin()
+    if complete is None:
+        coef, level, weights = whole.total()
+        if weights is not None:
+            return Separation("overlap", coef, 0.0, np.arange(len(whole.codes)), weights)
+        complete = whole.narrow_margin()
+    if complete is not None:
+        return Separation("complete", *complete, np.zeros(0, dtype=np.intp))
     return Separation("quasi", coef, 0.0, np.flatnonzero((level | ~whole.others).all(axis=0)))
 
 
@@ -526,48 +516,45 @@ class _Program(Differences):
         super().__init__(columns, codes, n_classes)
         self.seconds = seconds
         self.size = len(columns) * (n_classes - 1)
-        self.held = np.zeros((n_classes, len(codes)), dtype=bool)
+        self.used = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
             rng = np.random.default_rng(0)
             for k in range(n_classes):
                 rows = np.flatnonzero(codes == k)
                 some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
-                self.held[:, some] = True
+                self.used[:, some] = True
         else:
             most = min(GUESSED_A_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
-            self.held.ravel()[np.argpartition(self.leads(guess).ravel(), most)[: most + 1]] = True
-        self.held &= self.others
-        self._made: Floats | None = None
+            self.used.ravel()[np.argpartition(self.leads(guess).ravel(), most)[: most + 1]] = True
+        self.used &= self.others
+        self._differences: Floats | None = None
 
     @property
     def differences(self) -> Floats:
-        """Held differences eta_y - eta_k by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
-        if self._made is None:
-            self._made = self._differences()
-        return self._made
-
-    def _differences(self) -> Floats:
-        others, rows = np.nonzero(self.held)
-        line = np.zeros((len(rows), self.n_classes, len(self.columns)))
-        at = np.arange(len(rows))
-        line[at, self.codes[rows]] = self.columns[:, rows].T
-        line[at, others] -= self.columns[:, rows].T
-        return line[:, 1:].reshape(len(rows), -1)
+        """Those eta_y - eta_k that are used, by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
+        if self._differences is None:
+            others, rows = np.nonzero(self.used)
+            line = np.zeros((len(rows), self.n_classes, len(self.columns)))
+            at = np.arange(len(rows))
+            line[at, self.codes[rows]] = self.columns[:, rows].T
+            line[at, others] -= self.columns[:, rows].T
+            self._differences = line[:, 1:].reshape(len(rows), -1)
+        return self._differences
 
     def _coef(self, chosen: Floats) -> Floats:
         return self.wide(chosen[: self.size])
 
     def _take_in(self, gaps: Floats, least: float) -> bool:
-        """Hold the differences farthest below a bound; whether there was one."""
-        low = np.where(self.held | ~self.others, np.inf, gaps)
+        """Use the differences farthest below a bound, too; whether there was one."""
+        low = np.where(self.used | ~self.others, np.inf, gaps)
         worst = np.flatnonzero(low.ravel() < least)
         if not len(worst):
             return False
         most = ROWS_A_COEFFICIENT * self.size
         if len(worst) > most:
             worst = worst[np.argpartition(low.ravel()[worst], most)[:most]]
-        self.held.ravel()[worst] = True
-        self._made = None
+        self.used.ravel()[worst] = True
+        self._differences = None
         return True
 
     def on_plane(self, coef: Floats) -> Codes:
@@ -632,11 +619,11 @@ class _Program(Differences):
         if whole.any():
             return whole / np.abs(whole).max(), level, None
         weights = np.ones(level.shape)
-        weights[self.held] += multipliers
+        weights[self.used] += multipliers
         weights[self.at] = 0.0
         return whole, level, weights.T
 
-    def _lift(self, level: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def _lift(self, level: Mask) -> tuple[Floats, Floats]:
         """Coefficients of the largest sum of some differences (K, n), and the multipliers of the program."""
         share = -level.astype(np.float64)
         share[self.at] += level.sum(axis=0)
@@ -696,13 +683,13 @@ def standard(x: Floats) -> ProgramRows:
     centred = x - x.mean(axis=0)
     farthest = np.abs(centred).max(axis=0)
     # What is left of a constant column is the rounding of its mean.
-    varies = np.flatnonzero(farthest > 1e-14 * np.abs(x).max(axis=0))
+    used = np.flatnonzero(farthest > 1e-14 * np.abs(x).max(axis=0))
     # In units of the farthest row no square under- or overflows.
-    z = centred[:, varies] / farthest[varies]
+    z = centred[:, used] / farthest[used]
     z /= np.sqrt((z**2).mean(axis=0))
     q, r, order = qr(z, mode="economic", pivoting=True)
     size = np.abs(np.diagonal(r))
     rank = int((size > COLLINEAR * size[:1].sum()).sum())
     to_unit = np.zeros((p, rank))
-    to_unit[varies[order[:rank]]] = solve_triangular(r[:rank, :rank], np.eye(rank)) * np.sqrt(n)
+    to_unit[used[order[:rank]]] = solve_triangular(r[:rank, :rank], np.eye(rank)) * np.sqrt(n)
     return ProgramRows(np.vstack([np.ones(n), np.sqrt(n) * q[:, :rank].T]), to_unit)

@@ -306,7 +306,7 @@ SAVED = Saved(
     "diagonal",
     hyperplane_from_file,
     hyperplane_fit,
-    HyperplaneFit.ended,
+    HyperplaneFit.buffers,
     lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
 )
 

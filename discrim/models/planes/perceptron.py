@@ -294,7 +294,7 @@ SAVED = Saved(
     "diagonal",
     perceptron_from_file,
     perceptron_fit,
-    PerceptronFit.ended,
+    PerceptronFit.buffers,
     lambda k, p: (
         {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
         | {"most": (k - (k == 2),)}
