@@ -3,19 +3,16 @@
 With priors pi_k, densities f_k and costs c_kj of calling class k class j, the best rule calls x the class
 j that makes sum_k c_kj pi_k f_k(x) least; the integral of that least value is the Bayes error (with costs
 of 0 and 1). What another rule d loses is the integral of sum_k c_k,d(x) pi_k f_k(x) less the least value:
-both are integrated as one function, so that a small excess keeps its digits.
+both are integrated as one function, so that a small excess keeps its digits. A discrete law is summed, one on
+a line integrated by quadrature, and any other by a mean over random points of the classes, each with a bound
+on its error.
 
-Means of a function of x over random points of the classes, with a bound on their error.
-
-Chernoff's and Bhattacharyya's bounds on the Bayes error.
-
+*Bounds on the Bayes error* (Fukunaga, 1990, Introduction to Statistical Pattern Recognition, section 3.4).
 min(a, b) <= a^s b^(1-s) for s in [0, 1], so that two classes err by at most pi_0^s pi_1^(1-s) times the
 integral of f_0^s f_1^(1-s). Chernoff's bound takes the best s, Bhattacharyya's s = 1/2; with rho its
 integral, 1/2 gives a lower bound as well, by the inequality of Cauchy and Schwarz: (m - sqrt(m^2 - 4 pi_0
-pi_1 rho^2))/2, m = pi_0 + pi_1.
-
-Fukunaga (1990), Introduction to Statistical Pattern Recognition, section 3.4. Of more than two classes,
-the error is at most the sum over pairs of theirs, and at least the largest of them.
+pi_1 rho^2))/2, m = pi_0 + pi_1. Of more than two classes, the error is at most the sum over pairs of theirs,
+and at least the largest of them.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from discrim.core.law.densities import (
     on_smallest,
     rank_of,
 )
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules.rules import (
     counts_errors,
     joint_scores,
@@ -81,10 +78,9 @@ def mean_over_points(
 
     Parameters
     ----------
-    prior : (K,) float
     of : callable
         From x (m, p) to values (m,) from 0 to `most`.
-    draws, seed : int
+    draws : int
         Points in each class.
     tell : callable
         Is told of each class that was drawn from, `REPLICATES` times each.
@@ -101,11 +97,10 @@ def mean_over_points(
     size = max(draws // REPLICATES, 2)
     means = np.zeros(REPLICATES)
     first = second = 0.0
-    quasi = all(quasi_normal(held) for held in densities)
+    quasi = all(quasi_normal(density) for density in densities)
     runs = [(replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()]
-    together = max(AT_ONCE // size, 1)
-    for start in range(0, len(runs), together):
-        part = runs[start : start + together]
+    for at_once in slices(len(runs), max(AT_ONCE // size, 1)):
+        part = runs[at_once]
         drawn = [
             _quasi_points(densities[k], size, rng) if quasi else densities[k].draw(size, rng) for _, k in part
         ]
@@ -131,18 +126,18 @@ def mean_over_points(
     return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo")
 
 
-def quasi_normal(held: Density) -> bool:
+def quasi_normal(density: Density) -> bool:
     """Whether points that fill a cube evenly can be bent into a sample of a density."""
-    return held.normal is not None or (isinstance(held, RowDensity) and held.student is not None)
+    return density.normal is not None or (isinstance(density, RowDensity) and density.student is not None)
 
 
-def _quasi_points(held: Density, size: int, rng: np.random.Generator) -> Floats:
+def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floats:
     """Points (size, p) of a normal or t distribution, from a scrambled Sobol sequence."""
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
 
-    student = held.student if isinstance(held, RowDensity) else None
-    normal, df = student if student is not None else (held.normal, np.inf)
+    student = density.student if isinstance(density, RowDensity) else None
+    normal, df = student if student is not None else (density.normal, np.inf)
     if normal is None:
         raise NotSupportedError("Points are bent to normal and t distributions only.")
     p = len(normal.mean)
@@ -171,13 +166,13 @@ MOST_VALUES = 1_000_000
 BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 """Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
 
-HELD = 2**19
-"""Numbers of points by classes that are held at once."""
+CELLS = 2**19
+"""Numbers of points by classes that are in memory at once."""
 
 RULE_POINTS = 2**16
 """Points of a line, at least, at which a rule is asked."""
 
-MOST_LOST = 1e-5
+MOST_UNLISTED = 1e-5
 """Probability that sums may leave out; random points do better than that."""
 
 
@@ -190,13 +185,13 @@ class MassLaw:
     mass : (K, V) float
     points : (V, p) float
         The values, where they are numbers; else their positions (V, 1).
-    lost : (K,) float
+    unlisted : (K,) float
         Probability of values that are not listed.
     """
 
     mass: Floats
     points: Floats
-    lost: Floats
+    unlisted: Floats
 
     @property
     def n_classes(self) -> int:
@@ -234,38 +229,35 @@ class DensityLaw:
     @property
     def on_line(self) -> bool:
         """Whether x is one number with a density that quadrature can follow."""
-        return not self.discrete and all(not isinstance(held, RowDensity) for held in self.densities)
+        return not self.discrete and not any(isinstance(each, RowDensity) for each in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
         """Log densities (m, K) of rows x (m, p)."""
-        found = np.empty((len(x), self.n_classes), order="F")
-        for column, held in zip(found.T, self.densities, strict=True):
-            column[:] = held.log_density(x)
-        return on_smallest(found, np.array([held.rank for held in self.densities]))
+        logs = np.empty((len(x), self.n_classes), order="F")
+        for column, density in zip(logs.T, self.densities, strict=True):
+            column[:] = density.log_density(x)
+        return on_smallest(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
         """Parameters of the classes, where all are normal."""
-        found = [held.normal for held in self.densities]
-        known = [normal for normal in found if normal is not None]
-        return known if len(known) == len(found) else None
+        known = [density.normal for density in self.densities if density.normal is not None]
+        return known if len(known) == self.n_classes else None
 
     def enumerated(self) -> MassLaw | None:
         """Its probabilities value by value, where x is one discrete number with not too many values."""
-        held = [d for d in self.densities if isinstance(d, ScipyDensity)]
-        if not self.discrete or len(held) < self.n_classes:
+        densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
+        if not self.discrete or len(densities) < self.n_classes:
             return None
-        lattices = [density.lattice(MOST_VALUES // len(held)) for density in held]
+        lattices = [density.lattice(MOST_VALUES // self.n_classes) for density in densities]
         points = np.unique(np.concatenate(lattices))[:, None]
         if not len(points):
             return None
         mass = np.exp(self.log_densities(points)).T
-        lost = np.array([d.outside(points[0, 0], points[-1, 0]) for d in held])
+        unlisted = np.array([density.outside(points[0, 0], points[-1, 0]) for density in densities])
         # Values between those of the lattice, or probabilities that are no better.
         lack = np.abs(1 - mass.sum(axis=1))
-        lost = np.where(lack > lost + LOOSE, lack, lost)
-        if lost.max() > MOST_LOST:
-            return None
-        return MassLaw(mass, points, lost)
+        unlisted = np.where(lack > unlisted + LOOSE, lack, unlisted)
+        return None if unlisted.max() > MOST_UNLISTED else MassLaw(mass, points, unlisted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +294,6 @@ def least_risk(
 
     Parameters
     ----------
-    prior : (K,) float
     costs : (K, K) float
         Of calling a class (row) another (column).
     draws, seed, tell
@@ -310,7 +301,7 @@ def least_risk(
     """
     if isinstance(law, MassLaw):
         losses = (law.mass * prior[:, None]).T @ costs
-        missed = float((prior * law.lost) @ costs.max(axis=1))
+        missed = float((prior * law.unlisted) @ costs.max(axis=1))
         return Amount(float(losses.min(axis=1).sum()), missed, "exact" if not missed else "sum")
     used = np.flatnonzero(prior > 0)
     if len(used) == 1:
@@ -426,8 +417,8 @@ def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIn
 
 def _grid(law: DensityLaw, points: int) -> Floats:
     low, high = _ends(law)
-    outer = np.concatenate([held.landmarks[[0, -1]] for held in _line(law)])
-    marks = np.unique(np.concatenate([_marks(held) for held in _line(law)]))
+    outer = np.concatenate([density.landmarks[[0, -1]] for density in _line(law)])
+    marks = np.unique(np.concatenate([_marks(density) for density in _line(law)]))
     marks = marks[(marks > low) & (marks < high) & (marks >= outer.min()) & (marks <= outer.max())]
     width = float(marks[-1] - marks[0]) or 1.0
     steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
@@ -438,12 +429,12 @@ def _grid(law: DensityLaw, points: int) -> Floats:
     return np.unique(grid[(grid > low) & (grid < high)])
 
 
-def _marks(held: ScipyDensity | FunctionDensity) -> Floats:
+def _marks(density: ScipyDensity | FunctionDensity) -> Floats:
     """Quantiles, and points in the tails beyond them.
 
     What is left of a narrow class lies near its last quantile, where a wide one has none.
     """
-    marks = held.landmarks
+    marks = density.landmarks
     far = (marks[-1] - marks[0]) * 2.0**BEYOND
     return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
 
@@ -462,11 +453,11 @@ def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Deci
 
 
 def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
-    return [held for held in law.densities if not isinstance(held, RowDensity)]
+    return [density for density in law.densities if not isinstance(density, RowDensity)]
 
 
 def _ends(law: DensityLaw) -> tuple[float, float]:
-    supports = [held.support for held in _line(law)]
+    supports = [density.support for density in _line(law)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
@@ -479,7 +470,7 @@ def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionInte
 
 def _in_parts(decide: Decide, k: int) -> Decide:
     """The same decisions, made with few numbers of points by classes in memory."""
-    step = max(HELD // k, 1)
+    step = max(CELLS // k, 1)
 
     def decided(x: Floats) -> Codes:
         return np.concatenate([decide(x[i : i + step]) for i in range(0, max(len(x), 1), step)])
@@ -490,8 +481,8 @@ def _in_parts(decide: Decide, k: int) -> Decide:
 def line_breaks(law: DensityLaw) -> Floats:
     """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
     low, high = _ends(law)
-    inner = [np.array([end for end in held.support if np.isfinite(end)]) for held in _line(law)]
-    parts = [_marks(held) for held in _line(law)]
+    inner = [np.array([end for end in density.support if np.isfinite(end)]) for density in _line(law)]
+    parts = [_marks(density) for density in _line(law)]
 
     def how_many(x: Floats) -> Codes:
         return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
@@ -525,20 +516,20 @@ def excess(
     if isinstance(law, MassLaw):
         seen = (law.mass > 0).any(axis=0)
         losses = (law.mass[:, seen] * prior[:, None]).T @ costs
-        lost = losses[np.arange(len(losses)), decide(law.points[seen])] - losses.min(axis=1)
-        missed = float((prior * law.lost) @ costs.max(axis=1))
-        return Amount(float(lost.sum()), missed, "exact" if not missed else "sum")
+        beyond = _beyond_least(losses, decide(law.points[seen]))
+        missed = float((prior * law.unlisted) @ costs.max(axis=1))
+        return Amount(float(beyond.sum()), missed, "exact" if not missed else "sum")
     listed = law.enumerated()
     if listed is not None:
         return excess(listed, prior, costs, decide, draws, seed, tell)
     if law.on_line:
         return _excess_on_line(law, prior, costs, decide)
 
-    def lost_at(x: Floats) -> Floats:
+    def beyond_at(x: Floats) -> Floats:
         return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
 
     most = float((costs.max(axis=1) - costs.min(axis=1)).max())
-    return mean_over_points(law.densities, prior, lost_at, most, draws, seed, tell)
+    return mean_over_points(law.densities, prior, beyond_at, most, draws, seed, tell)
 
 
 def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
@@ -555,7 +546,7 @@ def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decid
     fine = _regions(ends, grid, codes, where_seen)
     half = _regions(ends, grid[::2], codes[::2], where_seen)
 
-    def lost_at(x: Floats, joint: Floats) -> Floats:
+    def beyond_at(x: Floats, joint: Floats) -> Floats:
         losses = joint @ costs
         called = [where_seen(x), fine.at(x), half.at(x)]
         rule, by_fine, by_half = (_beyond_least(losses, code) for code in called)
@@ -563,7 +554,7 @@ def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decid
 
     breaks = [line_breaks(law), _best_regions(law, prior, costs).edges, fine.edges, half.edges]
     spread = costs.max(axis=1) - costs.min(axis=1)
-    return _on_line(law, prior, lost_at, breaks, lambda lack: float(lack @ spread))
+    return _on_line(law, prior, beyond_at, breaks, lambda lack: float(lack @ spread))
 
 
 def _beyond_least(losses: Floats, codes: Codes) -> Floats:
@@ -614,16 +605,16 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_least: float
     def log_bound(s: float) -> float:
         return float(s * logs[0] + (1 - s) * logs[1] + affinity(s))
 
-    found = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
-    tried = {float(found.x): float(found.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
-    best = min(tried, key=lambda s: tried[s])
+    least = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
+    bounds = {float(least.x): float(least.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
+    best = min(bounds, key=lambda s: bounds[s])
     both = first + second
     # As a difference of square roots it would have no digits where the affinity is small.
-    least = rho if log_least is None else float(np.exp(log_least))
-    product = 4 * first * second * least**2
+    least_rho = rho if log_least is None else float(np.exp(log_least))
+    product = 4 * first * second * least_rho**2
     lower = 0.5 * product / (both + np.sqrt(max(both**2 - product, 0.0)))
     upper = float(np.sqrt(first * second)) * rho
-    return PairBound(best, float(np.exp(tried[best])), upper, float(lower), -log_rho)
+    return PairBound(best, float(np.exp(bounds[best])), upper, float(lower), -log_rho)
 
 
 def normal_affinity(first: Normal, second: Normal) -> Affinity:
@@ -652,18 +643,13 @@ def log_affinity(
         with np.errstate(divide="ignore"):
             logs = np.log(law.mass[[i, j]])
         return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
-    first, second = law.densities[i].normal, law.densities[j].normal
-    if (
-        first is not None
-        and second is not None
-        and is_of_full_rank(first.cov)
-        and is_of_full_rank(second.cov)
-    ):
-        return normal_affinity(first, second), None
+    pair = DensityLaw((law.densities[i], law.densities[j]))
+    normals = pair.normals()
+    if normals is not None and all(is_of_full_rank(normal.cov) for normal in normals):
+        return normal_affinity(*normals), None
     listed = law.enumerated()
     if listed is not None:
         return log_affinity(listed, i, j, draws, seed)
-    pair = DensityLaw((law.densities[i], law.densities[j]))
     if law.on_line:
         return _line_affinity(pair)
     return _sampled_affinity(pair, draws, seed), None
@@ -676,10 +662,10 @@ def is_of_full_rank(cov: Floats) -> bool:
 
 def _powers(first: Floats, second: Floats, s: float) -> Floats:
     """f_0^s f_1^(1-s) of logarithms, zero where either is; a pole has no mass of its own."""
-    held = np.isfinite(first) & np.isfinite(second)
+    finite = np.isfinite(first) & np.isfinite(second)
     out = np.zeros(np.shape(first))
     with np.errstate(over="ignore"):
-        out[held] = np.exp(s * first[held] + (1 - s) * second[held])
+        out[finite] = np.exp(s * first[finite] + (1 - s) * second[finite])
     return np.where(np.isfinite(out), out, 0.0)
 
 
@@ -720,6 +706,6 @@ def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
 def _sampled_affinity(pair: DensityLaw, draws: int, seed: int | None) -> Affinity:
     # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
     rng = np.random.default_rng(seed)
-    x = np.concatenate([held.draw(draws, rng) for held in pair.densities])
+    x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
     shares = log_posteriors(pair.log_densities(x)) + np.log(2.0)
     return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean())

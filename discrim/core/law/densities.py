@@ -1,19 +1,17 @@
 """Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p).
 
-Densities and draws that are code of the user's: asked, and what they give checked.
+What densities and draws give that are the user's own code is checked.
 
-Normal laws of rows on a plane of fewer dimensions: singular covariances.
+*Singular covariances.* A normal distribution of rank r has a density on its plane of r dimensions alone, and
+none beside it. A class of more dimensions never hits the plane: a row on it is of the class of fewer
+dimensions, whatever numbers the two densities have there, for they are densities of different measures
+(Khatri, 1968, Sankhya A 30, 267-280).
 
-A normal distribution of rank r has a density on its plane of r dimensions alone, and none beside it. A class
-of more dimensions never hits the plane: a row on it is of the class of fewer dimensions, whatever numbers the
-two densities have there, for they are densities of different measures (Khatri, 1968, Sankhya A 30, 267-280).
-
-Integrals over a line, adaptively, all panels of a pass at once.
-
-A panel's integral by ten Gauss-Legendre nodes is compared with that of its two halves; halves of panels that
-differ by too much are cut again. The bound on the error adds up the last differences, each times what its
-fall from level to level leaves to come, and no less than a share of the difference before: two sums may agree
-by chance on the two sides of a jump. It is far above the true error where the integrand is smooth.
+*Integrals over a line* are adaptive, all panels of a pass at once. A panel's integral by ten Gauss-Legendre
+nodes is compared with that of its two halves; halves of panels that differ by too much are cut again. The
+bound on the error adds up the last differences, each times what its fall from level to level leaves to come,
+and no less than a share of the difference before: two sums may agree by chance on the two sides of a jump. It
+is far above the true error where the integrand is smooth.
 """
 
 from __future__ import annotations
@@ -24,17 +22,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 
 
-def refuse_negative(found: Floats, x: Floats) -> None:
+def refuse_negative(values: Floats, x: Floats) -> None:
     """Raise a DataError that names the first point (m,) where a density (m,) is negative or not known."""
-    bad = ~(found >= 0) & np.isfinite(x)
+    bad = ~(values >= 0) & np.isfinite(x)
     if bad.any():
-        raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+        raise DataError(f"The density is {values[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
 
 
 def values_of(
@@ -61,8 +58,10 @@ def values_of(
         raw = np.asarray(given)
         if raw.dtype.kind not in "biufO":
             raise TypeError
-        found = np.asarray(raw, dtype=np.float64)
-        return found.reshape(shape) if found.size == np.prod(shape) else np.broadcast_to(found, shape).copy()
+        values = np.asarray(raw, dtype=np.float64)
+        if values.size == np.prod(shape):
+            return values.reshape(shape)
+        return np.broadcast_to(values, shape).copy()
     except (TypeError, ValueError):
         raise DataError(
             f"{short(whose)} gave {short(given)} for {points} points: it has to give a number for each."
@@ -109,7 +108,7 @@ class NormalPlace:
     across: Floats
     log_volume: float
 
-    def holds(self, gaps: Floats, size: Floats) -> NDArray[np.bool_]:
+    def holds(self, gaps: Floats, size: Floats) -> Mask:
         """Whether rows less the mean (m, p) lie on it, where the columns have numbers of some size (p,)."""
         away = np.sqrt(((gaps / self.unit @ self.across) ** 2).sum(axis=-1))
         return np.asarray(away <= BESIDE * self.sd.max(initial=0.0) + 64 * EPS * (size / self.unit).max())
@@ -130,11 +129,11 @@ def plane_of(cov: Floats) -> NormalPlace:
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
-    there = values > EMPTY * values[-1]
-    axes, lengths = vectors[:, there], np.sqrt(values[there])
+    spread = values > EMPTY * values[-1]
+    axes, lengths = vectors[:, spread], np.sqrt(values[spread])
     root = np.linalg.qr(unit[:, None] * axes * lengths, mode="r")
     volume = float(np.log(np.abs(np.diagonal(root))).sum())
-    return NormalPlace(unit, axes, lengths, vectors[:, ~there], volume)
+    return NormalPlace(unit, axes, lengths, vectors[:, ~spread], volume)
 
 
 def rank_of(cov: Floats) -> int:
@@ -158,7 +157,7 @@ def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
     return float(plane.distances(gap))
 
 
-def on_smallest(logs: Floats, ranks: NDArray[np.intp]) -> Floats:
+def on_smallest(logs: Floats, ranks: Codes) -> Floats:
     """Log densities (m, K) of classes of ranks (K,), but minus infinity beside one of fewer dimensions."""
     if (ranks == ranks[0]).all():
         return logs
@@ -220,13 +219,12 @@ def integrate(
         if np.isinf(breaks[end]):
             kind[end], low[end], high[end] = sign, 0.0, 1.0
 
-    def panel(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def panel(kind: Codes, low: Floats, high: Floats) -> Floats:
         # In parts, as many functions at the points of many panels fill the memory.
-        starts = range(0, len(kind), PANELS)
-        parts = [some(kind[i : i + PANELS], low[i : i + PANELS], high[i : i + PANELS]) for i in starts]
-        return np.concatenate(parts)
+        parts = slices(len(kind), PANELS)
+        return np.concatenate([some(kind[part], low[part], high[part]) for part in parts])
 
-    def some(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+    def some(kind: Codes, low: Floats, high: Floats) -> Floats:
         half = 0.5 * (high - low)
         t = low[:, None] + half[:, None] * (1 + NODES)
         tail = (kind != 0)[:, None]
@@ -243,8 +241,8 @@ def integrate(
 
 
 def _refined(
-    panel: Callable[[NDArray[np.intp], Floats, Floats], Floats],
-    kind: NDArray[np.intp],
+    panel: Callable[[Codes, Floats, Floats], Floats],
+    kind: Codes,
     low: Floats,
     high: Floats,
     rtol: float | Floats,
@@ -267,16 +265,12 @@ def _refined(
         done = ((error <= rtol * total) & (level > 0) | last).all(axis=1) | point
         value += (left + right)[done].sum(axis=0)
         bound += error[done].sum(axis=0)
-        again = ~done
-        if not again.any():
+        cut = ~done
+        if not cut.any():
             break
-        coarse = np.concatenate([left[again], right[again]])
-        before = np.tile(change[again], (2, 1))
-        kind = np.tile(kind[again], 2)
-        low, high = (
-            np.concatenate([low[again], middle[again]]),
-            np.concatenate([middle[again], high[again]]),
-        )
+        coarse = np.concatenate([left[cut], right[cut]])
+        before, kind = np.tile(change[cut], (2, 1)), np.tile(kind[cut], 2)
+        low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
     # Rounding of sums of positive numbers.
     return value, bound + 64 * np.finfo(float).eps * np.abs(value)
 
@@ -299,35 +293,26 @@ def _tail_scale(breaks: Floats) -> float:
 
 
 def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
-    """Points of a line, and the integral of a function from the first of them to each.
+    """Points (c,) of a line, and the integral of a function from the first of them to each.
 
-    Parameters
-    ----------
-    f : callable
-        From points (m,) to values (m,).
-    breaks : (b,) float
-        Finite, ascending. Panels between them are halved until each has an integral of `most` or less.
-
-    Returns
-    -------
-    at, cumulative : (c,) float
+    Panels between the breaks, finite and ascending, are halved until each has an integral of `most` or less.
     """
     low, high = breaks[:-1], breaks[1:]
     done: list[tuple[Floats, Floats]] = []
     for level in range(MOST_LEVELS):
         half = 0.5 * (high - low)
         values = f((low[:, None] + half[:, None] * (1 + NODES)).ravel()).reshape(len(low), -1)
-        held = half * (values @ WEIGHTS)
+        mass = half * (values @ WEIGHTS)
         middle = low + half
-        again = (held > most) & (middle > low) & (middle < high) & (level < MOST_LEVELS - 1)
-        done.append((low[~again], held[~again]))
-        if not again.any():
+        cut = (mass > most) & (middle > low) & (middle < high) & (level < MOST_LEVELS - 1)
+        done.append((low[~cut], mass[~cut]))
+        if not cut.any():
             break
-        low, high = np.concatenate([low[again], middle[again]]), np.concatenate([middle[again], high[again]])
-    starts, held = (np.concatenate(parts) for parts in zip(*done, strict=True))
+        low, high = np.concatenate([low[cut], middle[cut]]), np.concatenate([middle[cut], high[cut]])
+    starts, mass = (np.concatenate(parts) for parts in zip(*done, strict=True))
     order = np.argsort(starts)
     at = np.append(starts[order], breaks[-1])
-    return at, np.concatenate([[0.0], np.cumsum(held[order])])
+    return at, np.concatenate([[0.0], np.cumsum(mass[order])])
 
 
 SLACK = 1e-6
@@ -392,8 +377,8 @@ class ScipyDensity:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
                 return self._bell.log_density(x[:, 0])
-            found = values_of(self.frozen, log, x[:, 0], points=len(x))
-        return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
+            logs = values_of(self.frozen, log, x[:, 0], points=len(x))
+        return np.where(np.abs(x[:, 0]) <= np.pi, logs, -np.inf) if self._circular else logs
 
     @cached_property
     def _bell(self) -> Bell | None:
@@ -434,10 +419,10 @@ class ScipyDensity:
         """Finite points, ascending, between which the mass lies."""
         names = ("ppf", "isf") if hasattr(self.frozen, "ppf") else ("icdf", "iccdf")
         with np.errstate(all="ignore"):
-            found = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
-        both = np.unique(np.concatenate([*found, np.array(self.support)]))
+            tails = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
         low, high = self.support
-        return np.asarray(both[np.isfinite(both) & (both >= low) & (both <= high)])
+        points = np.unique(np.concatenate([*tails, np.array([low, high])]))
+        return np.asarray(points[np.isfinite(points) & (points >= low) & (points <= high)])
 
     def lattice(self, most: int) -> Floats:
         """Values of a discrete distribution about its median, until nothing is left outside, or too many.
@@ -471,8 +456,7 @@ class ScipyDensity:
             return None
         with np.errstate(over="ignore"):
             mean, sd = _moment(self.frozen.mean), _moment(getattr(self.frozen, "std", None), self.frozen)
-        # A variance may underflow or overflow where the standard deviation does not.
-        with np.errstate(over="ignore"):
+            # A variance may underflow or overflow where the standard deviation does not.
             variance = np.array([[sd**2]])
         return Normal(np.array([mean]), variance) if TINY < variance[0, 0] < np.inf else None
 
@@ -494,18 +478,18 @@ class RowDensity:
         if self._plane is not None and self.normal is not None:
             return self._plane.log_density(x, self.normal.mean)
         if self.discrete:
-            held = (x == np.floor(x)).all(axis=1)
-            log, rows = self.frozen.logpmf, x[held].astype(np.int64)
+            possible = (x == np.floor(x)).all(axis=1)
+            log, rows = self.frozen.logpmf, x[possible].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
             # Of rows beside the simplex, where the density is zero, scipy makes an error.
-            held = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
-            log, rows = self.frozen.logpdf, x[held].T
+            possible = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
+            log, rows = self.frozen.logpdf, x[possible].T
         else:
-            held, log, rows = np.ones(len(x), dtype=bool), self.frozen.logpdf, x
+            possible, log, rows = np.ones(len(x), dtype=bool), self.frozen.logpdf, x
         out = np.full(len(x), -np.inf)
-        if held.any():
+        if possible.any():
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                out[held] = values_of(self.frozen, log, rows, points=int(held.sum()))
+                out[possible] = values_of(self.frozen, log, rows, points=int(possible.sum()))
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -522,8 +506,8 @@ class RowDensity:
     @cached_property
     def _plane(self) -> NormalPlace | None:
         """Where it lies, if it is normal and scipy takes its covariance for singular."""
-        known = self.normal is not None and seems_singular(self.normal.cov)
-        return plane_of(self.normal.cov) if known and self.normal is not None else None
+        normal = self.normal
+        return plane_of(normal.cov) if normal is not None and seems_singular(normal.cov) else None
 
     @cached_property
     def rank(self) -> int:
@@ -558,9 +542,9 @@ class FunctionDensity:
 
     def values(self, x: Floats) -> Floats:
         """Densities (m,) of points (m,)."""
-        found = values_of(self.function, self.function, x, points=len(x))
-        refuse_negative(found, x)
-        return found
+        values = values_of(self.function, self.function, x, points=len(x))
+        refuse_negative(values, x)
+        return values
 
     def log_density(self, x: Floats) -> Floats:
         """Log density (m,) of rows x (m, 1)."""
@@ -676,15 +660,16 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     """Raise a DataError where a density of one variable is negative or does not integrate to one."""
     low, high = density.support
     breaks = np.concatenate([[low], POWERS, [high]])
-    held = (breaks >= low) & (breaks <= high)
-    breaks = np.unique(breaks[held])
+    breaks = np.unique(breaks[(breaks >= low) & (breaks <= high)])
     if len(breaks) == 2 and np.isfinite(breaks).all():
         breaks = np.linspace(low, high, 33)
 
     def values(x: Floats) -> Floats:
-        found = density.values(x) if isinstance(density, FunctionDensity) else _pdf(density, x)
-        refuse_negative(found, x)
-        return found[:, None]
+        if isinstance(density, FunctionDensity):
+            return density.values(x)[:, None]
+        values = values_of(density.frozen, density.frozen.pdf, x, points=len(x))
+        refuse_negative(values, x)
+        return values[:, None]
 
     with np.errstate(over="ignore", invalid="ignore"):
         value, bound = integrate(values, breaks, rtol=1e-9)
@@ -699,7 +684,3 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
             "far narrower than its distance from zero is not seen: give a scipy.stats distribution, with "
             "loc and scale.)"
         )
-
-
-def _pdf(density: ScipyDensity, x: Floats) -> Floats:
-    return values_of(density.frozen, density.frozen.pdf, x, points=len(x))
