@@ -83,7 +83,7 @@ class SparseFit:
     @property
     def penalty(self) -> float | None:
         """The penalty of all directions; None where each has its own, or its number of columns."""
-        return self.asked[0] if self.by == "penalty" and len(set(self.asked)) == 1 else None
+        return self.tuning[0] if self.by == "penalty" and len(set(self.tuning)) == 1 else None
 
     @property
     def most(self) -> int:
