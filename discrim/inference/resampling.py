@@ -55,6 +55,7 @@ class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -91,21 +92,30 @@ def _roots(free: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
     return roots
 
 
+def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, title: str) -> Floats:
+    """Statistics (replicates,), drawn as many at a time as the numbers of a replicate allow."""
+    size = int(np.clip(CHUNK // numbers, 1, replicates))
+    parts = []
+    with late_bar(replicates, title) as tell:
+        for start in range(0, replicates, size):
+            parts.append(draw(min(size, replicates - start)))
+            tell(len(parts[-1]))
+    return np.concatenate(parts)
+
+
 def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
     """Ratios (replicates,) under one normal covariance, for class counts (K,)."""
     rng = np.random.default_rng(seed)
-    size = int(np.clip(CHUNK // (len(counts) * p * p), 1, replicates))
-    ratios: list[Floats] = []
-    with late_bar(replicates, "parametric bootstrap") as tell:
-        while (left := replicates - sum(len(part) for part in ratios)) > 0:
-            roots = _roots(counts - 1, p, min(size, left), rng)
-            logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
-            # The sum over the classes is one product of the roots side by side.
-            side_by_side = np.swapaxes(roots, 1, 2).reshape(len(roots), p, -1)
-            whole = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
-            ratios.append(ratio(logdets, whole, counts, p))
-            tell(len(roots))
-    return np.concatenate(ratios)
+
+    def draw(size: int) -> Floats:
+        roots = _roots(counts - 1, p, size, rng)
+        logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
+        # The sum over the classes is one product of the roots side by side.
+        side_by_side = np.swapaxes(roots, 1, 2).reshape(size, p, -1)
+        whole = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
+        return ratio(logdets, whole, counts, p)
+
+    return _by_chunks(draw, replicates, len(counts) * p * p, "parametric bootstrap")
 
 
 def permutation_ratios(
@@ -118,23 +128,20 @@ def permutation_ratios(
     rng = np.random.default_rng(seed)
     n, p = deviations.shape
     stops = np.cumsum(counts)
-    size = int(np.clip(CHUNK // (n * p), 1, replicates))
-    ratios: list[Floats] = []
-    with late_bar(replicates, "permutation") as tell:
-        while (left := replicates - sum(len(part) for part in ratios)) > 0:
-            # Keys rather than shuffles: one sort for all replicates of a chunk.
-            order = np.argsort(rng.random((min(size, left), n)), axis=1)
-            shuffled = deviations[order]
-            scatters = []
-            for start, stop in zip([0, *stops[:-1].tolist()], stops.tolist(), strict=True):
-                rows = shuffled[:, start:stop]
-                rows = rows - rows.mean(axis=1, keepdims=True)
-                scatters.append(np.swapaxes(rows, 1, 2) @ rows)
-            stacked = np.stack(scatters, axis=1)
-            logdets, whole = np.linalg.slogdet(stacked)[1], np.linalg.slogdet(stacked.sum(axis=1))[1]
-            ratios.append(ratio(logdets, whole, counts.astype(np.float64), p))
-            tell(len(order))
-    return np.concatenate(ratios)
+
+    def draw(size: int) -> Floats:
+        # Keys rather than shuffles: one sort for all replicates of a chunk.
+        shuffled = deviations[np.argsort(rng.random((size, n)), axis=1)]
+        scatters = []
+        for start, stop in zip([0, *stops[:-1].tolist()], stops.tolist(), strict=True):
+            rows = shuffled[:, start:stop]
+            rows = rows - rows.mean(axis=1, keepdims=True)
+            scatters.append(np.swapaxes(rows, 1, 2) @ rows)
+        stacked = np.stack(scatters, axis=1)
+        logdets, whole = np.linalg.slogdet(stacked)[1], np.linalg.slogdet(stacked.sum(axis=1))[1]
+        return ratio(logdets, whole, counts.astype(np.float64), p)
+
+    return _by_chunks(draw, replicates, n * p, "permutation")
 
 
 SORTED = 2**21

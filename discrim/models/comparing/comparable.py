@@ -76,34 +76,32 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
 
 def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
     """Raise where rows have other labels in the index, other classes or weights."""
-    used = [used_codes(each._fit.rows(what)) for each in (first, fit)]
-    labels = [
-        each._fit.blocks.table.index[codes >= 0] for each, codes in zip((first, fit), used, strict=True)
-    ]
-    if not labels[0].equals(labels[1]):
-        pairs = zip_longest(labels[1].tolist(), labels[0].tolist())
+    (index, *ours), (other_index, *theirs) = (_used_rows(each, what) for each in (first, fit))
+    if not index.equals(other_index):
+        pairs = zip_longest(other_index.tolist(), index.tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
         raise DataError(
             f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same "
             "place in both. Fit all to one table, with the same weights."
         )
-    classes = [
-        each.classes.to_numpy(dtype=object)[codes[codes >= 0]]
-        for each, codes in zip((first, fit), used, strict=True)
-    ]
-    weights = [
-        np.ones(len(rows)) if each._fit.blocks.weights is None else each._fit.blocks.weights[codes >= 0]
-        for each, codes, rows in zip((first, fit), used, labels, strict=True)
-    ]
-    for name, (one, other) in {"class": classes, "weight": weights}.items():
+    for name, one, other in zip(("class", "weight"), ours, theirs, strict=True):
         differ = one != other
         if differ.any():
-            row = labels[0][int(np.argmax(differ))]
+            row = index[int(np.argmax(differ))]
             raise DataError(
                 f"Fit {place} of {what} has another {name} at row {row!r} than the first: compare fits of "
                 "one table, one response and the same weights."
             )
     refuse_other_values(first, fit, place, what)
+
+
+def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
+    """Labels in the index, classes and weights of the rows that a fit uses."""
+    blocks = fit._fit.rows(what)
+    codes = used_codes(blocks)
+    used = codes >= 0
+    weights = np.ones(int(used.sum())) if blocks.weights is None else blocks.weights[used]
+    return blocks.table.index[used], fit.classes.to_numpy(dtype=object)[codes[used]], weights
 
 
 def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:

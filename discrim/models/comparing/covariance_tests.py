@@ -188,11 +188,7 @@ def lr_test(
             )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
         raise DataError("The two fits differ in prior: fit both with the same one.")
-    refuse_other_rows((lda_fit, qda_fit), "lr_test()")
-    if not all(same_columns((lda_fit, qda_fit))):
-        raise DataError(
-            "The two fits differ in the values of their columns, as in other units: fit both to one table."
-        )
+    _refuse_other_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
@@ -213,6 +209,15 @@ def lr_test(
             row = (result.statistic, np.nan, np.nan, pvalue)
             rows.append(approximations({f"Likelihood ratio, {name}": row}))
     return dataclasses.replace(result, table=pd.concat(rows))
+
+
+def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
+    """Raise a DataError where two fits are of other rows, or of columns with other values."""
+    refuse_other_rows(fits, what)
+    if not all(same_columns(fits)):
+        raise DataError(
+            "The two fits differ in the values of their columns, as in other units: fit both to one table."
+        )
 
 
 def _ratios(name: str, fit: Fit[QDAFit], replicates: int, seed: int | None) -> Floats:
@@ -369,10 +374,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
-        raise DataError(
-            f"The two fits differ in rows: LDA has {lda_fit.nobs:g}, the logistic regression {rows:g}. Fit "
-            "both to the same rows, with the same weights."
-        )
+        raise _other_rows(f"{lda_fit.nobs:g}", f"{rows:g}")
     _refuse_other_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
@@ -381,6 +383,13 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
         )
     keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
     return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
+
+
+def _other_rows(ours: str, theirs: str) -> DataError:
+    return DataError(
+        f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}. Fit both to the "
+        "same rows, with the same weights."
+    )
 
 
 def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
@@ -399,16 +408,8 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                     "same formula to the same rows."
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
-            raise DataError(
-                f"The two fits differ in rows: LDA has {listed(lda_fit.counts)} by class, the logistic "
-                f"regression {listed(logit.counts)}. Fit both to the same rows, with the same weights."
-            )
-        refuse_other_rows((lda_fit, logit), "hausman()")
-        if not all(same_columns((lda_fit, logit))):
-            raise DataError(
-                "The two fits differ in the values of their columns, as in other units: fit both to one "
-                "table."
-            )
+            raise _other_rows(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
+        _refuse_other_table((lda_fit, logit), "hausman()")
         logistic = logit._fit
         if not logistic.numbers.newton.converged:
             raise NotSupportedError(
@@ -446,10 +447,7 @@ def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
     sizes = np.array([weights[codes == j].sum() for j in range(k)])
     if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
         ours, theirs = (", ".join(f"{size:g}" for size in each) for each in (moments.counts, sizes))
-        raise DataError(
-            f"The two fits differ in rows: LDA has {ours} by class, the logistic regression {theirs}. Fit "
-            "both to the same rows, with the same weights."
-        )
+        raise _other_rows(f"{ours} by class", theirs)
     means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
     slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
     differ = np.argwhere(np.abs(means - moments.class_means) > slack)

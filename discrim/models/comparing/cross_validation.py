@@ -504,7 +504,7 @@ def cross_validate(
             nested,
             refit_prior,
         )
-        cv.permutations = permuted.permutation_test(
+        cv.permutations = permuted.permuted_hit_rates(
             judged, 1.0 - float(cv.table()["estimate"]["error"]), design
         )
     return cv

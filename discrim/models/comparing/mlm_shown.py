@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +94,20 @@ def _note(results: Any, kind: int) -> str:
     return note
 
 
+SIGNS = "Residuals of the scores have unit variance; signs: largest standardized coefficient positive."
+
+STANDARDIZED = {
+    "standardized": "standard deviations of the residuals",
+    "standardized_total": "total standard deviations",
+}
+
+STRUCTURES = {
+    "within": "correlations of the residuals with those of the scores",
+    "total": "total correlations with the scores (as R's candisc)",
+    "between": "correlations of what the term explains",
+}
+
+
 def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
     """The tables of the canonical variates of a term."""
     title = f"Canonical discriminant analysis of {results.term}: {results._model.blocks.design.formula}"
@@ -102,47 +117,26 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
     parts: dict[str, Callable[[], Section]] = {
         "correlations": lambda: _correlations(results),
         "dimensions": lambda: _dimensions(results),
-        "raw": lambda: _table(
+        "raw": lambda: Section(
             "Raw coefficients",
             pd.concat([results.constant.to_frame("constant").T, results.raw]),
-            ".raw, .constant",
-            "Residuals of the scores have unit variance; signs: largest standardized coefficient positive.",
-        ),
-        "standardized": lambda: _table(
-            "Standardized coefficients (standard deviations of the residuals)",
-            results.standardized,
-            ".standardized",
-        ),
-        "standardized_total": lambda: _table(
-            "Standardized coefficients (total standard deviations)",
-            results.standardized_total,
-            ".standardized_total",
-        ),
-        "structure_within": lambda: _table(
-            "Structure: correlations of the residuals with those of the scores",
-            results.structure("within"),
-            '.structure("within")',
-        ),
-        "structure_total": lambda: _table(
-            "Structure: total correlations with the scores (as R's candisc)",
-            results.structure("total"),
-            '.structure("total")',
-        ),
-        "structure_between": lambda: _table(
-            "Structure: correlations of what the term explains",
-            results.structure("between"),
-            '.structure("between")',
+            note=SIGNS,
+            source=".raw, .constant",
         ),
     }
+    for name, of in STANDARDIZED.items():
+        parts[name] = _table(f"Standardized coefficients ({of})", partial(getattr, results, name), f".{name}")
+    for kind, of in STRUCTURES.items():
+        source = f'.structure("{kind}")'
+        parts[f"structure_{kind}"] = _table(f"Structure: {of}", partial(results.structure, kind), source)
     if len(results.centroids):
-        parts["centroids"] = lambda: _table(
-            "Mean scores of the levels, as observed", results.centroids, ".centroids"
-        )
+        title_of = "Mean scores of the levels, as observed"
+        parts["centroids"] = _table(title_of, lambda: results.centroids, ".centroids")
     return summarize(title, parts, pick=sections)
 
 
-def _table(title: str, table: pd.DataFrame, source: str, note: str = "") -> Section:
-    return Section(title, table, shared=not note, source=source, note=note)
+def _table(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
+    return lambda: Section(title, table(), shared=True, source=source)
 
 
 def _correlations(results: Any) -> Section:

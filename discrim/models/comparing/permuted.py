@@ -242,7 +242,7 @@ def check_permutations(permutations: Any, within: Any) -> None:
         )
 
 
-def permutation_test(fit: Fit[Any], seen: float, design: Permuting) -> Permutations:
+def permuted_hit_rates(fit: Fit[Any], seen: float, design: Permuting) -> Permutations:
     """Hit rates of shuffled labels beside the one seen."""
     blocks = fit.rows("permutations=")
     used = used_codes(blocks)
