@@ -55,9 +55,7 @@ def with_test(summary: Any, fit: Any, test: TableArgument | None) -> Any:
 
 
 def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
-    labels = labels_of_fit(fit, whole=False)
-    source = given.source(labels)
-    return fit.assess(given.table(labels) if source is None else source, **options)
+    return fit.assess(given.rows(labels_of_fit(fit, whole=False)), **options)
 
 
 class Errors(NamedTuple):
@@ -128,15 +126,15 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     """
     _refuse_exchanged(formulas[0], given.data)
     labels = labels_to_fit(*formulas)
-    source = given.source(labels)
-    if source is None:
-        return use(given.table(labels))
-    refuse_part(output, source)
+    rows = given.rows(labels)
+    refuse_part(output, rows)
     try:
-        return use(source)
+        return use(rows)
     except NotSupportedError:
-        # A single file may be what goes into memory for a verb that asks for all rows.
-        if not os.path.isfile(given.data):
+        from discrim.frame.sources.parts import Source
+
+        # A single large file may be what goes into memory for a verb that asks for all rows.
+        if not (isinstance(rows, Source) and os.path.isfile(given.data)):
             raise
         return use(given.table(labels))
 

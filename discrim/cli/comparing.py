@@ -115,6 +115,7 @@ def _told_apart(names: list[str]) -> list[str]:
 def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
     """Saved fits judged by the rows of a table."""
     import discrim
+    from discrim.frame.sources.sources import rows_given
     from discrim.models.comparing.comparison import compared_on
     from discrim.report.grid import INTERVAL, Section
 
@@ -135,9 +136,8 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
     found = [labels_of_fit(fit, whole=False) for fit in fits]
     typed = frozenset(name for each in found for name in each.typed)
     labels = Labels(typed, frozenset(name for each in found for name in each.text))
-    source = given.source(labels)
-    parts_of = [given.table(labels)] if source is None else (part.data for part in source.parts())
-    by_fit, by_pair = compared_on(fits, _told_apart(files), parts_of)
+    tables = (part.data for part in rows_given(given.rows(labels)).parts())
+    by_fit, by_pair = compared_on(fits, _told_apart(files), tables)
     formats: dict[Any, Any] = {"formula": "text", "rows": "count", "wrong": "count"}
     formats |= dict.fromkeys(["error", "se", "low", "high"], "share")
     note = "The fits as they were saved; intervals are exact."
@@ -291,8 +291,7 @@ def _labels(arguments: argparse.Namespace) -> Iterator[str]:
         raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
     prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
     given = given_of(dict(vars(arguments)))
-    source = given.source(labels)
-    data = given.table(labels) if source is None else source
+    data = given.rows(labels)
     out = getattr(arguments, "out", None)
     if out is not None:
         refuse_same("--out", out, arguments.data, arguments.fit)

@@ -33,7 +33,7 @@ from discrim.errors import (
 )
 
 if TYPE_CHECKING:
-    from discrim.frame.sources.parts import Source
+    pass
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -333,8 +333,11 @@ def refuse_same(option: str, out: str, *read: str) -> None:
             raise DataError(f"{option} {out!r} is a file that is read here: name another to write to")
 
 
-def refuse_part(output: Output, source: Source) -> None:
+def refuse_part(output: Output, rows: Any) -> None:
     """Raise where a file that is written would be one of those that a source reads."""
+    from discrim.frame.sources.sources import rows_given
+
+    source = rows_given(rows)
     for option, target in (("--output", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(

@@ -462,9 +462,9 @@ class TableArgument(NamedTuple):
     data: str
     dialect: Any
 
-    def source(self, labels: Labels) -> Any:
-        """What reads it part by part; None of what is read into memory."""
-        return source_given(self.data, labels, self.dialect)
+    def rows(self, labels: Labels) -> Any:
+        """What reads it part by part, or it, read into memory."""
+        return source_given(self.data, labels, self.dialect) or self.table(labels)
 
     def table(self, labels: Labels | None = None) -> Any:
         """It, read into memory."""

@@ -19,7 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks, absent_levels, unseen_rows
 from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.factors import Memory, RowRange, evaluate
@@ -77,23 +77,17 @@ def read(
     return Blocks(design, rows, dict(functions or {}))
 
 
-def refuse_vector(weights: Any) -> None:
-    """Raise a DataError where the weights of a source's rows are no column of it."""
-    if weights is not None and not isinstance(weights, str):
-        raise DataError(
-            "weights= is an array, and the rows come from a source: name the column of the source that holds "
-            "them."
-        )
-
-
-def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
-    """The rows of a source as the formula of other blocks reads them; their classes are read if asked for.
+def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
+    """The rows of a table or a source as other blocks read them; classes of a source are read if asked for.
 
     Raises
     ------
     DataError
-        The source has no rows.
+        It is no table, or the source has no rows.
     """
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is None:
+        return blocks.of_table(data if isinstance(data, Table) else Table(data, held=held))
     first = next((table for table, _ in tables(source, blocks.design.columns)), None)
     if first is None:
         raise no_rows(source)
@@ -122,7 +116,7 @@ def _read_source(
             "give a function that makes it anew, or use lda(), qda() or another verb that takes "
             "moments=."
         )
-    refuse_vector(weights)
+    source.refuse_vector(weights)
     design, table = discovered(formula, data, source, functions, levels, weights, reader)
     return Blocks(design, rows_of_source(table, design, functions, weights), functions)
 

@@ -128,6 +128,45 @@ class Source(ABC):
             )
         self._rows = rows
 
+    def refuse_vector(self, weights: Any) -> None:
+        """Raise a DataError where weights are no column."""
+        if weights is not None and not isinstance(weights, str):
+            raise DataError(
+                "weights= is an array, and the rows come from a source: name the column of the source that "
+                "holds them."
+            )
+
+    def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
+        """Labels of all rows, of those of each part: numbers, as parts are numbered through."""
+        return pd.RangeIndex(sum(map(len, parts)))
+
+
+class TableSource(Source):
+    """A table in memory: its one part is the table, or blocks of rows that were read before, as it was given.
+
+    Attributes
+    ----------
+    data : object
+    """
+
+    def __init__(self, data: Any) -> None:
+        super().__init__("the table", ())
+        self.data = data
+
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
+        """The table, with all its columns."""
+        return self._read(None)
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        yield Part(self.data)
+
+    def refuse_vector(self, weights: Any) -> None:
+        """Do nothing: the table says itself which weights fit."""
+
+    def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
+        """The table's own."""
+        return parts[0]
+
 
 class DistributedSource(Source):
     """Rows whose parts lie elsewhere, and are worked on there.

@@ -38,7 +38,7 @@ from discrim.frame.formula import (
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.sources.parts import DistributedSource, Source, no_rows
+from discrim.frame.sources.parts import DistributedSource, Source, TableSource, no_rows
 from discrim.frame.table import Table
 from discrim.frame.values import Kind
 
@@ -59,6 +59,54 @@ def tables(
                 yield table, where
                 start += table.nrows
                 tell(table.nrows)
+
+
+def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
+    """The parts of what may be a table in memory, which is given as it is; as of `tables`."""
+    if isinstance(source, TableSource):
+        return iter([(source.data, None)])
+    return tables(source, columns)
+
+
+def answers(
+    source: Source,
+    columns: Sequence[str] | None,
+    answer: Callable[[Any], Any],
+    sent: Callable[[], Callable[[Any], Any]],
+    *,
+    beyond: bool = False,
+) -> Any:
+    """What is said of rows: of a table at once, of parts one after another, of rows on workers when they are.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        The only ones that the answer takes; all without it.
+    answer : callable
+        From a table to a Series or a DataFrame on its index.
+    sent : callable
+        Gives the same as it is sent to workers.
+    beyond : bool
+        Labels may be others than the classes.
+    """
+    if isinstance(source, TableSource):
+        return answer(source.data)
+    if isinstance(source, DistributedSource):
+        return source.lazily(source.names if columns is None else columns, sent(), beyond=beyond)
+    return answered_frames(source, columns, answer)
+
+
+def answered_frames(
+    source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
+) -> Iterator[pd.DataFrame]:
+    """What is said of the rows of each part, as a frame."""
+    with late_bar(source.nrows or 0, "rows predicted") as tell:
+        for part, where in given_parts(source, columns):
+            with named(where):
+                found = answer(part)
+            tell(len(found))
+            with tell.resting():
+                yield found.to_frame() if isinstance(found, pd.Series) else found
 
 
 def part_table(

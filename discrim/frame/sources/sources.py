@@ -23,8 +23,8 @@ from discrim.frame.sources.frames import (
     RelationSource,
     StreamSource,
 )
-from discrim.frame.sources.parts import Part, Source, capital
-from discrim.frame.table import given_frame
+from discrim.frame.sources.parts import Part, Source, TableSource, capital
+from discrim.frame.table import Table, given_frame
 
 
 def source_of(data: Any) -> Source | None:
@@ -88,6 +88,11 @@ def source_of(data: Any) -> Source | None:
         column = any(_is(data, library, "Series") for library in ("pandas", "polars"))
         return None if column or _is_table(data) else StreamSource(data)
     return FunctionSource(data, source_of) if callable(data) else None
+
+
+def rows_given(data: Any) -> Source:
+    """What gives the rows of any data, part by part: of a table in memory that is its one part."""
+    return (None if isinstance(data, Table) else source_of(data)) or TableSource(data)
 
 
 def _of_paths(data: Any) -> Source:

@@ -13,9 +13,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.linear_model import Cells, ModelTerm, cells_of
-from discrim.frame.rows import source_blocks
-from discrim.frame.sources.sources import source_of
-from discrim.frame.table import Table
+from discrim.frame.rows import new_blocks
 from discrim.inference.manova import (
     Hypothesis,
     LeastSquares,
@@ -359,12 +357,7 @@ class TermCanonicalResults(Shown):
         first = self._model.n_model - 1
         blocks = blocks.columns(range(first, len(blocks.terms)))
         if data is not None:
-            source = source_of(data)
-            if source is not None:
-                blocks = source_blocks(blocks, source, data)
-            else:
-                table = Table(data, held=True)
-                blocks = blocks.of_table(table)
+            blocks = new_blocks(blocks, data, held=True)
         raw, grand = self.raw.to_numpy(), self._model.in_units(self._model.mean())
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():

@@ -43,9 +43,7 @@ from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, Unseen
 from discrim.frame.design import LabelType
-from discrim.frame.rows import source_blocks
-from discrim.frame.sources.sources import source_of
-from discrim.frame.table import Table
+from discrim.frame.rows import new_blocks
 from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 
 
@@ -458,10 +456,7 @@ def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
         fit.rows("predict", "pass data=")
         return own
     own = replace(own, unseen=gaps.unseen == "missing" and own.design.spec is not None)
-    source = None if isinstance(data, Table) else source_of(data)
-    if source is not None:
-        return source_blocks(own, source, data)
-    return own.of_table(data if isinstance(data, Table) else Table(data))
+    return new_blocks(own, data)
 
 
 def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:

@@ -14,10 +14,9 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
-from discrim.frame.rows import refuse_vector
-from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.parts import TableSource
+from discrim.frame.sources.rows import given_parts, named
+from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import weight_vector
 from discrim.inference.class_shares import (
     ClassShares,
@@ -120,7 +119,7 @@ def estimated_prior(
 def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
     """Raise where the fit cannot be made again, or the batch not read again."""
     fit.rows('interval="bootstrap"', 'use interval="profile"')
-    if not isinstance(data, Blocks) and source_of(data) is not None:
+    if not isinstance(rows_given(data), TableSource):
         raise NotSupportedError(
             'interval="bootstrap" reads the batch for each sample: pass it as a DataFrame, or a sample of '
             'its rows, or use interval="profile".'
@@ -170,27 +169,17 @@ def _scores(
     fit: Fit[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
-    source = None if isinstance(data, Blocks) else source_of(data)
-    if source is None:
-        yield from _of_table(fit, rule, data, gaps, weights)
-        return
-    refuse_vector(weights)
-    columns = fit.blocks.design.columns
-    asked = columns if weights is None or weights in columns else (*columns, weights)
+    source = rows_given(data)
+    source.refuse_vector(weights)
+    columns = dict.fromkeys((*fit.blocks.design.columns, *([weights] if isinstance(weights, str) else ())))
     with late_bar(source.nrows or 0, "rows scored") as tell:
-        for table, where in tables(source, asked):
+        for part, where in given_parts(source, list(columns)):
             with named(where):
-                yield from _of_table(fit, rule, table, gaps, weights)
-            tell(table.nrows)
-
-
-def _of_table(
-    fit: Fit[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
-) -> Iterator[tuple[Floats, Floats | None]]:
-    blocks = fit.new_rows(data, gaps)
-    own = weight_vector(weights, blocks.table)
-    for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
-        yield scores, None if own is None else own[place]
+                blocks = fit.new_rows(part, gaps)
+                own = weight_vector(weights, blocks.table)
+                for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
+                    yield scores, None if own is None else own[place]
+            tell(blocks.table.nrows)
 
 
 def shares_of(

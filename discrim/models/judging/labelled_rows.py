@@ -13,11 +13,10 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.matrix import response_codes
-from discrim.frame.rows import refuse_vector
 from discrim.frame.sources.parts import no_rows
-from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import source_of
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.sources.rows import given_parts, named
+from discrim.frame.sources.sources import rows_given
+from discrim.frame.table import weight_vector
 from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import listed
 
@@ -65,25 +64,25 @@ def labelled_rows(
     DataError
         No column of the response, a label that is none of the classes, or weights that are none.
     """
-    source = None if isinstance(data, (Blocks, Table)) else source_of(data)
-    if source is None:
-        return _of_table(fit, fit.new_rows(data, gaps), weights, answer)
-    refuse_vector(weights)
+    source = rows_given(data)
+    source.refuse_vector(weights)
     design = fit.blocks.design
-    beside = (*design.response_columns, *([weights] if weights is not None else ()))
+    beside = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
     columns = tuple(dict.fromkeys((*design.columns, *beside)))
     parts = []
-    for table, where in tables(source, columns):
+    for part, where in given_parts(source, columns):
         with named(where):
-            parts.append(_of_table(fit, fit.new_rows(table, gaps), weights, answer))
+            parts.append(_of_table(fit, fit.new_rows(part, gaps), weights, answer))
     if not parts:
         raise no_rows(source)
-    held = [part.weights for part in parts if part.weights is not None]
+    if len(parts) == 1:
+        return parts[0]._replace(table_index=source.labels_of([parts[0].table_index]))
+    vectors = [part.weights for part in parts if part.weights is not None]
     return LabelledRows(
         np.concatenate([part.actual for part in parts]),
         np.concatenate([part.answer for part in parts]),
-        np.concatenate(held) if held else None,
-        pd.RangeIndex(sum(len(part.table_index) for part in parts)),
+        np.concatenate(vectors) if vectors else None,
+        source.labels_of([part.table_index for part in parts]),
     )
 
 

@@ -18,7 +18,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.reading import present_classes, refuse_extreme, varying, warn_of_weights
 from discrim.models.moments.moments import Moments, Scatters
 from discrim.models.moments.verb import moments
@@ -78,8 +78,8 @@ def by_moments(scatters: Scatters) -> Callable[[Callable[P, R]], Callable[P, R]]
             # What is no iterator is looked at by the verb alone.
             if not isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
                 return verb(*args, **kwargs)
-            source = source_of(data)
-            if source is None or not source.once:
+            source = rows_given(data)
+            if not source.once:
                 return verb(*args, **kwargs)
             given = bind(*args, **kwargs).arguments
             if "moments" in given or "formula" not in given:

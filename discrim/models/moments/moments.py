@@ -29,10 +29,9 @@ from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.row_parts import TableRows
-from discrim.frame.rows import refuse_vector
-from discrim.frame.sources.parts import Source, no_rows
-from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.parts import no_rows
+from discrim.frame.sources.rows import given_parts, named
+from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table, weight_vector
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
@@ -421,22 +420,15 @@ class Moments:
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
             there are no weights, and those of the first table were an array.
         """
-        source = None if isinstance(data, Table) else source_of(data)
-        if source is not None:
-            return self._of_source(source, weights, na_action)
-        table = data if isinstance(data, Table) else Table(data, part=True)
-        return self._of_table(table, weights, na_action)
-
-    def _of_source(self, source: Source, weights: Any, na_action: NaAction) -> Moments:
-        """The sum over the parts of a source."""
+        source, design, found = rows_given(data), self._design, None
         column = self._weights if weights is None else weights
-        refuse_vector(column)
-        design, found = self._design, None
-        names = (*design.response_columns, *design.columns, *([] if column is None else [column]))
-        for table, where in tables(source, list(dict.fromkeys(names))):
+        source.refuse_vector(column)
+        names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
+        for part, where in given_parts(source, list(dict.fromkeys(names))):
             with named(where):
-                part = self._of_table(table, weights, na_action)
-            found = part if found is None else found + part
+                table = part if isinstance(part, Table) else Table(part, part=True)
+                moments = self._of_table(table, weights, na_action)
+            found = moments if found is None else found + moments
         if found is None:
             raise no_rows(source)
         return found

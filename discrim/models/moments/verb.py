@@ -20,10 +20,10 @@ from discrim.frame.design import Design
 from discrim.frame.formula import parsed_formula
 from discrim.frame.grammar import quote
 from discrim.frame.own_functions import check_functions
-from discrim.frame.rows import read, refuse_vector
+from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source
 from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table
 from discrim.models.fits.reading import NaAction, check_word, listed
 from discrim.models.moments.moments import Moments, Scatters, gathered
@@ -107,9 +107,9 @@ def moments(
     [0.9912, 0.0088]
     """
     check_word("scatters", scatters, get_args(Scatters))
-    source = source_of(data)
+    source = rows_given(data)
     parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
-    if source is not None and source.once:
+    if source.once:
         parts = tables(source, _columns(formula, source, weights, functions))
     first, where = next(parts, (data, None))
     with named(where):
@@ -135,7 +135,7 @@ def _columns(formula: str, source: Source, weights: Any, functions: Functions | 
     DataError
         The weights are no column.
     """
-    refuse_vector(weights)
+    source.refuse_vector(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = parsed_formula(formula, names, check_functions(functions), () if weights is None else (weights,))
     learns = [each.code for each in found.expressions.values() if each.stateful]

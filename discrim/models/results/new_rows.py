@@ -5,19 +5,17 @@ Answers for the rows of a source, frame by frame, or in a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import pandas as pd
 
-from discrim.core.numerics.progress import late_bar
-from discrim.frame.blocks import Blocks, Unseen
-from discrim.frame.sources.parts import DistributedSource, Source
-from discrim.frame.sources.rows import named, tables
+from discrim.frame.blocks import Unseen
+from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.fit import Gaps, Missing
 from discrim.models.fits.reading import check_word
 
@@ -55,35 +53,19 @@ def answered(
         What comes back for sources and files is none of the types that a table's answer has; type checkers
         are told that of a table.
     """
-    source = None if isinstance(data, Blocks) else source_of(data)
-    if source is None:
-        if out is None:
-            return answer(results, data)
-        return cast("T", write_frames(iter([_frame(answer(results, data))]), out))
-    columns = source.names if whole else results._fit.blocks.design.columns
-    if isinstance(source, DistributedSource) and out is None:
-        lazy: T = source.lazily(columns, partial(answer, results._without_rows()), beyond=beyond)
-        return lazy
-    frames = _frames(source, columns, partial(answer, results))
-    if out is None:
-        return cast("T", frames)
-    return cast("T", write_frames(frames, out, source=source))
-
-
-def _frames(
-    source: Source, columns: tuple[str, ...], answer: Callable[[Any], pd.DataFrame | pd.Series]
-) -> Iterator[pd.DataFrame]:
-    with late_bar(source.nrows or 0, "rows predicted") as tell:
-        for table, where in tables(source, columns):
-            with named(where):
-                frame = _frame(answer(table))
-            tell(table.nrows)
-            with tell.resting():
-                yield frame
-
-
-def _frame(answer: pd.DataFrame | pd.Series) -> pd.DataFrame:
-    return answer.to_frame() if isinstance(answer, pd.Series) else answer
+    source = rows_given(data)
+    columns = None if whole else results._fit.blocks.design.columns
+    if out is not None:
+        frames = answered_frames(source, columns, partial(answer, results))
+        return cast("T", write_frames(frames, out, source=source))
+    found: T = answers(
+        source,
+        columns,
+        partial(answer, results),
+        lambda: partial(answer, results._without_rows()),
+        beyond=beyond,
+    )
+    return found
 
 
 TYPICALITY = ("exact", "chi2", "relative", "conformal")
