@@ -112,7 +112,7 @@ DOORS = {
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),
-    "duckdb": ("frame/sources/frames.py",),
+    "duckdb": ("frame/sources/sources.py",),
     "distributed": ("frame/distributed.py",),
     "polars": ("frame/", "cli/"),
     "pyarrow": ("frame/", "cli/"),

@@ -30,7 +30,7 @@ from discrim.errors import DataError, DiscrimError, warn_user
 if TYPE_CHECKING:
     import pandas as pd
 
-    from discrim.frame.sources.csv import Dialect
+    from discrim.frame.sources.files import Dialect
     from discrim.frame.sources.parts import Source
 
 
@@ -272,7 +272,7 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    from discrim.frame.sources.csv import Dialect, refuse_other_separator
+    from discrim.frame.sources.files import Dialect, refuse_other_separator
 
     dialect = dialect or Dialect()
     file, options = readable(source), dialect.options(source)
@@ -304,7 +304,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
     """Some rows of a file of CSV that can be read."""
     import pandas as pd
 
-    from discrim.frame.sources.csv import SAMPLE, Dialect
+    from discrim.frame.sources.files import SAMPLE, Dialect
 
     rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
     return rows
@@ -312,7 +312,7 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
 
 def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
     """Warn of a column that is text only because its numbers have decimal commas."""
-    from discrim.frame.sources.csv import decimal_commas
+    from discrim.frame.sources.files import decimal_commas
 
     names = [str(name) for name in table.columns]
     as_text = set(labels.as_text(names))
@@ -479,7 +479,7 @@ def given_of(options: dict[str, Any]) -> TableArgument:
     DataError
         The decimal sign is the sign between fields.
     """
-    from discrim.frame.sources.csv import Dialect
+    from discrim.frame.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
     dialect = Dialect(separator, decimal or ".")

@@ -3,180 +3,28 @@
 A block is columns side by side: its x (m, p) is the transposed view of a buffer
 (p, m), the layout both of tables and of the products taken of it. The buffer is
 used again for the next block, so that a pass needs no more memory than one block.
-
-Blocks whose rows lie in parts elsewhere: what a part needs to be read and worked on where it is.
-
-A part goes through the same steps there as a part that is read here: a table, the class and the weight of
-each row, blocks of these. What comes back is what was made of them, with what the pass has found beside:
-how many rows there are, how many miss a value, and what there is to warn of.
-
-Levels in new rows that a fit has not seen: where they are, and what they are.
-
-A design without some of its columns: what a fit has left out is not read from new rows either.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Mask
 from discrim.core.numerics.progress import tick
-from discrim.errors import DataError, warn_user
-from discrim.frame.categories import Scalar, shown
-from discrim.frame.design import Design, Product, Spec
-from discrim.frame.factors import Categories, Memory, RowRange, evaluate
-from discrim.frame.formula import spline_bases
-from discrim.frame.grammar import expression, quote
-from discrim.frame.level_codes import refuse_values
-from discrim.frame.matrix import fill
-from discrim.frame.own_functions import Functions, recall_functions
+from discrim.errors import DataError
+from discrim.frame.design import Design
+from discrim.frame.levels import refuse_values, unseen_rows
+from discrim.frame.matrix import design_of_columns, fill
 from discrim.frame.row_parts import NO_ROWS, Rows, TableRows
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
 T = TypeVar("T")
-
-Unseen = Literal["raise", "missing"]
-"""What a level of new rows is that the fit has not seen: an error, or missing."""
-
-
-class _Category(NamedTuple):
-    """A category of a design: its name, its levels, its values, and the rows that have them."""
-
-    label: str
-    levels: tuple[Scalar, ...]
-    values: pd.Series
-    rows: NDArray[np.intp]
-
-
-def unseen_rows(
-    design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
-) -> Mask | None:
-    """Rows (n,) of a table with a level that the fit has not seen, which a warning counts; None for none.
-
-    Parameters
-    ----------
-    functions : dict, optional
-        The user's own functions that the formula calls.
-    partial : bool
-        Whether such a row is used by its other columns.
-    """
-    lost = np.zeros(table.nrows, dtype=bool)
-    said: list[str] = []
-    for label, levels, values, at in _categories(design, table, functions):
-        strange = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
-        if strange.any():
-            first = int(np.argmax(strange))
-            said.append(f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(at[first])))}")
-            lost[at[strange]] = True
-    if not said:
-        return None
-    count = int(lost.sum())
-    others = len(said) - 2
-    more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
-    what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
-    warn_user(
-        f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
-        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}."
-    )
-    return lost
-
-
-def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
-    """Whether some level of a category has no row among those to keep (n,)."""
-    for _, levels, values, at in _categories(design, table, functions):
-        if values[keep[at]].nunique() < len(levels):
-            return True
-    return False
-
-
-def lone_rows(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
-    """Which rows (n,) leave some level of a category without any other row among those to keep (n,)."""
-    lone = np.zeros(table.nrows, dtype=bool)
-    for _, levels, values, at in _categories(design, table, functions):
-        kept = values[keep[at]]
-        if kept.nunique() < len(levels):
-            lone[:] = True
-        lone[at[keep[at]]] |= ~kept.duplicated(keep=False).to_numpy()
-    return lone
-
-
-def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
-    if design.spec is None:
-        return
-    functions = recall_functions(design.functions, functions)
-    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    known = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
-    for factor in design.spec.factors:
-        if factor.levels is None:
-            continue
-        each = expression(factor.code, frozenset(functions))
-        rows, keep = RowRange(table, 0, table.nrows, kinds=known).complete(each.columns)
-        value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
-        if isinstance(value, Categories):
-            yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))
-
-
-def narrowed_design(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
-    """The design without the terms of which no column is kept, and which of its columns are.
-
-    Parameters
-    ----------
-    keep : collection of int
-        Positions of columns, one or more.
-
-    Returns
-    -------
-    design : Design
-    keep : tuple of int or None
-        Positions in that design, None for all: a category of which some levels are kept stays whole.
-    """
-    spec = design.spec
-    if spec is None:
-        names = tuple(name for j, name in enumerate(design.columns) if j in keep)
-        return replace(design, columns=names, terms=names), None
-    products: list[Product] = []
-    terms: list[str] = []
-    kept: list[int] = []
-    stop = 0
-    for product in spec.products:
-        start, stop = stop, stop + math.prod(spec.widths(product))
-        own = [j for j in range(start, stop) if j in keep]
-        if own:
-            kept.extend(len(terms) + j - start for j in own)
-            terms.extend(design.terms[start:stop])
-            products.append(product)
-    found = None if len(kept) == len(terms) else tuple(kept)
-    return _of_products(design, spec, products, tuple(terms)), found
-
-
-def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
-    """The design of some products, which reads no other columns."""
-    functions = frozenset(design.functions)
-    used = sorted({factor for product in products for factor, _ in product})
-    factors = tuple(spec.factors[factor] for factor in used)
-    read = {name for factor in factors for name in expression(factor.code, functions).columns}
-    columns = tuple(name for name in design.columns if name in read)
-    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
-    kinds = tuple(kind_of[name] for name in columns)
-    numbers = [
-        quote(name) for name, kind in zip(columns, kinds, strict=True) if kind in ("numeric", "boolean")
-    ]
-    position = {factor: place for place, factor in enumerate(used)}
-    single = [factors[position[product[0][0]]].code for product in products if len(product) == 1]
-    if len(single) == len(products) and single == numbers and terms == columns:
-        return replace(design, columns=columns, terms=terms, plain=True, spec=None)
-    moved = tuple(tuple((position[factor], coding) for factor, coding in product) for product in products)
-    own = Spec(kinds, factors, spec.codings, moved)
-    return replace(design, columns=columns, terms=terms, spec=own)
-
 
 BLOCK_NUMBERS = 2**18
 """Numbers in a block: 2 MiB of float64."""
@@ -334,9 +182,9 @@ class Blocks:
 
     def columns(self, keep: Collection[int]) -> Blocks:
         """The blocks of some of the columns, by position."""
-        held = range(len(self.design.terms)) if self.keep is None else self.keep
-        design, own = narrowed_design(self.design, {held[j] for j in keep})
-        return replace(self, design=design, keep=own)
+        used = range(len(self.design.terms)) if self.keep is None else self.keep
+        design, positions = design_of_columns(self.design, {used[j] for j in keep})
+        return replace(self, design=design, keep=positions)
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""

@@ -18,8 +18,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.frames import slices
-from discrim.frame.sources.parts import DistributedSource, Part, Source
+from discrim.frame.sources.parts import DistributedSource, Part, Source, slices
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ The rows and the classes that a design makes of a table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -20,7 +20,7 @@ from discrim.frame.categories import encode, shown
 from discrim.frame.design import Design, Factor, Product, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, complete_rows, evaluate
 from discrim.frame.formula import spline_bases
-from discrim.frame.grammar import expression
+from discrim.frame.grammar import expression, quote
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.response import codes_of
 from discrim.frame.table import Table
@@ -269,3 +269,56 @@ def fill(
         rows = RowRange(table, start, stop, ~excluded, known)
         write_rows(design, spec, rows, functions, bases, part, unseen=unseen)
     out[~excluded] = part
+
+
+def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
+    """The design without the terms of which no column is kept, and which of its columns are.
+
+    Parameters
+    ----------
+    keep : collection of int
+        Positions of columns, one or more.
+
+    Returns
+    -------
+    design : Design
+    keep : tuple of int or None
+        Positions in that design, None for all: a category of which some levels are kept stays whole.
+    """
+    spec = design.spec
+    if spec is None:
+        names = tuple(name for j, name in enumerate(design.columns) if j in keep)
+        return replace(design, columns=names, terms=names), None
+    products: list[Product] = []
+    terms: list[str] = []
+    kept: list[int] = []
+    stop = 0
+    for parts in spec.products:
+        start, stop = stop, stop + math.prod(spec.widths(parts))
+        places = [j - start for j in range(start, stop) if j in keep]
+        if places:
+            kept.extend(len(terms) + j for j in places)
+            terms.extend(design.terms[start:stop])
+            products.append(parts)
+    positions = None if len(kept) == len(terms) else tuple(kept)
+    return _of_products(design, spec, products, tuple(terms)), positions
+
+
+def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
+    """The design of some products, which reads no other columns."""
+    functions = frozenset(design.functions)
+    used = sorted({factor for parts in products for factor, _ in parts})
+    factors = tuple(spec.factors[factor] for factor in used)
+    read = {name for factor in factors for name in expression(factor.code, functions).columns}
+    columns = tuple(name for name in design.columns if name in read)
+    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
+    kinds = tuple(kind_of[name] for name in columns)
+    numbers = [
+        quote(name) for name, kind in zip(columns, kinds, strict=True) if kind in ("numeric", "boolean")
+    ]
+    position = {factor: place for place, factor in enumerate(used)}
+    single = [factors[position[parts[0][0]]].code for parts in products if len(parts) == 1]
+    if len(single) == len(products) and single == numbers and terms == columns:
+        return replace(design, columns=columns, terms=terms, plain=True, spec=None)
+    moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
+    return replace(design, columns=columns, terms=terms, spec=Spec(kinds, factors, spec.codings, moved))

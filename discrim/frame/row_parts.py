@@ -25,7 +25,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memo
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DiscrimWarning, NotSupportedError, kept_warnings, warn_user
 from discrim.frame.design import Design
-from discrim.frame.level_codes import refuse_values
+from discrim.frame.levels import refuse_values
 from discrim.frame.matrix import response_codes
 from discrim.frame.own_functions import Functions
 from discrim.frame.sources.parts import DistributedSource, no_rows

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 import discrim
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Unseen
 from discrim.frame.grammar import quote
+from discrim.frame.levels import Unseen
 from discrim.frame.table import Table, array_table, refuse_missing, with_column
 from discrim.models.fits.fit import Gaps
 from discrim.models.fits.options import options_of, verb_of

@@ -13,7 +13,7 @@ import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
-from discrim.frame.sources.csv import Dialect, SeparatorError, decimal_commas
+from discrim.frame.sources.files import Dialect, SeparatorError, decimal_commas
 from tests.cli.support import refused, said
 
 IRIS = datasets.load_iris()

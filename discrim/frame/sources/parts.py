@@ -300,6 +300,17 @@ def batch_rows(columns: int) -> int:
     return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
 
 
+def slices(frame: Any) -> Iterator[Any]:
+    """The rows of a frame in parts of no more than a batch, as frames like it."""
+    step, nrows = batch_rows(len(frame.columns)), len(frame)
+    if nrows <= 2 * step:
+        yield frame
+        return
+    for start in range(0, nrows, step):
+        stop = min(start + step, nrows)
+        yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else frame[start:stop]
+
+
 def no_rows(source: Source) -> DataError:
     """The error of a source that has no rows."""
     return DataError(f"{capital(source.what)} has no rows: give one that has some.")

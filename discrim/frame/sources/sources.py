@@ -1,30 +1,387 @@
 """Where rows come from that are no table in memory: what reads each kind of `data=`.
 
-Files of CSV some of whose columns hold labels, which are read as they are written there.
+Python makes frames one after another, as a function that begins anew or an iterator: each has the columns of
+the first, and each column is of one kind. Streams of Arrow, polars' LazyFrames and relations of DuckDB are
+read by their libraries, of which none is imported before an object of theirs has come, and only in the
+columns that are asked for. Of files of CSV some columns may hold labels, which are read as they are written
+there.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
 from discrim.frame.categories import with_type
-from discrim.frame.sources.csv import CSVSource, Dialect
-from discrim.frame.sources.files import Files, files_of, is_path
-from discrim.frame.sources.frames import (
-    FunctionSource,
-    IteratorSource,
-    LazyFrameSource,
-    RelationSource,
-    StreamSource,
+from discrim.frame.sources.files import CSVSource, Dialect, Files, files_of, is_path
+from discrim.frame.sources.parts import (
+    OnceSource,
+    Part,
+    Source,
+    TableSource,
+    batch_rows,
+    capital,
+    closed_at_end,
+    one_line,
+    quoted_names,
+    refuse_twice,
+    slices,
 )
-from discrim.frame.sources.parts import Part, Source, TableSource, capital
 from discrim.frame.table import Table, given_frame
+from discrim.frame.values import Kind, narwhals_kind, pandas_kind
+
+
+def frame_of_table(data: Any, what: str) -> Any:
+    """A frame of pandas, or of narwhals over any other library, of one that a function or an iterator gave.
+
+    Raises
+    ------
+    DataError
+        It is no table.
+    """
+    try:
+        return given_frame(data)
+    except DataError as error:
+        raise DataError(
+            f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
+            "as in data='table.csv'."
+        ) from None
+
+
+def native(frame: Any) -> Any:
+    """A frame as its own library has it."""
+    return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
+
+
+class ColumnKinds:
+    """What the columns of a first frame hold, which those of the later ones have to hold as well.
+
+    Parameters
+    ----------
+    what : str
+        What it is, for messages: "frame 1 of the iterator".
+    """
+
+    def __init__(self, frame: Any, what: str) -> None:
+        self.what = what
+        self.names = _names(frame)
+        refuse_twice(self.names, what)
+        self._dtypes = _dtypes(frame)
+        self._first = {
+            name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
+        }
+
+    def fitted(self, frame: Any, what: str, columns: Sequence[str] | None = None) -> Any:
+        """A later frame as its library has it; columns that are all missing are of the kind of the first.
+
+        Raises
+        ------
+        DataError
+            A column is missing, is new, or is of another kind.
+        """
+        names = _names(frame)
+        refuse_twice(names, what)
+        self._compare_names(names, what)
+        labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
+        for name in self.names if columns is None else columns:
+            # What Python's objects are, each of them says.
+            if dtypes[name] == self._dtypes[name] and dtypes[name] != np.dtype(object):
+                continue
+            kind, dtype = self._first[name]
+            now, other = _described(frame[labels[name]])
+            if now == kind:
+                continue
+            if not _all_missing(frame[labels[name]]):
+                raise DataError(
+                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}: give it one type in "
+                    "all of them (a reader of text takes types as dtype=), or leave it out of the formula."
+                )
+            frame = _with_kind(frame, labels[name], kind)
+        return native(frame)
+
+    def _compare_names(self, names: tuple[str, ...], what: str) -> None:
+        if names == self.names:
+            return
+        for these, those, here, there in (
+            (self.names, names, what, self.what),
+            (names, self.names, self.what, what),
+        ):
+            known = set(those)
+            lost = [name for name in these if name not in known]
+            if lost:
+                raise DataError(
+                    f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {quoted_names(lost)} of "
+                    f"{there}: give the same columns in all of them."
+                )
+
+
+def _names(frame: Any) -> tuple[str, ...]:
+    return tuple(str(label) for label in frame.columns)
+
+
+def _dtypes(frame: Any) -> dict[str, Any]:
+    held = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
+    return dict(zip(_names(frame), held, strict=True))
+
+
+def _described(series: Any) -> tuple[Kind, str]:
+    """What a column holds, and its type in the words of its library."""
+    if isinstance(series, pd.Series):
+        return pandas_kind(series), str(series.dtype)
+    native = series.to_native()
+    return narwhals_kind(series.dtype), str(getattr(native, "dtype", getattr(native, "type", series.dtype)))
+
+
+def _all_missing(series: Any) -> bool:
+    if isinstance(series, pd.Series):
+        return bool(series.isna().all())
+    return int(series.null_count()) == len(series)
+
+
+def _with_kind(frame: Any, label: Any, kind: Kind) -> Any:
+    """The frame with a column, all of which is missing, as one of a kind."""
+    if isinstance(frame, pd.DataFrame):
+        dtypes = {"numeric": "float64", "boolean": "boolean", "categorical": "category"}
+        empty = pd.Series([None] * len(frame), frame.index, dtype=dtypes.get(kind, "object"))
+        return frame.assign(**{label: empty}) if isinstance(label, str) else _assigned(frame, label, empty)
+    import narwhals as nw
+
+    types: dict[Kind, Any] = {"numeric": nw.Float64, "boolean": nw.Boolean, "categorical": nw.Categorical}
+    return frame.with_columns(nw.col(label).cast(types.get(kind, nw.String)))
+
+
+def _assigned(frame: pd.DataFrame, label: Any, column: pd.Series) -> pd.DataFrame:
+    frame = frame.copy(deep=False)
+    frame[label] = column
+    return frame
+
+
+_REFUSED = (str, bytes, Mapping, pd.DataFrame)
+"""What can be iterated over and yet is no iterable of frames."""
+
+
+class IteratorSource(OnceSource):
+    """The frames of an iterator, which gives them once.
+
+    When the source is made it looks at them up to the first that has rows, which says what columns hold; a
+    pass gives these again.
+
+    Parameters
+    ----------
+    kinds : ColumnKinds, optional
+        What the columns hold, where that is known.
+    """
+
+    def __init__(self, frames: Iterator[Any], what: str, kinds: ColumnKinds | None = None) -> None:
+        self._frames = frames
+        self._first: deque[Any] = deque()
+        try:
+            self._look(what)
+        except Exception as error:
+            if not isinstance(error, DataError):
+                error.add_note(f"{capital(what)} raised this before its first frame.")
+            raise
+        number = len(self._first)
+        self.kinds = kinds or ColumnKinds(self._first[-1], f"frame {number} of {what}")
+        super().__init__(what, self.kinds.names)
+
+    def _look(self, what: str) -> None:
+        for given in self._frames:
+            self._first.append(frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
+            if len(self._first[-1]):
+                return
+        if not self._first:
+            raise DataError(
+                f"{capital(what)} gives no frame, so that its columns are not known: give at least "
+                "one, which may be without rows."
+            )
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        with closed_at_end(self._frames):
+            for number, given in enumerate(self._given(), start=1):
+                what = f"frame {number:,} of {self.what}"
+                frame = frame_of_table(given, what)
+                for rows in slices(frame):
+                    # Another pass may have looked at the first rows, for other columns.
+                    yield Part(self.kinds.fitted(rows, what, self.asked))
+
+    def _given(self) -> Iterator[Any]:
+        # Nothing holds the first frames while later ones are read.
+        while self._first:
+            yield self._first.popleft()
+        yield from self._frames
+
+
+class FunctionSource(Source):
+    """The frames that a function without arguments gives, from the first on at each call.
+
+    It may give an iterator of frames, one frame, or whatever else a source is made of. The first call is
+    that of the first pass as well.
+
+    Parameters
+    ----------
+    source_of : callable
+        What makes a source of what the function gives, or None where that is a frame.
+    """
+
+    def __init__(self, function: Callable[[], Any], source_of: Callable[[Any], Source | None]) -> None:
+        self._function, self._source_of = function, source_of
+        self._given: Any = None
+        self._kinds: ColumnKinds | None = None
+        name = getattr(function, "__name__", "<lambda>")
+        self._said = "the function given as data=" if name == "<lambda>" else f"the function {name!r}"
+        _refuse_arguments(function, self._said)
+        self._ready = self._called()
+        super().__init__(self._said, self._ready.names)
+
+    @property
+    def nrows(self) -> int | None:
+        """Rows, where what the function gives knows them, or a pass has counted them."""
+        return self._ready.nrows if self._rows is None else self._rows
+
+    def _called(self) -> Source:
+        """What a call gives, ready to be read."""
+        try:
+            given = self._function()
+        except Exception as error:
+            error.add_note(f"It was raised by a call of {self._said}.")
+            raise
+        if hasattr(given, "__next__"):
+            if given is self._given:
+                raise DataError(
+                    f"{capital(self._said)} gives the same iterator at each call, and that has been read: "
+                    "let it make a new one each time."
+                )
+            self._given = given
+        elif callable(given):
+            raise DataError(
+                f"{capital(self._said)} gives a function: give that one itself as data=, or call it."
+            )
+        source = None if isinstance(given, Iterator) else self._source_of(given)
+        if source is None:
+            many = isinstance(given, Iterable) and not isinstance(given, _REFUSED) and not _is_frame(given)
+            source = IteratorSource(iter(given if many else [given]), self._said, self._kinds)
+            self._kinds = source.kinds
+        return source
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        # While one pass goes on another may ask for other columns.
+        if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
+            self._ready = self._called()
+        return self._ready.begun(columns)
+
+
+def _is_frame(given: Any) -> bool:
+    """Whether something that can be iterated over has columns itself."""
+    return hasattr(given, "columns") or hasattr(given, "column_names") or hasattr(given, "num_columns")
+
+
+def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind()
+    except TypeError as error:
+        raise DataError(
+            f"{capital(said)} is called without arguments, and that cannot be: {error}. Give one that needs "
+            "none, as in data=lambda: frames(path)."
+        ) from None
+
+
+class StreamSource(OnceSource):
+    """A stream of Arrow batches, which can be read once."""
+
+    def __init__(self, stream: Any) -> None:
+        pa = _pyarrow(stream)
+        self._reader: Any = stream
+        if not isinstance(stream, pa.RecordBatchReader):
+            try:
+                self._reader = pa.RecordBatchReader.from_stream(stream)
+            except (pa.ArrowInvalid, TypeError) as error:
+                raise DataError(
+                    f"data is a {type(stream).__name__}, whose Arrow is no table ({one_line(error)}): give a "
+                    "table, or a stream of batches."
+                ) from error
+        super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        # The columns are there whether they are asked for or not, and a pass may yet ask for others.
+        return _tables(self._reader, self.names)
+
+
+class LazyFrameSource(Source):
+    """A LazyFrame of polars, of which a pass computes only the columns that are asked for."""
+
+    def __init__(self, frame: Any, what: str = "the LazyFrame") -> None:
+        if not hasattr(frame, "collect_batches"):
+            raise DataError(
+                "This version of polars cannot give the rows of a LazyFrame in batches: update it (pip "
+                "install -U polars), or write the rows by sink_parquet(...) and give the path of that file."
+            )
+        self._frame = frame
+        super().__init__(what, frame.collect_schema().names())
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        asked = self.names if columns is None else columns
+        chosen, empty = self._frame.select(list(asked)), True
+        for batch in chosen.collect_batches(
+            chunk_size=batch_rows(len(asked)), maintain_order=True, lazy=True, engine="streaming"
+        ):
+            empty = False
+            yield Part(batch)
+        if empty:
+            yield Part(chosen.head(0).collect())
+
+
+class RelationSource(Source):
+    """A relation of DuckDB, whose query is run at each pass."""
+
+    def __init__(self, relation: Any) -> None:
+        _pyarrow(relation)
+        self._relation = relation
+        super().__init__("the DuckDB relation", relation.columns)
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        import duckdb
+
+        asked = self.names if columns is None else columns
+        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in asked])
+        read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
+        return _tables(read(batch_rows(len(asked))), asked)
+
+
+def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
+    """The batches of a reader, which is closed at the end: until then a connection may be taken by it."""
+    import pyarrow as pa
+
+    step = batch_rows(len(columns))
+    with closed_at_end(reader):
+        yield Part(reader.schema.empty_table().select(list(columns)))
+        for batch in reader:
+            table = pa.Table.from_batches([batch]).select(list(columns))
+            for start in range(0, len(table), step):
+                yield Part(table.slice(start, step))
+
+
+def _pyarrow(data: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(
+            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there: pip install "
+            "pyarrow."
+        ) from None
+    return pa
 
 
 def source_of(data: Any) -> Source | None:
@@ -98,8 +455,6 @@ def rows_given(data: Any) -> Source:
 def _of_paths(data: Any) -> Source:
     found = files_of(data)
     if found.format == "CSV":
-        from discrim.frame.sources.csv import CSVSource
-
         return CSVSource(found)
     try:
         from discrim.frame.sources.parquet import ParquetSource

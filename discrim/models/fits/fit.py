@@ -41,8 +41,9 @@ from discrim.core.rules.rules import (
 )
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
 from discrim.frame.design import LabelType
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import new_blocks
 from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 

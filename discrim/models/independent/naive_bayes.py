@@ -28,9 +28,10 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, Unseen, without_rows
+from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.categories import shown
-from discrim.frame.level_codes import (
+from discrim.frame.levels import (
+    Unseen,
     codes_are_positions,
     level_design,
     level_terms,

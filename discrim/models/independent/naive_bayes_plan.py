@@ -21,7 +21,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.frame.level_codes import boolean_terms, term_levels
+from discrim.frame.levels import boolean_terms, term_levels
 from discrim.models.fits.reading import (
     check_word,
     class_moments,

@@ -33,18 +33,10 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, absent_levels
+from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.rows import (
-    UsedRows,
-    learns,
-    loses_levels,
-    relearn,
-    strange_rows,
-    strata,
-    used_codes,
-    used_rows,
-)
+from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
+from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.inference.resampling import check_folds, deal, generator
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
 from discrim.models.fits.reading import StoredUsedRows, class_moments, every_sparse_row, used_stored_rows

@@ -34,8 +34,9 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model

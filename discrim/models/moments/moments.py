@@ -25,7 +25,7 @@ from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
-from discrim.frame.level_codes import known_values, with_positions
+from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.row_parts import TableRows

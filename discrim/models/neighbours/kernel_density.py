@@ -31,8 +31,9 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame

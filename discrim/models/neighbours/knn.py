@@ -21,8 +21,9 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import gathered_rows, read, repeated, used_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model

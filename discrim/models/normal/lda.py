@@ -32,7 +32,8 @@ from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Asked
 from discrim.core.scatter.scatter import Scatter as CovarianceKind
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table

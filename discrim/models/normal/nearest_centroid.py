@@ -17,7 +17,8 @@ from discrim.core.normal.nearest_centroid import (
     has_spread,
 )
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame

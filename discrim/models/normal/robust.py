@@ -18,7 +18,8 @@ from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
 from discrim.core.scatter.scatter import Scatter as CovarianceKind
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level

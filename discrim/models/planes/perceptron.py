@@ -13,7 +13,8 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.perceptron import COUNTED, PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
-from discrim.frame.blocks import Blocks, lone_rows
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import lone_rows
 from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit

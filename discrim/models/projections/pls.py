@@ -22,7 +22,8 @@ from discrim.core.projections.pls import Decides, Indicators, PLSFit, fit_pls
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed

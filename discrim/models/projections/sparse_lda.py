@@ -25,7 +25,8 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Rule
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.resampling import drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model

@@ -23,7 +23,8 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import gathered_rows, read, repeated
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers

@@ -15,7 +15,8 @@ import pandas as pd
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names

@@ -25,7 +25,8 @@ from discrim.core.regression.row_diagnostics import Influence
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test

@@ -23,7 +23,8 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules import gaussian
 from discrim.core.scatter.principal import Canonical, svd_signs
 from discrim.errors import NotSupportedError
-from discrim.frame.blocks import Blocks, Unseen
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares

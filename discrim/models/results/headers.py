@@ -15,7 +15,7 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
-from discrim.frame.rows import learns
+from discrim.frame.levels import learns
 from discrim.models.fits.fit import Fit, missing_if_refused
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import takes_long

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.core.rules.rules import best_class, posteriors
-from discrim.frame.blocks import Unseen
+from discrim.frame.levels import Unseen
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Gaps, Missing, distinct
 from discrim.models.fits.reading import cost_matrix, prior_vector

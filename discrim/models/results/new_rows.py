@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import pandas as pd
 
-from discrim.frame.blocks import Unseen
+from discrim.frame.levels import Unseen
 from discrim.frame.sources.rows import answered_frames, answers
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import rows_given

@@ -18,7 +18,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.blocks import Unseen
+from discrim.frame.levels import Unseen
 from discrim.models.fits.displayed import HandedOut, ShownModel
 from discrim.models.fits.fit import Decision, Fit, Gaps, Missing, missing_if_refused, posterior_frame
 from discrim.models.fits.reading import check_word, cost_matrix, is_number, told

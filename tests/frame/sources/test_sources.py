@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim.errors import DataError, MissingFileError, UnreadableFileError
-from discrim.frame.sources.frames import StreamSource
-from discrim.frame.sources.sources import source_of
+from discrim.frame.sources.sources import StreamSource, source_of
 from discrim.frame.table import Table
 
 NAMES = ("x", "count", "petal width", "class", "kind", "yes")
