@@ -113,7 +113,13 @@ def test_estimators_of_formulas_and_fits_hold_none():
             assert values_in(data) == 0, kind
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("MixtureClassifier", "SparseLDAClassifier")))
+        for name in ESTIMATORS
+    ],
+)
 def test_an_estimator_lets_go_of_the_table(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x = rows[COLUMNS].to_numpy()

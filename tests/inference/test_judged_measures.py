@@ -69,6 +69,7 @@ def test_kappa_has_the_error_and_the_limits_of_statsmodels():
     np.testing.assert_allclose(np.diff(z), half, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, PRIOR])
 def test_standard_errors_are_those_of_repeated_samples(prior):
     """Of tables drawn again from the shares of a large one, the law under which the errors are derived."""

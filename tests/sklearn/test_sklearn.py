@@ -68,7 +68,7 @@ CHECKED = [
     estimators.LogisticClassifier(),
     estimators.LogisticClassifier(penalty="elastic_net", strength=0.01),
     estimators.KernelDensityClassifier(),
-    estimators.MixtureClassifier(2, covariance="pooled", starts=2),
+    estimators.MixtureClassifier(1),
     estimators.NaiveBayesClassifier(),
     estimators.NaiveBayesClassifier(missing="integrate"),
     estimators.NaiveBayesClassifier(missing="available"),
@@ -83,16 +83,31 @@ CHECKED = [
     estimators.ShrunkenCentroidsClassifier(),
     estimators.ShrunkenCentroidsClassifier(threshold=0.5),
     estimators.SparseLDAClassifier(n_penalties=5),
+]
+SEARCHED = [
+    estimators.MixtureClassifier(2, covariance="pooled", starts=2),
     estimators.SparseLDAClassifier(nonzero=1),
 ]
+"""Their fits are searches that take long."""
+
+
+def checked(estimator, check):
+    if "array_api_input" in str(check) and "SCIPY_ARRAY_API" not in os.environ:
+        pytest.skip("below, with the variable that it asks for")
+    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
-    if "array_api_input" in str(check) and "SCIPY_ARRAY_API" not in os.environ:
-        pytest.skip("below, with the variable that it asks for")
-    check(estimator)
+    checked(estimator, check)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(SEARCHED)
+def test_scikit_learn_checks_of_searches(estimator, check):
+    checked(estimator, check)
 
 
 @pytest.mark.slow
@@ -108,12 +123,16 @@ def test_array_api_checks():
         "-q",
         "-p",
         "no:cacheprovider",
+        "-m",
+        "slow or not slow",
         "-k",
         "array_api_input",
         __file__,
     ]
     run = subprocess.run(command, env=os.environ | {"SCIPY_ARRAY_API": "1"}, capture_output=True, text=True)
-    assert re.search(rf"^{len(CHECKED)} passed, \d+ deselected", run.stdout, re.MULTILINE), run.stdout
+    assert re.search(rf"^{len(CHECKED + SEARCHED)} passed, \d+ deselected", run.stdout, re.MULTILINE), (
+        run.stdout
+    )
 
 
 def is_verb(name):

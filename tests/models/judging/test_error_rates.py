@@ -481,6 +481,7 @@ def test_the_delta_variance_is_the_numerical_one(verb):
         np.testing.assert_allclose(got[label][["low", "high"]], wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_bootstrap_and_delta_intervals_of_posteriors_agree_in_large_samples():
     data = two_groups(1, (600, 500), 1.5, 2)
     fit = lda("y ~ .", data)

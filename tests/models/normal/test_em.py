@@ -95,6 +95,7 @@ def test_a_step_of_em_leaves_the_estimates_and_the_likelihood_is_that_of_what_is
     assert fit.aic == 2 * fit.df_model - 2 * fit.llf
 
 
+@pytest.mark.slow
 def test_it_is_the_maximum_that_a_direct_search_finds():
     rng = np.random.default_rng(3)
     codes = np.repeat([0, 1], 15)

@@ -442,6 +442,7 @@ def test_what_statsmodels_does_not_have_is_said():
         logistic("sex ~ bill_depth_mm", data, bias_reduction=True).to_statsmodels()
 
 
+@pytest.mark.slow
 def test_statsmodels_is_imported_when_it_is_asked_for():
     code = (
         "import sys; from discrim import logistic; from discrim.datasets import load_iris; d = load_iris();"

@@ -404,6 +404,7 @@ def test_pictures():
         fitted("lasso").plot("choice")
 
 
+@pytest.mark.slow
 def test_genes():
     """Of 1,500 columns and 72 rows: the fit is at a minimum, and of few columns."""
     data = support.leukemias()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])

@@ -52,6 +52,7 @@ def others(modules: set[str]) -> list[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", list(PROGRAMS))
 def test_an_lda_imports_no_other_model(what: str, tmp_path: Path) -> None:
     path = tmp_path / "lda.fit"
@@ -61,6 +62,7 @@ def test_an_lda_imports_no_other_model(what: str, tmp_path: Path) -> None:
     assert others(modules) == []
 
 
+@pytest.mark.slow
 def test_another_model_would_be_seen(tmp_path: Path) -> None:
     path = tmp_path / "lda.fit"
     discrim.lda("species ~ .", load_iris()).save(path)
