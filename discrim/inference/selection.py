@@ -53,15 +53,15 @@ class SelectedColumns:
 
     def __init__(self, moments: ClassMoments) -> None:
         means = moments.means
-        held = moments.pooled()
-        lengths = np.sqrt(held.squares[0])
+        within = moments.pooled()
+        lengths = np.sqrt(within.squares[0])
         rounding = EPS * np.sqrt(moments.total) * moments.magnitude
         self._flat = lengths <= rounding
         unit = 1 / np.where(self._flat, 1.0, lengths)
         self._rounding, self._turned = rounding * unit, turning(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
         # Fewer rows than columns leave rows of zeros.
-        root = (_root(held, self._flat) * unit)[: int(moments.rows.sum())]
+        root = (_root(within, self._flat) * unit)[: int(moments.rows.sum())]
         lifts = np.sqrt(moments.counts)[:, None] * centred
         self._within = UpdatedRoot(root)
         self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, lifts]), mode="r")))
@@ -142,10 +142,10 @@ class SelectedColumns:
             places = [np.array([at[c] for c in columns.tolist()]) for columns in terms]
             within, total = self._inverted()
             firsts = np.array([place[0] for place in places])
-            own, whole = ((inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within))
+            part, whole = ((inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within))
         else:
-            own, whole = self._within.squares()[single], self._total.squares()[single]
-        logs = np.log(np.where(own > 0, own / whole, 1.0))
+            part, whole = self._within.squares()[single], self._total.squares()[single]
+        logs = np.log(np.where(part > 0, part / whole, 1.0))
         for i, columns in enumerate(terms):
             if len(columns) == 1:
                 continue
@@ -160,11 +160,11 @@ class SelectedColumns:
         """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
         if criterion == "wilks":
             return -self.partials([columns])[0].wilks
-        held = self._scores(self._within)
-        rest = self._centred[:, columns].T - self._within.above(columns).T @ held
+        scores = self._scores(self._within)
+        residual_means = self._centred[:, columns].T - self._within.above(columns).T @ scores
         corner = np.linalg.qr(self._within.residuals(columns), mode="r")
-        more = scipy.linalg.solve_triangular(corner, rest, trans=1)
-        return self._value(np.concatenate([held, more]), criterion)
+        more = scipy.linalg.solve_triangular(corner, residual_means, trans=1)
+        return self._value(np.concatenate([scores, more]), criterion)
 
     def value(self, criterion: str) -> float:
         """Wilks' lambda, the smallest D2 or F between two classes, or Rao's V, of the chosen columns."""
@@ -202,13 +202,13 @@ class SelectedColumns:
         return float(d2[np.triu_indices(self.n_classes, 1)].min())
 
 
-def _root(held: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
+def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
     """A root (p, p) of the one scatter, with zeros for columns that do not vary."""
-    if held.roots is not None:
-        return np.asarray(np.where(flat, 0.0, held.roots[0]))
+    if pooled.roots is not None:
+        return np.asarray(np.where(flat, 0.0, pooled.roots[0]))
     varies = np.flatnonzero(~flat)
-    scatter = held.scatters[0][np.ix_(varies, varies)]
-    root = np.zeros((held.n_columns, held.n_columns))
+    scatter = pooled.scatters[0][np.ix_(varies, varies)]
+    root = np.zeros((pooled.n_columns, pooled.n_columns))
     root[np.ix_(varies, varies)] = scaled_cholesky(scatter)
     return root
 

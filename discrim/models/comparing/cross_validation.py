@@ -494,15 +494,7 @@ def cross_validate(
     if permutations:
         given_folds = None if cv.seed is not None else cv._dealt[0]
         design = permuted.Permuting(
-            given_folds,
-            cv._fold_labels,
-            repeats,
-            groups,
-            within,
-            permutations,
-            seed,
-            nested,
-            refit_prior,
+            given_folds, cv._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
         )
         cv.permutations = permuted.permuted_hit_rates(
             judged, 1.0 - float(cv.table()["estimate"]["error"]), design

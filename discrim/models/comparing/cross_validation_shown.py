@@ -58,11 +58,7 @@ def _header(cv: CrossValidation) -> Pairs:
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
         items.insert(6, ("Groups, each in one fold", groups, str(groups)))
-    return Pairs(
-        fit.formula,
-        items,
-        " ".join(note for note in (_choice_note(cv), uneven_note(cv)) if note),
-    )
+    return Pairs(fit.formula, items, " ".join(note for note in (_choice_note(cv), uneven_note(cv)) if note))
 
 
 def uneven_note(cv: CrossValidation) -> str:
@@ -71,10 +67,7 @@ def uneven_note(cv: CrossValidation) -> str:
     if place is None:
         return ""
     (repeat, fold), code = place
-    share, prior = (
-        float(cv.class_shares().loc[(repeat, fold)].iloc[code]),
-        float(cv._fit.prior[code]),
-    )
+    share, prior = (float(cv.class_shares().loc[(repeat, fold)].iloc[code]), float(cv._fit.prior[code]))
     where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._dealt) > 1 else "")
     return (
         f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
@@ -157,10 +150,7 @@ def folds_picture(cv: Any, options: PictureOptions) -> Axes:
 
     row = cv.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
-    names = (
-        "Error; the mean with its 95 % interval",
-        f"Cross-validated error of {_called(cv)}, by fold",
-    )
+    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {_called(cv)}, by fold")
     signs = options.signs([_called(cv)])
     return draw(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
 

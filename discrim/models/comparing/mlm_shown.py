@@ -35,7 +35,7 @@ TESTS: dict[Any, Any] = {
 def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
     """Header, one test of each term, all four, each response alone, coefficients."""
     kind = asked_type(type)
-    argument = "" if kind == 2 else f", type={kind}"
+    argument = "" if kind == 2 else f"type={kind}"
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header(results),
         "tests": lambda: Section(
@@ -44,20 +44,20 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
             TESTS,
             headings={"F_is": "F is", "eta2": "partial eta2"},
             note=_note(results, kind),
-            source=f".tests({argument[2:]})",
+            source=f".tests({argument})",
         ),
         "manova": lambda: Section(
             f"All four statistics, type {ROMAN[kind]}",
             results.manova(type=kind).rename_axis(index=NO_NAMES),
             TESTS,
             headings={"F_is": "F is"},
-            source=f".manova({argument[2:]})",
+            source=f".manova({argument})",
         ),
         "anova": lambda: Section(
             f"Each response alone, type {ROMAN[kind]}",
             results.anova(kind).rename_axis(index=NO_NAMES),
             {"F": "z", "df1": "general", "df2": "general", "p": "tail", "partial_R2": "share"},
-            source=f".anova({argument[2:]})",
+            source=f".anova({argument})",
         ),
     }
     if results._model.lacking() is None:

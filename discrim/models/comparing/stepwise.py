@@ -373,12 +373,7 @@ class StepwiseResults(Shown):
     """
 
     def __init__(
-        self,
-        formula: str,
-        criterion: str,
-        choice: Choice,
-        fit: ClassifierResults | None,
-        nobs: float,
+        self, formula: str, criterion: str, choice: Choice, fit: ClassifierResults | None, nobs: float
     ) -> None:
         self.formula, self.criterion = formula, criterion
         self.selected = pd.Index(choice.chosen, name="term", dtype=object)

@@ -215,12 +215,7 @@ class _PartialFSteps:
     """
 
     def __init__(
-        self,
-        selected: SelectedColumns,
-        parts: Mapping[str, Codes],
-        criterion: str,
-        enter: float,
-        stay: float,
+        self, selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
     ) -> None:
         self._selected, self._parts, self._criterion = selected, parts, criterion
         self._enter, self._stay = enter, stay

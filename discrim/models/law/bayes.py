@@ -178,7 +178,8 @@ class BayesResults(Pictured, Reported, ShownModel):
         return dict(self._known.densities)
 
     def _costs(self) -> Floats:
-        return 1 - np.eye(len(self.classes)) if self.costs is None else self.costs.to_numpy()
+        """Costs (K, K), or errors."""
+        return 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
 
     # ---- prediction
 
@@ -204,8 +205,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         return self._scores(x, self._prior_values(prior)), index
 
     def _codes(self, scores: Floats, costs: Floats | None = None, reject: float | None = None) -> Codes:
-        matrix = (None if self.costs is None else self.costs.to_numpy()) if costs is None else costs
-        return Decision(matrix, reject).codes(scores)
+        return Decision(self._given_costs if costs is None else costs, reject).codes(scores)
 
     def predict(
         self, data: Any = None, prior: Any = None, *, costs: Any = None, reject: float | None = None
