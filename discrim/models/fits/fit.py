@@ -1,12 +1,9 @@
 """A fit as one value: a model's numbers beside the rows, the names and the way in which it is fitted again.
 
-Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows no class of results.
-
-From rows to labels and posteriors, block by block, on the index of the table.
-
-Codes and covariances under the names of classes and columns.
-
-What becomes of new rows that have a gap: a missing value, or a level that the fit has not seen.
+Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows no class of results. What a
+fit says of rows stands before it: the rule gives them scores, block by block; a decision makes classes of
+these, and labels of classes in the dtype of the response. Rows that have a gap, a missing value or a level
+that the fit has not seen, are left without an answer, or answered by their other columns.
 """
 
 from __future__ import annotations
@@ -395,8 +392,8 @@ class Refits:
         Collinear columns that the model does not bear, from moments; all of them by default.
     why_not : callable, optional
         From a fit and blocks to why there is no rule, and the way out.
-    asked : object, optional
-        What the verb was asked for that the numbers do not hold.
+    search : object, optional
+        How what is chosen is searched for, of models whose refits or summaries ask.
     called : callable, optional
         From a fit, the positions of rows to learn from and those of rows to judge, to the scores of the
         latter: a call of what made the fit, where the columns of the refits are not those of the fit.
@@ -412,7 +409,7 @@ class Refits:
     stays: Sequence[int] = ()
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
     why_not: Callable[[Fit[Any], Blocks], str | None] | None = None
-    asked: Any = None
+    search: Any = None
     called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
 
 

@@ -1,8 +1,8 @@
-"""The rule of a fit to other rows of its table, with the columns that the verb would take of these rows.
+"""How models are fitted again: to other rows or moments, outside folds, and along a tuning parameter.
 
-Moments of the rows outside each fold of a table, all from one pass.
-
-The choice of a tuning parameter: the path of errors of what was tried, and the choice from it.
+A refit takes the columns that the verb would take of its rows. The moments of the rows outside each fold
+come from one pass. A choice among values of a tuning parameter has a path of errors, from which the
+simplest of those as good as the best is taken.
 """
 
 from __future__ import annotations

@@ -365,7 +365,7 @@ def chosen_by(fit: Fit[RDAFit]) -> str:
     cv = fit.numbers.cv
     if cv is None:
         return "given"
-    plan = fit.refits.asked
+    plan = fit.refits.search
     if plan is not None and plan.splits:
         held = ", prior held" if fit.numbers.estimated_prior else ""
         return f"{cv} splits that were given{held}"
@@ -671,7 +671,7 @@ def rda_fit(
     refits = moment_refits(numbers.moments.spread)
     if plan is not None:
         rule = partial(_chosen_rule, plan)
-        refits = replace(refits, spread=None, of_rows=rule, chosen="alpha and gamma", asked=plan)
+        refits = replace(refits, spread=None, of_rows=rule, chosen="alpha and gamma", search=plan)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

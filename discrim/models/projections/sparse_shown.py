@@ -59,7 +59,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
     chosen += "" if fit.loaded else " given"
     if by_path:
-        search = fit.refits.asked
+        search = fit.refits.search
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
         chosen = f"{how}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
@@ -153,7 +153,7 @@ def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     axes.set_xscale("log")
     chosen = fit.numbers.tuning[0]
     axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
-    if fit.refits.asked.select == "1se":
+    if fit.options["select"] == "1se":
         least = int(error.argmin())
         style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
         axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)

@@ -508,7 +508,7 @@ def penalized_fit(
 ) -> Fit[PenalizedFit]:
     """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
     refits = replace(
-        moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out, asked=search
+        moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out, search=search
     )
     if search is not None and search.strength is None:
         refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the strength")
@@ -520,7 +520,7 @@ def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
     moments = class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all():
         return None
-    search = fit.refits.asked
+    search = fit.refits.search
     refit = refitted(
         fit.numbers, moments, rows_in_memory(blocks, moments), 50 if search is None else search.maxiter
     )
@@ -574,7 +574,7 @@ def fit_path(fit: Fit[PenalizedFit]) -> Path:
     """
     if "along" not in fit.cache:
         blocks = fit.rows("path")
-        search = fit.refits.asked
+        search = fit.refits.search
         model = rows_in_memory(blocks, fit.numbers.moments)
         fit.cache["along"] = coefficient_path(model, search, within=fit.numbers.strength)
     found: Path = fit.cache["along"]

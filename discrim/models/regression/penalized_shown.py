@@ -63,7 +63,7 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]
 
 def _header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs:
     numbers, penalty = results._numbers, results.penalty
-    by_path, search = fit.path is not None, fit.refits.asked
+    by_path, search = fit.path is not None, fit.refits.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
         how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
@@ -180,7 +180,7 @@ def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
     table = held_path(fit, why, "fit with strength=None to have it chosen by folds")
-    one_se = fit.refits.asked.select == "1se"
+    one_se = fit.options["select"] == "1se"
     axes, _ = new_axes(asked.ax)
     at, deviance, se = numbers(table[["strength", "deviance", "se"]]).T
     axes.errorbar(

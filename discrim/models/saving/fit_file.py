@@ -1,17 +1,11 @@
 """A fit as a file, and back, with no code in the file.
 
-A file holds the design, the model's options, its moments and what the model keeps beside them. Reading trusts
-nothing: the formula goes through the same check as one that is typed, and every shape and value is validated
-before it is used. The layout is that of `discrim.models.saving.tensor_file`.
-
-What of a model goes into a file, and how it comes back: stated beside each model, used by all.
-
-The rule of a fit that was read from a file, tried on rows amid its classes.
-
-Numbers may each be in their range and give no score together, as counts that leave nothing to divide by. That
-is seen here, before the fit is handed out.
-
-The description in a file of a fit, checked: its options, columns and counts are those that a fit has.
+A file holds the design, the arguments of the verb, the options of the model's numbers, their moments and
+what the model keeps beside them, as `Saved` states it for each model. Arguments that no file holds, such as
+an estimator, are there as text. Reading trusts nothing: the formula goes through the same check as one that
+is typed, and every shape and value is validated before it is used. Numbers may each be in their range and
+give no score together, as counts that leave nothing to divide by; the rule is therefore tried on rows amid
+the classes before a fit is handed out. The layout is that of `discrim.models.saving.tensor_file`.
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from errno import EISDIR
 from functools import partial
@@ -143,8 +137,21 @@ MOST_WORDS = 200
 _LONE = re.compile("[\ud800-\udfff]")
 """Halves of a pair that stand alone, which no text of Unicode holds."""
 
-_WITHIN_ONE = ("alpha", "gamma", "l1_ratio")
-_FROM_ZERO = ("threshold", "smoothing", "laplace", "strength")
+_WORDS: dict[str, Collection[str]] = {
+    "parametrization": ("esl", "friedman", "klar"),
+    "penalty": ("ridge", "lasso", "elastic_net"),
+    "cv": ("loo",),
+    "select": ("min", "1se"),
+    "structure": KINDS,
+    "chosen": RULES,
+    "offset": ("median",),
+}
+_RANGES = {
+    **dict.fromkeys(("alpha", "gamma", "l1_ratio"), (0.0, 1.0)),
+    **dict.fromkeys(("threshold", "smoothing", "laplace", "strength", "offset", "seed"), (0.0, math.inf)),
+    "cv": (2, math.inf),
+    "step": (1e-300, 1e200),
+}
 
 
 def check_values(path: Any, about: Any) -> None:
@@ -252,36 +259,16 @@ def _shown(value: Any) -> str:
 
 def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
     """Whether an option, which is of the right type, has a value that its verb takes."""
-    if key in _WITHIN_ONE:
-        return bool(0 <= value <= 1)
-    if key in _FROM_ZERO:
-        return bool(0 <= value < math.inf)
-    match key:
-        case "parametrization":
-            return value in ("esl", "friedman", "klar")
-        case "penalty":
-            return value in ("ridge", "lasso", "elastic_net")
-        case "cv":
-            return value in (None, "loo") or (isinstance(value, int) and value >= 2)
-        case "select":
-            return value in ("min", "1se")
-        case "method":
-            return value in ("moment", "mle", *(ROBUST if robust else ()))
-        case "structure":
-            return value in KINDS
-        case "chosen":
-            return value is None or value in RULES
-        case "offset":
-            return value == "median" or (isinstance(value, float) and 0 <= value < math.inf)
-        case "reference":
-            return bool(0 <= value < len(design.levels))
-        case "ncomp":
-            return value is None or bool(1 <= value < len(design.levels))
-        case "step":
-            return bool(1e-300 <= value <= 1e200)
-        case "seed":
-            return value is None or bool(value >= 0)
-    return True
+    if value is None:
+        return True
+    if isinstance(value, str):
+        words = ("moment", "mle", *(ROBUST if robust else ())) if key == "method" else _WORDS.get(key)
+        return words is None or value in words
+    last = len(design.levels) - 1
+    low, high = {"reference": (0, last), "ncomp": (1, last)}.get(key) or _RANGES.get(
+        key, (-math.inf, math.inf)
+    )
+    return bool(low <= value <= high)
 
 
 def names_left_out(path: Any, found: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
