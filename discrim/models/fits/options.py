@@ -31,11 +31,13 @@ class LostObject:
     def __repr__(self) -> str:
         return self.text
 
-    def fit(self, *rows: Any) -> NoReturn:
+    def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
             f"A loaded fit keeps the text {self.text} and not the object: fit the verb anew."
         )
+
+    set_params = fit
 
 
 def text_of(value: Any) -> str:

@@ -1,0 +1,189 @@
+"""What a verb was asked for is kept: by the fit, its pickle, its file, and the estimator made of it."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.covariance import LedoitWolf
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.linear_model import Ridge
+
+import discrim
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import DataError, DiscrimError
+from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.sklearn import as_estimator
+
+IRIS = load_iris()
+WINE = load_wine()
+TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+TWICE = IRIS.assign(twice=IRIS["petal_length"] * 2)
+EVERY, PETALS, CULTIVAR = "species ~ .", "species ~ petal_length + petal_width", "cultivar ~ ."
+BY_CLASS = {"setosa": 0.3, "versicolor": 0.5, "virginica": 0.4}
+
+CASES = {
+    "lda": ("lda", EVERY, IRIS, {}),
+    "lda, mle": ("lda", EVERY, IRIS, {"method": "mle", "prior": "equal", "ncomp": 1}),
+    "lda, t": ("lda", EVERY, IRIS, {"method": "t", "nu": None, "scatter": "scale"}),
+    "lda, mcd": ("lda", PETALS, IRIS, {"method": "mcd", "support_fraction": 0.75}),
+    "lda, loo": (
+        "lda",
+        EVERY,
+        IRIS,
+        {"covariance": "shrunk", "shrinkage": "loo", "grid": np.array([0, 0.5])},
+    ),
+    "lda, oas": ("lda", EVERY, IRIS, {"covariance": "shrunk", "standardize": True}),
+    "lda, correlation": ("lda", EVERY, IRIS, {"covariance": "correlation", "variance_shrinkage": 0.1}),
+    "lda, collinear": ("lda", EVERY, TWICE, {"collinear": "drop"}),
+    "qda": ("qda", EVERY, IRIS, {"covariance": "diagonal", "shrinkage": 0.3}),
+    "qda, factor": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": "cattell", "threshold": 0.1}),
+    "qda, by class": ("qda", EVERY, IRIS, {"covariance": "factor", "dimensions": dict.fromkeys(BY_CLASS, 2)}),
+    "rda": ("rda", EVERY, IRIS, {"alpha": 0.5, "folds": 3, "seed": 2, "grid": (0, 0.5, 1)}),
+    "naive_bayes": (
+        "naive_bayes",
+        EVERY,
+        IRIS,
+        {"kernel": ["petal_width"], "bandwidth": {"petal_width": 0.3}},
+    ),
+    "shrunken": ("shrunken_centroids", CULTIVAR, WINE, {"folds": 4, "seed": 1, "offset": 0.5}),
+    "nearest_centroid": ("nearest_centroid", EVERY, IRIS, {"prior": None}),
+    "knn": ("knn", EVERY, IRIS, {"grid": [1, 5], "metric": "mahalanobis"}),
+    "kernel": (
+        "kernel_density",
+        PETALS,
+        IRIS,
+        {"select": "error", "grid": [0.2, 0.5], "metric": "euclidean"},
+    ),
+    "kernel, given": (
+        "kernel_density",
+        PETALS,
+        IRIS,
+        {"bandwidth": pd.Series(BY_CLASS), "covariance": "class"},
+    ),
+    "logistic": ("logistic", PETALS, TWO, {"reference": "virginica", "tol": 1e-7}),
+    "logistic, lasso": (
+        "logistic",
+        EVERY,
+        IRIS,
+        {"penalty": "lasso", "folds": 3, "seed": 1, "n_strengths": 20},
+    ),
+    "indicator": ("indicator", EVERY, TWICE, {"collinear": "drop"}),
+    "perceptron": ("perceptron", PETALS, IRIS, {"step": 0.5, "maxiter": 30, "seed": 1}),
+    "perceptron, start": ("perceptron", PETALS, TWO, {"start": np.array([1.0, 2.0, 3.0]), "maxiter": 20}),
+    "hyperplane": ("hyperplane", PETALS, IRIS[IRIS["species"] != "virginica"].astype({"species": str}), {}),
+    "fda": ("fda", EVERY, IRIS, {"engine": Ridge(alpha=2), "ncomp": 1}),
+    "pls": ("pls", CULTIVAR, WINE, {"grid": [1, 2, 3], "folds": 3, "seed": 2, "rule": "centroid"}),
+    "sparse_lda": ("sparse_lda", CULTIVAR, WINE, {"grid": [0.1, 0.3], "folds": 3, "seed": 1}),
+    "sparse_lda, nonzero": ("sparse_lda", CULTIVAR, WINE, {"nonzero": (3, 4), "ridge": 0.01}),
+    "mixture": (
+        "mixture",
+        PETALS,
+        IRIS,
+        {"components": {**dict.fromkeys(BY_CLASS, 1), "setosa": "bic"}, "most": 2},
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=list(CASES))
+def made(request):
+    """A fit, and the call that made it."""
+    verb, formula, table, options = CASES[request.param]
+    return getattr(discrim, verb)(formula, table, **options), (verb, table, options)
+
+
+def refitted(fit, table):
+    """The fit by the estimator made of one, and its options."""
+    model = as_estimator(fit)
+    again = type(model)(model.formula, model.verb, model.options, model.columns)
+    return again.fit(table, table[fit.formula.split(" ~")[0]]).results_, model.options
+
+
+def loaded(fit, folder):
+    fit.save(folder / "fit")
+    return discrim.load(folder / "fit")
+
+
+def test_an_estimator_made_of_a_fit_fits_the_same_again(made):
+    fit, (_, table, _) = made
+    again, options = refitted(fit, table)
+    assert again.predict(table).astype(str).tolist() == fit.predict(table).astype(str).tolist()
+    assert as_estimator(again).options == options
+
+
+def test_options_are_those_that_were_given(made):
+    fit, (_, _, given) = made
+    options = as_estimator(fit).options
+    for name in set(given) - {"prior", "grid", "folds", "seed", "select", "most"}:
+        value = given[name]
+        plain = value.tolist() if isinstance(value, np.ndarray) else value
+        plain = (
+            plain.to_dict()
+            if isinstance(plain, pd.Series)
+            else list(plain)
+            if isinstance(plain, tuple)
+            else plain
+        )
+        if "bic" not in (plain if isinstance(plain, dict) else {}).values():
+            assert options[name] == plain, name
+
+
+def test_a_pickled_fit_has_the_same_options(made):
+    fit, (_, table, _) = made
+    again = pickle.loads(pickle.dumps(fit))
+    assert str(as_estimator(again).options) == str(as_estimator(fit).options)
+    assert refitted(again, table)[0].predict(table).equals(refitted(fit, table)[0].predict(table))
+
+
+def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, tmp_path):
+    fit, (verb, table, _) = made
+    if verb == "fda":
+        pytest.skip("no file holds its engine")
+    again = loaded(fit, tmp_path)
+    assert as_estimator(again).options == as_estimator(fit).options
+    assert refitted(again, table)[0].predict(table).equals(refitted(fit, table)[0].predict(table))
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("verb", "formula", "table", "options"),
+    [
+        ("lda", EVERY, IRIS, {"covariance": LedoitWolf()}),
+        ("pls", CULTIVAR, WINE, {"components": 2, "engine": PLSRegression(n_components=3)}),
+    ],
+)
+def test_an_object_comes_back_as_what_says_that_it_is_lost(verb, formula, table, options, tmp_path):
+    fit = getattr(discrim, verb)(formula, table, **options)
+    again = loaded(fit, tmp_path)
+    assert again.predict(table).equals(fit.predict(table))
+    with pytest.raises(DiscrimError, match="not the object: fit the verb anew"):
+        refitted(again, table)
+
+
+def test_what_was_given_is_not_held_by_reference():
+    grid = [0.0, 0.5]
+    fit = discrim.lda(EVERY, IRIS, covariance="shrunk", shrinkage="loo", grid=grid)
+    grid.append(7.0)
+    assert as_estimator(fit).options["grid"] == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"covarience": "pooled"}, "the argument 'covarience', which this version does not know"),
+        ({"grid": {"list": [1]}}, "its argument 'grid' has a form that no argument has"),
+        ({"grid": [[[[[1]]]]]}, "its argument 'grid' has a form that no argument has"),
+        ({"grid": {"dict": [[[1], 2]]}}, "its argument 'grid' has a form that no argument has"),
+        ("pooled", "the arguments of its verb are no dict"),
+    ],
+)
+def test_arguments_of_another_form_are_damage(change, said, tmp_path):
+    discrim.lda(EVERY, IRIS).save(tmp_path / "fit")
+    about, tensors = read_file(tmp_path / "fit")
+    about["arguments"] = about["arguments"] | change if isinstance(change, dict) else change
+    write_file(tmp_path / "fit", about, tensors)
+    with pytest.raises(DataError, match=said):
+        discrim.load(tmp_path / "fit")
