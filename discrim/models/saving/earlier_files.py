@@ -203,7 +203,7 @@ def _least_squares(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments
 
 
 def _sparse(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
-    values = [int(value) if numbers.by == "nonzero" else value for value in numbers.asked]
+    values = [int(value) if numbers.by == "nonzero" else value for value in numbers.tuning]
     return {numbers.by: values[0] if len(set(values)) == 1 else values}
 
 
