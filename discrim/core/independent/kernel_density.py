@@ -604,7 +604,6 @@ class KernelColumns:
     ----------
     positions : (q,) int
         Of the columns in the rows.
-    densities : tuple of q tuples of K KernelDensity
     rule : {"nrd0", "nrd"}
     given : (q,) float
         Bandwidths; 0 for the rule's.

@@ -293,7 +293,6 @@ class NaiveBayesFit:
     moments : ClassMoments
         Of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of those that
         have the column.
-    prior : (K,) float
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     plan : ColumnPlan

@@ -30,9 +30,8 @@ from discrim.core.moments.moments import ClassMoments, from_class_means, standar
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import LinearRule, best_class, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refuse_method
 from discrim.core.scatter.covariance import EPS, Dependency, dependencies
-from discrim.errors import NotSupportedError
 
 Offset = float | Literal["median"]
 
@@ -47,14 +46,13 @@ SPOILT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkenFit:
+class ShrunkenFit(NoLikelihood):
     """The numbers of nearest shrunken centroids.
 
     Attributes
     ----------
     moments : ClassMoments
         Diagonal.
-    prior : (K,) float
     offset : float or "median"
         s_0, or the word for the median of s_j.
     centre : (p,) float
@@ -81,6 +79,11 @@ class ShrunkenFit:
     errors: Floats
 
     has_distances = False
+    no_likelihood = "Shrunken centroids do not maximise a likelihood: compare by error_rates(['cv'])."
+    no_parameters = (
+        "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
+        "error_rates(['cv'])."
+    )
 
     @property
     def unit(self) -> Floats:
@@ -149,19 +152,6 @@ class ShrunkenFit:
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, of the same threshold."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
-
-    def llf(self) -> float:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "Shrunken centroids do not maximise a likelihood: compare by error_rates(['cv'])."
-        )
-
-    def df_model(self) -> int:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
-            "error_rates(['cv'])."
-        )
 
 
 def _unit(sd: Floats, added: float, scale: Floats) -> Floats:

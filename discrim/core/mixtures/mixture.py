@@ -83,7 +83,6 @@ class MixtureFit:
     ----------
     moments : ClassMoments
         Diagonal.
-    prior : (K,) float
     forms : tuple of K str
         Form of the covariances of each class's components; one for all where they are fitted together.
     together : bool

@@ -24,16 +24,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log, pi
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import refuse_method
+from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import Covariance, dependencies, pooled, separate
-from discrim.errors import NotSupportedError
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
@@ -90,7 +89,6 @@ class Places:
     covariance : Covariance
         Of the metric, in units of the scale.
     points : (p, n) float
-    weights : (n,) float
     """
 
     centre: Floats
@@ -131,8 +129,6 @@ class KernelRule:
 
     Attributes
     ----------
-    log_prior : (K,) float
-    places : tuple of K Places
     radii : (K,) float
     has_ends : bool
         A row may be impossible in every class.
@@ -332,12 +328,11 @@ def metric_spread(metric: str, common: bool) -> Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelDensityFit:
+class KernelDensityFit(NoLikelihood):
     """Rows with their classes, and the kernels about them.
 
     Attributes
     ----------
-    prior : (K,) float
     metric : {"mahalanobis", "diagonal", "euclidean"}
     common : bool
         Whether the metric is that of the pooled covariance, and not of each class's own.
@@ -345,7 +340,6 @@ class KernelDensityFit:
         Bandwidths.
     rule_of_radii : {"given", "normal", "chosen"}
         Where they are from.
-    places : tuple of K Places
     """
 
     moments: ClassMoments
@@ -359,6 +353,10 @@ class KernelDensityFit:
     places: tuple[Places, ...]
 
     has_distances = False
+    no_likelihood = (
+        "The likelihood of kernels at their own rows says nothing: see fit.path, and error_rates()."
+    )
+    no_parameters = "Kernels have no parameters to count: see error_rates()."
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """The rule under a prior (K,)."""
@@ -404,16 +402,6 @@ class KernelDensityFit:
     def resolution(self) -> Floats:
         """Least bandwidths (K,) that can be told from the rounding of distances."""
         return np.array([place.resolution for place in self.places])
-
-    def llf(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "The likelihood of kernels at their own rows says nothing: see fit.path, and error_rates()."
-        )
-
-    def df_model(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Kernels have no parameters to count: see error_rates().")
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the coordinates of the rows, their weights, and how they were made."""

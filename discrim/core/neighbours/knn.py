@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from discrim.core.neighbours.neighbours import (
     is_free_of_origin,
 )
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
-from discrim.core.rules.rules import refuse_method
+from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import (
     EPS,
     Covariance,
@@ -300,7 +300,7 @@ def _votes(nearest: Neighbours, codes: Codes) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class KNNFit:
+class KNNFit(NoLikelihood):
     """Rows with their classes, and how many of them vote.
 
     Attributes
@@ -322,6 +322,8 @@ class KNNFit:
     search: NeighbourIndex
 
     has_distances = False
+    no_likelihood = "Nearest neighbours have no likelihood, AIC or BIC: see error_rates()."
+    no_parameters = "Nearest neighbours have no parameters to count: see error_rates()."
 
     def with_k(self, k: int) -> KNNFit:
         """The same rows and another k."""
@@ -416,14 +418,6 @@ class KNNFit:
             if done is not None:
                 done(len(own))
         return wrong
-
-    def llf(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no likelihood, AIC or BIC: see error_rates().")
-
-    def df_model(self) -> NoReturn:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no parameters to count: see error_rates().")
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the coordinates of the rows, their classes, and how they were made."""

@@ -439,7 +439,6 @@ class NeighbourIndex:
     ----------
     points : (n, p) float
         Coordinates of the rows.
-    codes : (n,) int
     cells : PointRows or None
         The points, where they are fewer than the rows.
     tree : scipy's cKDTree or None

@@ -5,13 +5,9 @@ under way, and beside it what the last one does. Whoever works tells of what is 
 is there, and then it is drawn a few times a second. No thread and no signal of our own wakes it: a call of
 LAPACK is silent until it returns.
 
-Bars on the line of a terminal, or in the cell of a notebook, where a person looks on.
-
-Rows in parts that lie elsewhere: each part is worked on where it is, and what is made of it is merged.
-
-Whoever makes a pass whose result adds up says so here: what one part gives, and how two such values become
-one. Of rows at hand the pass is made over all of them; of rows that lie apart, as on the machines of a
-cluster, the work goes to the rows, and no row comes back.
+*A pass whose result adds up* says so here: what one part of the rows gives, and how two such values become
+one. Of rows that are read here the pass is made over all of them; of rows on the machines of a cluster, the
+work goes to the rows, and no row comes back.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from contextlib import contextmanager
 from functools import cache
 from threading import RLock, get_ident
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Within = tuple[str, int, int]
 """What is done within what a bar shows, how many, and of how many; of zero where that is not known."""
@@ -43,11 +39,12 @@ NOTHING = {"text/plain": "", "text/html": "", "text/latex": ""}
 """An output that takes no place in a page or a paper; of one without a form exporters would complain."""
 
 
-class Bar(Protocol):
-    """What shows how far a task has come."""
+class NoBar:
+    """What shows how far a task has come, where nobody looks on: nothing."""
 
     def show(self, what: str, done: int, total: int, seconds: float, within: Within | None) -> bool:
         """Show it, and whether there is anybody who sees it."""
+        return False
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -56,21 +53,7 @@ class Bar(Protocol):
         """Leave what is shown to the process that this one was forked from."""
 
 
-class NoBar:
-    """Takes the place of a bar where nobody looks on."""
-
-    def show(self, what: str, done: int, total: int, seconds: float, within: Within | None) -> bool:
-        """Show nothing."""
-        return False
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def forget(self) -> None:
-        """Do nothing."""
-
-
-def new_bar() -> Bar:
+def new_bar() -> NoBar:
     """A bar where a person looks on: on a terminal, or in a notebook; TQDM_DISABLE=1 hides it there too."""
     if os.environ.get("TQDM_DISABLE", "").lower() not in ("", "0", "false"):
         return NoBar()
@@ -116,16 +99,16 @@ def _cut(text: str, most: int) -> str:
 
 
 def _parts(what: str, done: int, total: int, within: Within | None, columns: int) -> _Parts:
-    """A line of so many columns; what is done within comes last, where there is room for it."""
+    """A line of so many columns; what is done within comes last, where there is space for it."""
     known = total > 0 and done <= total
     count = f" {done:,}/{total:,}" if known and total <= COUNTED else ""
     if not known:
         count = f" {done:,}" if done else ""
     # The times take two more digits than they have in the first hour.
     times, percent, least = (16, 5, LEAST + 3) if known else (9, 0, 0)
-    room = columns - percent - least - times
-    count = count if len(what) + len(count) <= room else ""
-    before = _cut(what, room - len(count))
+    width = columns - percent - least - times
+    count = count if len(what) + len(count) <= width else ""
+    before = _cut(what, width - len(count))
     inner = _inner(within, columns - len(before) - percent - least - len(count) - times - 2)
     # What is not tqdm's own is no field of the format, whatever it holds.
     count, inner = (text.replace("{", "{{").replace("}", "}}") for text in (count, inner))
@@ -133,13 +116,13 @@ def _parts(what: str, done: int, total: int, within: Within | None, columns: int
     return _Parts(before, "{desc}:" + bar + count + " [{elapsed}" + left + inner + "]")
 
 
-def _inner(within: Within | None, room: int) -> str:
+def _inner(within: Within | None, width: int) -> str:
     """What is done within, in so many columns, after a comma; nothing where these are too few."""
     if within is None:
         return ""
     what, done, total = within
     far = f" {done / total:.0%}" if total > 0 and done <= total else f" {done:,}" if done else ""
-    return f", {_cut(what, room - len(far))}{far}" if room >= LEAST + len(far) else ""
+    return f", {_cut(what, width - len(far))}{far}" if width >= LEAST + len(far) else ""
 
 
 @cache
@@ -157,7 +140,7 @@ def _kind(pid: int, *, notebook: bool) -> Any:
     return kind
 
 
-class _LineBar:
+class _LineBar(NoBar):
     """A line of a terminal, gone at the end."""
 
     def __init__(self) -> None:
@@ -205,7 +188,7 @@ def _tell(bar: Any, parts: _Parts, done: int, total: int, seconds: float) -> Non
     bar._time = lambda: now
 
 
-class _CellBar:
+class _CellBar(NoBar):
     """A widget of a notebook, or a line of text where there are none, of which an empty output is left.
 
     An output that is replaced leaves those of the cell as they are, which to clear the cell would not, and
@@ -335,7 +318,7 @@ class _Line:
     def __init__(self) -> None:
         self.pid, self.lock = os.getpid(), RLock()
         self.tasks: list[Task] = []
-        self.bar: Bar | None = None
+        self.bar: NoBar | None = None
         self.drawn = self.next = -EVERY
 
     def enter(self, tasks: list[Task]) -> None:
@@ -390,9 +373,9 @@ _lines = [_Line()]
 def _line() -> _Line:
     """That of this process."""
     if _lines[0].pid != os.getpid():
-        held, _lines[0] = _lines[0], _Line()
-        if held.bar is not None:
-            held.bar.forget()
+        forked, _lines[0] = _lines[0], _Line()
+        if forked.bar is not None:
+            forked.bar.forget()
     return _lines[0]
 
 
@@ -449,6 +432,6 @@ class _Watched(Iterable[T]):
         return is_read_here(self._rows)
 
     def reduced(self, task: Callable[[Any], V], merge: Callable[[V, V], V]) -> V:
-        found = reduced(self._rows, task, merge)
+        value = reduced(self._rows, task, merge)
         self._tell(1)
-        return found
+        return value

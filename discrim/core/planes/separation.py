@@ -67,7 +67,6 @@ class Differences:
     ----------
     columns : (p + 1, n) float
         A row of ones over the columns of the rows.
-    codes : (n,) int
     at : (codes, positions)
         Where a class would differ from itself.
     others : (K, n) bool
@@ -156,7 +155,6 @@ def recede(
     ----------
     columns : (p + 1, n) float
         A row of ones over columns of mean zero and unit variance.
-    codes : (n,) int
     tick : callable, optional
         Called after each step.
     """
@@ -447,7 +445,6 @@ def separation(
     ----------
     columns : (p + 1, n) float
         A row of ones over columns of mean zero and unit variance.
-    codes : (n,) int
     guess : (p + 1, K) float, optional
         Linear functions close to some that separate: what the program begins with, and nothing else.
     tick : callable, optional

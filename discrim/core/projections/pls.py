@@ -57,10 +57,9 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.projections.latent import Algorithm, Latent, latent
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
-from discrim.core.rules.rules import LinearRule, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns, scaled_cholesky, total_squares
 from discrim.core.scatter.principal import weighted_centre
-from discrim.errors import NotSupportedError
 
 PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are in memory at once."""
@@ -126,7 +125,6 @@ class _LeftOutRows(NamedTuple):
     ----------
     d : (m, p) float
         The row less the mean of all.
-    codes : (m,) int
     out, lift : (m,) float
         The weight that goes, w, and c.
     counts : (m, K) float
@@ -312,14 +310,13 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class PLSFit:
+class PLSFit(NoLikelihood):
     """The numbers of a discriminant analysis by partial least squares.
 
     Attributes
     ----------
     moments : ClassMoments
         Pooled, or with a root of few rows.
-    prior : (K,) float
     algorithm : {"nipals", "simpls", "engine"}
     scale : bool
         Whether columns are divided by their standard deviations.
@@ -357,6 +354,11 @@ class PLSFit:
     centre: Floats
 
     has_distances = False
+    no_likelihood = "Partial least squares does not maximise a likelihood: compare by error_rates(['cv'])."
+    no_parameters = (
+        "Partial least squares has no count of free parameters, nor AIC and BIC: compare by "
+        "error_rates(['cv'])."
+    )
 
     @property
     def reach(self) -> float:
@@ -469,19 +471,6 @@ class PLSFit:
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, with as many components."""
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
-
-    def llf(self) -> float:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "Partial least squares does not maximise a likelihood: compare by error_rates(['cv'])."
-        )
-
-    def df_model(self) -> int:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "Partial least squares has no count of free parameters, nor AIC and BIC: compare by "
-            "error_rates(['cv'])."
-        )
 
 
 def fit_pls(

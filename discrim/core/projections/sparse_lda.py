@@ -24,10 +24,10 @@ from discrim.core.projections.sparse_scoring import (
     sparse_path,
 )
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
-from discrim.core.rules.rules import LinearRule, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns
 from discrim.core.scatter.principal import positive_signs
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError
 
 By = Literal["penalty", "nonzero"]
 
@@ -36,14 +36,13 @@ SINGULAR = 64 * EPS
 
 
 @dataclass(frozen=True, slots=True)
-class SparseFit:
+class SparseFit(NoLikelihood):
     """The numbers of a sparse discriminant analysis.
 
     Attributes
     ----------
     moments : ClassMoments
         Pooled, with a root of few rows where these are fewer than the columns.
-    prior : (K,) float
     by : {"penalty", "nonzero"}
         Which of the two tunes the directions.
     tuning : tuple of float
@@ -74,6 +73,13 @@ class SparseFit:
     penalties: Floats
 
     has_distances = False
+    no_likelihood = (
+        "A sparse discriminant analysis does not maximise a likelihood: compare by error_rates(['cv'])."
+    )
+    no_parameters = (
+        "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC: compare by "
+        "error_rates(['cv'])."
+    )
 
     @property
     def divisor(self) -> float:
@@ -157,19 +163,6 @@ class SparseFit:
         except np.linalg.LinAlgError:
             return None
         return None if fit.is_singular() else fit
-
-    def llf(self) -> float:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "A sparse discriminant analysis does not maximise a likelihood: compare by error_rates(['cv'])."
-        )
-
-    def df_model(self) -> int:
-        """Not there: raises NotSupportedError."""
-        raise NotSupportedError(
-            "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC: compare by "
-            "error_rates(['cv'])."
-        )
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""

@@ -310,7 +310,6 @@ class FlexibleFit:
     ----------
     moments : ClassMoments
         Diagonal.
-    prior : (K,) float
     regress : callable
         From rows (m, p) to fitted values (m, K - 1) of the starting scores.
     turn : (K - 1, r) float

@@ -334,7 +334,6 @@ class LogisticFit:
         Pooled: means of the classes, and the scatter that orthogonalised the columns.
     counts : (K,) float
         Of the rows of the fit.
-    prior : (K,) float
     newton : Newton
         Where the search ended.
     bias_reduction : bool

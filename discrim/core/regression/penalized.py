@@ -78,7 +78,6 @@ class PenalizedFit:
     ----------
     moments : ClassMoments
         Diagonal.
-    prior : (K,) float
     reference : int
         Class against which coefficients are shown; the fit does not depend on it.
     penalty : {"ridge", "lasso", "elastic_net"}

@@ -58,7 +58,6 @@ class Likelihood:
     Attributes
     ----------
     z : (p + 1, n) float
-    codes : (n,) int
     weights : (n,) float
         They sum to one.
     """

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -446,6 +446,23 @@ class OtherRule(Protocol):
 
 
 Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
+
+
+class NoLikelihood:
+    """Numbers of a model that maximizes no likelihood, and say by what else to compare it."""
+
+    __slots__ = ()
+
+    no_likelihood: ClassVar[str]
+    no_parameters: ClassVar[str]
+
+    def llf(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(self.no_likelihood)
+
+    def df_model(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(self.no_parameters)
 
 
 def refuse_method(method: str, why: str) -> None:
