@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -374,7 +374,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
-        raise _other_rows(f"{lda_fit.nobs:g}", f"{rows:g}")
+        _refuse_counts(f"{lda_fit.nobs:g}", f"{rows:g}")
     _refuse_other_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
@@ -385,8 +385,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
 
 
-def _other_rows(ours: str, theirs: str) -> DataError:
-    return DataError(
+def _refuse_counts(ours: str, theirs: str) -> NoReturn:
+    raise DataError(
         f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}. Fit both to the "
         "same rows, with the same weights."
     )
@@ -408,7 +408,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                     "same formula to the same rows."
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
-            raise _other_rows(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
+            _refuse_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
         _refuse_other_table((lda_fit, logit), "hausman()")
         logistic = logit._fit
         if not logistic.numbers.newton.converged:
@@ -447,7 +447,7 @@ def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
     sizes = np.array([weights[codes == j].sum() for j in range(k)])
     if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
         ours, theirs = (", ".join(f"{size:g}" for size in each) for each in (moments.counts, sizes))
-        raise _other_rows(f"{ours} by class", theirs)
+        _refuse_counts(f"{ours} by class", theirs)
     means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
     slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
     differ = np.argwhere(np.abs(means - moments.class_means) > slack)
