@@ -113,7 +113,7 @@ class LDAFit:
     @property
     def standardize(self) -> bool:
         """Whether the kind of covariance compares columns over their standard deviations."""
-        return self.scatter.standardize
+        return self.scatter.unit(self.moments) is not None
 
     @property
     def has_distances(self) -> bool:

@@ -84,6 +84,7 @@ class ShrunkCorrelation(Scatter):
     sections = ("ranking",)
     takes = ("shrinkage", "grid", "variance_shrinkage")
     is_regular = True
+    pooled_title = "Pooled and shrunk c"
 
     @classmethod
     def read(cls, asked: Asked) -> ShrunkCorrelation:

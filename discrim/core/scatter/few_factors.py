@@ -10,7 +10,6 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
@@ -28,15 +27,16 @@ from discrim.core.scatter.factor import (
     found_by_class,
 )
 from discrim.core.scatter.scatter import (
+    IN_DATA,
     Asked,
     Estimated,
     Item,
     NoEstimateError,
     Parts,
     Scatter,
+    Sphere,
     by_refits,
     divisor_text,
-    sphere_item,
 )
 from discrim.errors import CollinearError, DataError, DiscrimError
 
@@ -59,15 +59,14 @@ class FewFactors(Scatter):
     wanted : Wanted
     dimensions : int, dict of class to int, or None
         Those that were given, before the classes are known.
-    standardize : bool
-        Whether the noise is a sphere of columns over their standard deviations within classes.
+    sphere : Sphere
     factors : Factors or None
         Axes and dimensions, once they are estimated.
     """
 
     wanted: Wanted
     dimensions: Any = None
-    standardize: bool = False
+    sphere: Sphere = IN_DATA
     factors: Factors | None = None
 
     word = "factor"
@@ -110,7 +109,7 @@ class FewFactors(Scatter):
         share = THRESHOLD if threshold is None else float(threshold)
         found = _FOUND[dimensions] if by_word else "given"
         wanted = Wanted(known or DEFAULT_FORM, found, None, share)
-        return cls(wanted, None if by_word else dimensions, bool(asked.standardize))
+        return cls(wanted, None if by_word else dimensions, Sphere(bool(asked.standardize)))
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
         """With the dimensions that were given, by class.
@@ -154,7 +153,7 @@ class FewFactors(Scatter):
 
     def keywords(self) -> dict[str, Any]:
         """With the form, the units and what finds the dimensions; given ones are those of the classes."""
-        own = {"covariance": self.word, "form": self.wanted.form, "standardize": self.standardize}
+        own = {"covariance": self.word, "form": self.wanted.form, **self.sphere.keyword()}
         own |= {"dimensions": self.wanted.found if self.wanted.given is None else self.wanted.given.tolist()}
         return own | ({"threshold": self.wanted.threshold} if self.wanted.found == "cattell" else {})
 
@@ -166,23 +165,10 @@ class FewFactors(Scatter):
         """As `anew`: moments choose the dimensions."""
         return self.anew()
 
-    def unit(self, moments: ClassMoments) -> Floats | None:
-        """Standard deviations, where the sphere is one of standardized columns."""
-        return within_sd(moments) if self.standardize else None
-
-    @property
-    def compares_units(self) -> bool:
-        """Unless columns are standardized."""
-        return not self.standardize
-
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of one sphere."""
-        return moments if self.standardize else comparable(moments)
-
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariance of each class."""
         moments = self.scaled(moments)
-        factors = factors_of(in_deviations(moments) if self.standardize else moments, self.wanted)
+        factors = factors_of(self.sphere.in_units(moments), self.wanted)
         fault = factors.fault()
         if fault is not None:
             raise FactorFaultError(fault, factors.form)
@@ -197,18 +183,17 @@ class FewFactors(Scatter):
         rows: RowBlocks | None = None,
     ) -> LeftOut:
         """Scores in closed form, where the covariance of a class is that of its own rows."""
-        if self.standardize:
-            plain = replace(self, standardize=False)
-            return standardized_left_out(
-                moments, lambda held: plain.left_out(held, covariances, divisors, log_prior)
-            )
-        if self.factors is None or self.refits_left_out:
+        factors = self.factors
+        if factors is None or self.refits_left_out:
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
             return by_refits(moments, takes)
-        moments = self.scaled(moments)
-        rule = gaussian.separate_plugin(moments, covariances, log_prior)
-        return factors_left_out(moments, self.factors, divisors, log_prior, rule)
+
+        def scores(held: ClassMoments) -> LeftOut:
+            rule = gaussian.separate_plugin(held, covariances, log_prior)
+            return factors_left_out(held, factors, divisors, log_prior, rule)
+
+        return self.sphere.left_out(moments, scores)
 
     @property
     def refits_left_out(self) -> bool:
@@ -253,7 +238,7 @@ class FewFactors(Scatter):
         form, held = self.wanted.form, () if self.factors is None else tuple(self.factors.dimensions.tolist())
         text = f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}"
         dimensions = f"Dimensions, {self.found_label}", held, text
-        return [("Form", form, form), dimensions, sphere_item(standardize=self.standardize)]
+        return [("Form", form, form), dimensions, self.sphere.item]
 
     def options(self) -> Parts:
         """Form, how dimensions were found, and the units of the sphere."""
@@ -261,7 +246,7 @@ class FewFactors(Scatter):
             "form": self.wanted.form,
             "found_by": self.wanted.found,
             "least_fall": self.wanted.threshold,
-            "standardize": self.standardize,
+            **self.sphere.keyword(),
         }
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
@@ -287,7 +272,7 @@ class FewFactors(Scatter):
             raise DataError("its dimensions are no whole numbers")
         if common_dimension(form) and len(set(whole.tolist())) > 1:
             raise DataError("its dimensions are to be the same")
-        return cls(Wanted(form, _FOUND[found], whole, threshold), None, parts.pop("standardize"))
+        return cls(Wanted(form, _FOUND[found], whole, threshold), None, Sphere(parts.pop("standardize")))
 
 
 def _told(value: Any) -> str:

@@ -40,10 +40,6 @@ class Full(Scatter):
         """What a header says of it."""
         return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
 
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Of the table of a covariance."""
-        return f"{'C' if by_class else 'Pooled c'}ovariance {where}, divisor {divisor}"
-
     @property
     def is_maximum(self) -> bool:
         """It is one."""

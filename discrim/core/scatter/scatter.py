@@ -20,6 +20,7 @@ import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
+from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import log_likelihood
 from discrim.core.rules.leave_one_out import LeftOut
@@ -71,6 +72,43 @@ class Estimated(NamedTuple):
     scatter: Scatter
     moments: ClassMoments
     covariances: tuple[Covariance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """The units of a sphere: those of the data, or of columns over their standard deviations."""
+
+    standardize: bool = False
+
+    def unit(self, moments: ClassMoments) -> Floats | None:
+        """Standard deviations (p,) that columns are divided by; None for the units of the data."""
+        return within_sd(moments) if self.standardize else None
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """Moments on scales within reach of one sphere."""
+        return moments if self.standardize else comparable(moments)
+
+    def in_units(self, moments: ClassMoments) -> ClassMoments:
+        """Moments in the units of the sphere."""
+        return in_deviations(moments) if self.standardize else moments
+
+    def left_out(self, moments: ClassMoments, scores: Callable[[ClassMoments], LeftOut]) -> LeftOut:
+        """Scores of rows left out by moments in the units of the sphere, which stay."""
+        return standardized_left_out(moments, scores) if self.standardize else scores(comparable(moments))
+
+    def keyword(self) -> dict[str, bool]:
+        """What asks for it, and what a file keeps."""
+        return {"standardize": self.standardize}
+
+    @property
+    def item(self) -> Item:
+        """The line of a header that says its units."""
+        text = "of standardized columns" if self.standardize else "in columns' units"
+        return "Sphere", text, text
+
+
+IN_DATA = Sphere()
+"""A sphere in the units of the data."""
 
 
 class Scatter:
@@ -162,23 +200,21 @@ class Scatter:
         """A column whose squared distances would be no doubles, and that which its variance is taken from."""
         return None
 
-    @property
-    def standardize(self) -> bool:
-        """Whether columns are compared over their standard deviations, which each refit learns anew."""
-        return False
+    sphere: Sphere | None = None
+    """The units of the sphere that the kind is drawn towards, or is beyond a few axes."""
 
     def unit(self, moments: ClassMoments) -> Floats | None:
         """What columns (p,) are divided by before they are compared; None for the units of the data."""
-        return None
+        return None if self.sphere is None else self.sphere.unit(moments)
 
     @property
     def compares_units(self) -> bool:
-        """Whether it is drawn towards a sphere, or is one beyond a few axes, in the units of the data."""
-        return False
+        """Whether there is a sphere in the units of the data."""
+        return self.sphere is not None and not self.sphere.standardize
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """Moments on scales within reach of each other, where columns are compared."""
-        return moments
+        return moments if self.sphere is None else self.sphere.scaled(moments)
 
     # ---- estimates
 
@@ -310,6 +346,9 @@ class Scatter:
     means_title: ClassVar[str] = "Means"
     """Of the table of class means."""
 
+    pooled_title: ClassVar[str] = "Pooled c"
+    """What the title of one covariance begins with."""
+
     likelihood_title: ClassVar[str] = "Log-likelihood"
     """Of the line of a header that says it."""
 
@@ -327,7 +366,7 @@ class Scatter:
 
     def title(self, where: str, divisor: str, *, by_class: bool) -> str:
         """Of the table of a covariance."""
-        return f"{'C' if by_class else 'Pooled and shrunk c'}ovariance {where}, divisor {divisor}"
+        return f"{'C' if by_class else self.pooled_title}ovariance {where}, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Lines of a header: what it alone has."""
@@ -395,12 +434,6 @@ class NoEstimateError(CollinearError):
 def divisor_text(*, by_class: bool, mle: bool) -> str:
     """The divisor of covariances, in a header."""
     return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
-
-
-def sphere_item(*, standardize: bool) -> Item:
-    """The line of a header that says in which units a sphere is one."""
-    text = "of standardized columns" if standardize else "in columns' units"
-    return "Sphere", text, text
 
 
 def each(divisors: Floats) -> list[tuple[int | None, float]]:

@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
-from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
+from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
@@ -55,15 +55,16 @@ from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.scatter.scatter import (
+    IN_DATA,
     Asked,
     Estimated,
     Item,
     KnownRows,
     Parts,
     Scatter,
+    Sphere,
     all_constant,
     each,
-    sphere_item,
 )
 from discrim.core.scatter.shrinkage import (
     BARELY,
@@ -87,16 +88,16 @@ class Shrunk(Scatter):
 
     Attributes
     ----------
-    standardize : bool
-        Whether the sphere is one of columns over their standard deviations within classes.
+    sphere : Sphere
     """
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
-    standardize: bool = False
+    sphere: Sphere = IN_DATA
 
     word = "shrunk"
     takes = ("shrinkage", "grid", "standardize")
     is_regular = True
+    pooled_title = "Pooled and shrunk c"
     advice = 'leave out shrinkage=, or pass shrinkage="oas"'
     instead = ', or shrinkage="oas"'
 
@@ -104,11 +105,11 @@ class Shrunk(Scatter):
     def read(cls, asked: Asked) -> Shrunk:
         """By `shrinkage=`, `grid=` and `standardize=`."""
         shrinkage = read_shrinkage(asked.shrinkage, asked.grid, cls.word, _SHRINKAGES, "oas")
-        return cls(shrinkage or Shrinkage("oas"), bool(asked.standardize))
+        return cls(shrinkage or Shrinkage("oas"), Sphere(bool(asked.standardize)))
 
     def keywords(self) -> dict[str, Any]:
         """With the shrinkage and the units."""
-        own = {"covariance": self.word, "shrinkage": self.shrinkage.keyword, "standardize": self.standardize}
+        own = {"covariance": self.word, "shrinkage": self.shrinkage.keyword, **self.sphere.keyword()}
         return own | ({"grid": list(self.shrinkage.grid)} if self.shrinkage.grid else {})
 
     def anew(self) -> Shrunk:
@@ -135,7 +136,7 @@ class Shrunk(Scatter):
 
     def plain(self) -> Shrunk:
         """The same in the units of the data."""
-        return replace(self, standardize=False)
+        return replace(self, sphere=IN_DATA)
 
     def takes_full_rank(self, n_columns: int) -> bool:
         """Where nothing is shrunk."""
@@ -150,14 +151,10 @@ class Shrunk(Scatter):
             return dependencies(moments, k)
         return all_constant(moments, k)
 
-    def unit(self, moments: ClassMoments) -> Floats | None:
-        """Standard deviations, where the sphere is one of standardized columns."""
-        return within_sd(moments) if self.standardize else None
-
     @property
     def compares_units(self) -> bool:
         """Where something is shrunk, unless columns are standardized."""
-        return not self.standardize and self.shrinkage.values != (0.0,)
+        return not self.sphere.standardize and self.shrinkage.values != (0.0,)
 
     @property
     def needs_rows(self) -> bool:
@@ -176,12 +173,12 @@ class Shrunk(Scatter):
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of one sphere, where there is something of it."""
         nothing = bool(self.shrinkage.values) and not any(self.shrinkage.values)
-        return moments if self.standardize or nothing else comparable(moments)
+        return moments if nothing else self.sphere.scaled(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """Covariances by the shrinkage that is known, or by that of `oas`."""
         moments = self.scaled(moments)
-        held = in_deviations(moments) if self.standardize else moments
+        held = self.sphere.in_units(moments)
         found = [shrunk(held, d, self.shrinkage.of(k), k) for k, d in each(divisors)]
         scatter = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
         return Estimated(scatter, moments, tuple(covariance for covariance, _ in found))
@@ -202,9 +199,9 @@ class Shrunk(Scatter):
         rows: RowBlocks | None = None,
     ) -> LeftOut:
         """Scores in closed form, on the principal axes of the scatters."""
-        if self.standardize:
+        if self.unit(moments) is not None:
             plain = self.plain()
-            return standardized_left_out(
+            return self.sphere.left_out(
                 moments, lambda held: plain.left_out(held, covariances, divisors, log_prior, rows)
             )
         moments = self.scaled(moments)
@@ -222,11 +219,11 @@ class Shrunk(Scatter):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The shrinkage, and the units of the sphere."""
-        return [self.shrinkage.item, sphere_item(standardize=self.standardize)]
+        return [self.shrinkage.item, self.sphere.item]
 
     def options(self) -> Parts:
         """What says the shrinkage, and the units of the sphere."""
-        return {"chosen": self.shrinkage.rule, "standardize": self.standardize}
+        return {"chosen": self.shrinkage.rule, **self.sphere.keyword()}
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """The shrinkages."""
@@ -243,7 +240,7 @@ class Shrunk(Scatter):
         shrinkage = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
         if shrinkage is None:
             raise DataError("its shrinkage does not go with its structure")
-        return cls(shrinkage, parts.pop("standardize"))
+        return cls(shrinkage, Sphere(parts.pop("standardize")))
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import Asked, Estimated, Item, Parts, Scatter, each, sphere_item
+from discrim.core.scatter.scatter import IN_DATA, Asked, Estimated, Item, Parts, Scatter, Sphere, each
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
@@ -21,11 +20,10 @@ class Spherical(Scatter):
 
     Attributes
     ----------
-    standardize : bool
-        Whether the sphere is one of columns over their standard deviations within classes.
+    sphere : Sphere
     """
 
-    standardize: bool = False
+    sphere: Sphere = IN_DATA
 
     word = "spherical"
     takes = ("standardize",)
@@ -35,29 +33,16 @@ class Spherical(Scatter):
     @classmethod
     def read(cls, asked: Asked) -> Spherical:
         """By `standardize=`."""
-        return cls(bool(asked.standardize))
+        return cls(Sphere(bool(asked.standardize)))
 
     def keywords(self) -> dict[str, Any]:
         """With the units."""
-        return {"covariance": self.word, "standardize": self.standardize}
-
-    def unit(self, moments: ClassMoments) -> Floats | None:
-        """Standard deviations, where the sphere is one of standardized columns."""
-        return within_sd(moments) if self.standardize else None
-
-    @property
-    def compares_units(self) -> bool:
-        """Unless columns are standardized."""
-        return not self.standardize
-
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """On scales within reach of one sphere."""
-        return moments if self.standardize else comparable(moments)
+        return {"covariance": self.word, **self.sphere.keyword()}
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The mean of the variances."""
         moments = self.scaled(moments)
-        held = in_deviations(moments) if self.standardize else moments
+        held = self.sphere.in_units(moments)
         return Estimated(self, moments, tuple(spherical(held, d, k) for k, d in each(divisors)))
 
     def left_out(
@@ -69,13 +54,10 @@ class Spherical(Scatter):
         rows: RowBlocks | None = None,
     ) -> LeftOut:
         """Scores in closed form: those of a covariance that is all shrunk."""
-        if self.standardize:
-            plain = replace(self, standardize=False)
-            return standardized_left_out(
-                moments, lambda held: plain.left_out(held, covariances, divisors, log_prior)
-            )
-        moments = self.scaled(moments)
-        return sphere_left_out(moments, covariances, divisors, log_prior, [oas_without] * len(divisors))
+        own = [oas_without] * len(divisors)
+        return self.sphere.left_out(
+            moments, lambda held: sphere_left_out(held, covariances, divisors, log_prior, own)
+        )
 
     @property
     def is_maximum(self) -> bool:
@@ -88,13 +70,13 @@ class Spherical(Scatter):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The units of the sphere."""
-        return [sphere_item(standardize=self.standardize)]
+        return [self.sphere.item]
 
     def options(self) -> Parts:
         """The units of the sphere."""
-        return {"standardize": self.standardize}
+        return self.sphere.keyword()
 
     @classmethod
     def from_file(cls, parts: Parts) -> Spherical:
         """With its units."""
-        return cls(parts.pop("standardize"))
+        return cls(Sphere(parts.pop("standardize")))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from discrim.core.scatter.scatter import sphere_item
+from discrim.core.scatter.scatter import Sphere
 from discrim.errors import DataError
 from discrim.models.normal.gaussian_shown import (
     brief_by_class,
@@ -158,7 +158,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Alpha", results.alpha, f"{results.alpha:g}"),
         ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
-        ("Ridge", *sphere_item(standardize=numbers.standardize)[1:]),
+        ("Ridge", *Sphere(numbers.standardize).item[1:]),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         prior_item(fit),
