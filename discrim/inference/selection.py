@@ -71,9 +71,9 @@ class SelectedColumns:
         self._clear: NDArray[np.bool_] | None = None
 
     @property
-    def chosen(self) -> list[int]:
+    def pivots(self) -> list[int]:
         """The chosen columns."""
-        return self._within.chosen
+        return self._within.pivots
 
     # ---- one term at a time
 
@@ -84,7 +84,7 @@ class SelectedColumns:
         """
         if self._flat[columns].any():
             return True
-        within, m = self._within, len(self.chosen)
+        within, m = self._within, len(self.pivots)
         below = within.residuals(columns)
         if len(below) < len(columns):
             return True
@@ -93,7 +93,7 @@ class SelectedColumns:
         corner = np.linalg.qr(below, mode="r")
         root = np.zeros((m + len(columns), m + len(columns)))
         root[:m, :m], root[:m, m:], root[m:, m:] = within.triangle(), within.above(columns), corner
-        order = np.array([*self.chosen, *columns.tolist()])
+        order = np.array([*self.pivots, *columns.tolist()])
         for i in range(m, len(root)):
             slopes = scipy.linalg.solve_triangular(root[:i, :i], root[:i, i]) if i else np.zeros(0)
             left = slack(slopes, self._rounding[order[i]], self._rounding[order[:i]], self._turned)
@@ -105,8 +105,8 @@ class SelectedColumns:
         """Columns (p,) whose residual is above what any slopes on the chosen ones could make of nothing."""
         if self._clear is None:
             # No slopes of columns of length one are longer than the inverse of the triangle of the others.
-            reach = float(np.linalg.norm(self._inverted()[0])) if self.chosen else 0.0
-            others = reach * np.sqrt(len(self.chosen)) * self._rounding.max(initial=0.0)
+            reach = float(np.linalg.norm(self._inverted()[0])) if self.pivots else 0.0
+            others = reach * np.sqrt(len(self.pivots)) * self._rounding.max(initial=0.0)
             bound = self._rounding + others + self._turned * np.hypot(1, reach)
             self._clear = np.sqrt(self._within.squares()) > bound
         return self._clear
@@ -121,10 +121,10 @@ class SelectedColumns:
         """What each term adds to the chosen ones, or, chosen themselves, each to the others of them."""
         if not terms:
             return []
-        inside = terms[0][0] in self.chosen
+        inside = terms[0][0] in self.pivots
         logs = np.minimum(self._logs(terms, inside), 0.0)
         g, q = np.array([len(columns) for columns in terms], dtype=np.float64), self.n_classes - 1
-        v = self._nu - len(self.chosen) + (g if inside else 0.0)
+        v = self._nu - len(self.pivots) + (g if inside else 0.0)
         free = g**2 + q**2 - 5
         rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
         t = np.where((free > 0) & (g * q > 2), rao, 1.0)
@@ -137,7 +137,7 @@ class SelectedColumns:
         """Logarithms of partial lambdas."""
         single = np.array([columns[0] for columns in terms])
         if inside:
-            at = {column: i for i, column in enumerate(self.chosen)}
+            at = {column: i for i, column in enumerate(self.pivots)}
             # The order of the chosen is that of the triangles of both.
             places = [np.array([at[c] for c in columns.tolist()]) for columns in terms]
             within, total = self._inverted()
@@ -177,7 +177,7 @@ class SelectedColumns:
         """Choose a term, or take a chosen one back."""
         self._inverses = self._clear = None
         for root in (self._within, self._total):
-            inside = columns[0] in root.chosen
+            inside = columns[0] in root.pivots
             for column in columns.tolist():
                 root.drop(column) if inside else root.add(column)
 
@@ -190,7 +190,7 @@ class SelectedColumns:
 
     def _scores(self, root: UpdatedRoot) -> Floats:
         """Class means (m, K) on the chosen columns, whitened by a scatter."""
-        return root.solved(self._centred[:, root.chosen].T, transposed=True)
+        return root.solved(self._centred[:, root.pivots].T, transposed=True)
 
     def _value(self, scores: Floats, criterion: str) -> float:
         if criterion == "rao":

@@ -418,7 +418,7 @@ class UpdatedRoot:
 
     Attributes
     ----------
-    chosen : list of int
+    pivots : list of int
         In the order of the triangle.
 
     Examples
@@ -432,28 +432,28 @@ class UpdatedRoot:
 
     def __init__(self, root: Floats) -> None:
         self._held = np.array(root, order="F")
-        self.chosen: list[int] = []
+        self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
         """Residuals (r - m, c) of columns on the chosen ones, up to a rotation."""
-        return self._held[len(self.chosen) :, columns]
+        return self._held[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
         """Sums of squares (p,) of the residuals of all columns."""
-        below = self._held[len(self.chosen) :]
+        below = self._held[len(self.pivots) :]
         return np.asarray(np.einsum("ij,ij->j", below, below))
 
     def above(self, columns: Codes | list[int]) -> Floats:
         """What the chosen columns say of columns: the first rows (m, c)."""
-        return self._held[: len(self.chosen), columns]
+        return self._held[: len(self.pivots), columns]
 
     def triangle(self) -> Floats:
         """Triangular root (m, m) of the scatter of the chosen columns, in their order."""
-        return np.asfortranarray(self._held[: len(self.chosen), self.chosen])
+        return np.asfortranarray(self._held[: len(self.pivots), self.pivots])
 
     def solved(self, columns: Floats, *, transposed: bool = False) -> Floats:
         """The solution (m, c) of the triangle, or its transpose, times it equal to columns (m, c)."""
-        if not self.chosen:
+        if not self.pivots:
             return np.zeros_like(columns)
         solved = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
         return np.asarray(solved)
@@ -464,7 +464,7 @@ class UpdatedRoot:
 
     def add(self, column: int) -> None:
         """Choose a column."""
-        m = len(self.chosen)
+        m = len(self.pivots)
         below = self._held[m:]
         mirror = below[:, column].copy()
         length = float(np.linalg.norm(mirror))
@@ -474,14 +474,14 @@ class UpdatedRoot:
             below -= np.outer(2.0 * mirror, mirror @ below)
         self._held[m + 1 :, column] = 0.0
         # The chosen ones have nothing below; rounding must not give it to them.
-        self._held[m:, self.chosen] = 0.0
-        self.chosen.append(column)
+        self._held[m:, self.pivots] = 0.0
+        self.pivots.append(column)
 
     def drop(self, column: int) -> None:
         """Take a chosen column back."""
-        first = self.chosen.index(column)
-        del self.chosen[first]
-        for i, other in enumerate(self.chosen[first:], first):
+        first = self.pivots.index(column)
+        del self.pivots[first]
+        for i, other in enumerate(self.pivots[first:], first):
             a, b = self._held[i : i + 2, other]
             length = float(np.hypot(a, b))
             if length:

@@ -77,7 +77,7 @@ def uneven_note(cv: CrossValidation) -> str:
 
 
 def _choice_note(cv: CrossValidation) -> str:
-    chosen, refits = cv._fit.chosen, cv._fit.refits
+    chosen, refits = cv._fit.choice, cv._fit.refits
     if refits.called is not None and not chosen:
         return "The function is called with the rows outside each fold, and its fit judges those of the fold."
     if not chosen:

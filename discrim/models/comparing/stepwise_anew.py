@@ -74,7 +74,7 @@ def anew_by_moments(
     of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
     # Half of the rows, of two folds, have a scatter that is a root still.
     few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
-    if not of_moments or few or refits.stays or refits.chosen:
+    if not of_moments or few or refits.stays or refits.choice:
         return None
     numbers: Any = fit.numbers
     if blocks.dropped != fit.dropped:
@@ -83,7 +83,7 @@ def anew_by_moments(
     anew = partial(_chosen_rule, refits, walk, dict(parts))
     of_rows = partial(_rule_of_summed, anew)
     left_out = partial(left_out_by_refits, takes="chooses the columns anew without each row")
-    refits_anew = Refits(refits.spread, anew, of_rows, of_rows, left_out, chosen=words)
+    refits_anew = Refits(refits.spread, anew, of_rows, of_rows, left_out, choice=words)
     return Fit(fit.model, numbers, blocks, fit.prior, refits_anew, fit.options)
 
 
@@ -142,7 +142,7 @@ def refits_by_calls(refits: Refits, on_rows: FitOnRows, words: str, *, held_prio
         of_rows=_no_rule,
         held=_no_rule,
         left_out=_left_out_called,
-        chosen=words,
+        choice=words,
         called=called,
     )
 

@@ -108,7 +108,7 @@ class StepwiseSearch:
             )
             constant = [each for each in dependencies(moments, diagonal=True) if each.separates]
             note += f" {separation_sentence(constant, blocks.terms)}" if constant else ""
-        return Choice(path.chosen, path.table(), note, by_moments=partial(_chosen_by_moments, walk))
+        return Choice(path.entered, path.table(), note, by_moments=partial(_chosen_by_moments, walk))
 
     def _by_error(
         self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
@@ -200,7 +200,7 @@ def _steps_by_moments(
 
 
 def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: ClassMoments) -> list[str]:
-    return walk(moments).chosen
+    return walk(moments).entered
 
 
 class _PartialFSteps:
@@ -219,7 +219,7 @@ class _PartialFSteps:
     ) -> None:
         self._selected, self._parts, self._criterion = selected, parts, criterion
         self._enter, self._stay = enter, stay
-        self.chosen: list[str] = []
+        self.entered: list[str] = []
         self._rows: list[dict[str, Any]] = []
         self.excluded: list[str] = []
 
@@ -243,19 +243,19 @@ class _PartialFSteps:
                 self._step("included", term)
             moved = True
             # Each pass changes the chosen set; a set that came back would go round for ever.
-            visited = {frozenset(self.chosen)}
+            visited = {frozenset(self.entered)}
             while moved:
                 tell()
                 moved = direction != "forward" and self._remove(include)
                 if not moved and direction != "backward":
                     moved = self._add()
-                state = frozenset(self.chosen)
+                state = frozenset(self.entered)
                 if moved and state in visited:
                     break
                 visited.add(state)
 
     def _remove(self, include: list[str]) -> bool:
-        tests = self._tests([term for term in self.chosen if term not in include])
+        tests = self._tests([term for term in self.entered if term not in include])
         weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
         if weak is None or tests[weak].pvalue <= self._stay:
             return False
@@ -263,7 +263,7 @@ class _PartialFSteps:
         return True
 
     def _add(self) -> bool:
-        chosen = {*self.chosen}
+        chosen = {*self.entered}
         candidates = [term for term in self._parts if term not in chosen]
         dependent = {term for term in candidates if self._selected.dependent(self._parts[term])}
         self.excluded = [term for term in candidates if term in dependent]
@@ -285,17 +285,17 @@ class _PartialFSteps:
         test = self._tests([term])[term]
         self._move(term)
         selected = self._selected
-        row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.chosen)}
+        row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.entered)}
         row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
         row |= {"wilks": selected.value("wilks"), "ascc": selected.pillai / (selected.n_classes - 1)}
         self._rows.append(row | {self._criterion: selected.value(self._criterion)})
 
     def _move(self, term: str) -> None:
         self._selected.move(self._parts[term])
-        if term in self.chosen:
-            self.chosen.remove(term)
+        if term in self.entered:
+            self.entered.remove(term)
         else:
-            self.chosen.append(term)
+            self.entered.append(term)
 
 
 INFORMATION_CRITERIA = {"aic": "AIC", "bic": "BIC"}

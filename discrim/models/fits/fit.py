@@ -382,7 +382,7 @@ class Refits:
     left_out : callable
         From a fit to the scores of rows under the rule without each of them: as a function of rows, or of
         all rows that the fit uses, (n, K).
-    chosen : str
+    choice : str
         What the rows were asked to choose, in words; empty where that is nothing.
     drops : bool
         Whether columns that others determine are dropped, in each refit anew.
@@ -404,7 +404,7 @@ class Refits:
     of_rows: Callable[[Fit[Any], Blocks], Rule | None]
     held: Callable[[Fit[Any], Blocks], Rule | None]
     left_out: Callable[[Fit[Any]], LeftOut | Floats]
-    chosen: str = ""
+    choice: str = ""
     drops: bool = False
     stays: Sequence[int] = ()
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
@@ -592,10 +592,10 @@ class Fit(Generic[N]):
         return replace(self, blocks=bare, has_rows=False, cache=kept, selection=choice)
 
     @property
-    def chosen(self) -> str:
+    def choice(self) -> str:
         """What the rows chose of the fit, in words; empty where that is nothing."""
         columns = "" if self.selection is None else self.selection.choice
-        return " and ".join(each for each in (columns, self.refits.chosen) if each)
+        return " and ".join(each for each in (columns, self.refits.choice) if each)
 
     def choosing_anew(self) -> Fit[Any]:
         """The fit whose refits choose the columns anew; itself where its rows chose none.

@@ -409,7 +409,7 @@ def shrunken_centroids_fit(
     refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, chosen="the threshold")
+        refits = replace(refits, spread=None, of_rows=rule, choice="the threshold")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

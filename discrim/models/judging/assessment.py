@@ -302,7 +302,7 @@ def error_rates(
     table["prior"] = [
         prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
     ]
-    if fit.chosen:
+    if fit.choice:
         table["choice"] = [choice_of(fit, way) for way in table.index]
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
@@ -323,7 +323,7 @@ def takes_long(fit: Fit[Any]) -> bool:
 
 def choice_of(fit: Fit[Any], method: str) -> str:
     """Whether what the rows chose of a fit is "held" by a method, or made "anew"; empty without a choice."""
-    if not fit.chosen or method == NEW_ROWS:
+    if not fit.choice or method == NEW_ROWS:
         return ""
     # Without single rows fits hold it, but for those whose refits are all choices of columns.
     every = fit.selection is None and fit.refits.held is fit.refits.of_rows
@@ -583,7 +583,7 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
     prior, choice = prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
     said = f", prior {prior}" if prior else ""
     if choice:
-        said += f"; the choice of {fit.chosen} is " + ("made anew" if choice == "anew" else "held")
+        said += f"; the choice of {fit.choice} is " + ("made anew" if choice == "anew" else "held")
     if method == "loo":
         return f"rows of the fit, each by the rule without it{said}"
     return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"

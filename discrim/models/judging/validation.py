@@ -342,7 +342,7 @@ def scores_by_refit(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
     if not fit.model.holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
         # No other row says what its level is worth.
         return np.full(len(fit.classes), np.nan)
-    rule = rule_of_rows(fit, less, held=bool(fit.refits.chosen))
+    rule = rule_of_rows(fit, less, held=bool(fit.refits.choice))
     return (
         np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
     )
@@ -472,7 +472,7 @@ def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | 
         or fit.rows("cross-validation").weights is not None
     ):
         return None
-    if refits.spread is None or refits.drops or refits.chosen or refits.of_moments is not rule_of_moments:
+    if refits.spread is None or refits.drops or refits.choice or refits.of_moments is not rule_of_moments:
         return None
     if getattr(fit.numbers, "standardize", False):
         # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
@@ -544,7 +544,7 @@ def _rules_without(fits: Sequence[Fit[Any]], dealt: Codes, *, nested: bool) -> l
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
-    return rule_of_rows(fit, less, held=not nested and bool(fit.refits.chosen))
+    return rule_of_rows(fit, less, held=not nested and bool(fit.refits.choice))
 
 
 def _loses_levels(fit: Fit[Any], dealt: Codes, folds: int) -> bool:

@@ -229,7 +229,7 @@ def mixture_fit(
     again = _held_rule if asked is None else partial(_rule_as_asked, asked)
     refits = replace(moment_refits(None), of_rows=again, held=_held_rule, left_out=_left_out)
     if asked is not None and asked.chooses:
-        refits = replace(refits, chosen="the components and their covariances")
+        refits = replace(refits, choice="the components and their covariances")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

@@ -198,7 +198,7 @@ def kernel_density_fit(
     """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
     refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
     if search is not None:
-        refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the bandwidth")
+        refits = replace(refits, of_rows=partial(_chosen_rule, search), choice="the bandwidth")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

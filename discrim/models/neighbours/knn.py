@@ -376,7 +376,7 @@ def knn_fit(
     """Nearest neighbours as one value; `path` is that of a choice of k."""
     refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
     if path is not None:
-        refits = replace(refits, chosen="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
+        refits = replace(refits, choice="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

@@ -83,7 +83,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_not: A
     refits = replace(
         moment_refits(numbers.moments.spread),
         left_out=_left_out,
-        chosen="the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else "",
+        choice="the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else "",
         drops=drops,
         obstacles=scatter.anew().obstacles,
         why_not=why_not,

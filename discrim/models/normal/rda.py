@@ -137,7 +137,7 @@ class PairChoice:
             standardize=self.standardize,
         )
 
-    def chosen(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame]:
+    def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame]:
         """The fit of the pair that is chosen, and the path, as of `choose`."""
         pair, path = choose(blocks, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
@@ -150,7 +150,7 @@ class PairChoice:
         if too_few(moments):
             return None
         try:
-            fit, _ = self.chosen(blocks, moments)
+            fit, _ = self.chosen_fit(blocks, moments)
         except (CollinearError, DataError):
             return None
         return None if fit.singular() else fit
@@ -542,7 +542,7 @@ def rda(
         splits=splits if chooses else (),
         standardize=bool(standardize),
     )
-    fit, path = plan.chosen(blocks, held) if chooses else (plan.fit(held, pairs[0]), None)
+    fit, path = plan.chosen_fit(blocks, held) if chooses else (plan.fit(held, pairs[0]), None)
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
         warn_of_units(held, blocks.terms, "The ridge")
@@ -671,7 +671,7 @@ def rda_fit(
     refits = moment_refits(numbers.moments.spread)
     if plan is not None:
         rule = partial(_chosen_rule, plan)
-        refits = replace(refits, spread=None, of_rows=rule, chosen="alpha and gamma", search=plan)
+        refits = replace(refits, spread=None, of_rows=rule, choice="alpha and gamma", search=plan)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

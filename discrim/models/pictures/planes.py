@@ -454,7 +454,7 @@ def partition(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
 def _rule_of_pair(fit: Fit[Any], pair: Blocks) -> Rule | None:
     """The rule of a fit to two columns, with what the rows were asked to choose held; None for none."""
     try:
-        return rule_of_rows(fit, pair, held=bool(fit.refits.chosen))
+        return rule_of_rows(fit, pair, held=bool(fit.refits.choice))
     except (CollinearError, SeparationError):
         return None
 

@@ -133,7 +133,7 @@ def pls_fit(
     refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
+        refits = replace(refits, spread=None, of_rows=rule, choice="the number of components")
     if options["engine"] is not None:
         by_engine = partial(_engine_rule, options["engine"])
         refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=_left_out)

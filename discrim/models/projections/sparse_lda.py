@@ -217,7 +217,7 @@ def sparse_lda_fit(
     refits = replace(moment_refits(numbers.moments.spread), left_out=_left_out)
     if search is not None:
         rule = partial(_chosen_rule, search)
-        refits = replace(refits, spread=None, of_rows=rule, chosen="the penalty", search=search)
+        refits = replace(refits, spread=None, of_rows=rule, choice="the penalty", search=search)
     path, cache = (None, {}) if choice is None else (choice.path, {"along": choice.fits})
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path, cache)
 

@@ -511,7 +511,7 @@ def penalized_fit(
         moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out, search=search
     )
     if search is not None and search.strength is None:
-        refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the strength")
+        refits = replace(refits, of_rows=partial(_chosen_rule, search), choice="the strength")
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
 

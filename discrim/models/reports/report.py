@@ -617,8 +617,8 @@ def _fitted(results: Any) -> str:
     ]
     if fit is not None:
         items += [("Formula", fit.formula), *told_options(results)]
-        if fit.chosen:
-            items.append(("Chosen by the rows", fit.chosen))
+        if fit.choice:
+            items.append(("Chosen by the rows", fit.choice))
         if not fit.has_rows:
             items.append(("Rows", "none are held: the fit was loaded from a file or made of moments"))
     else:

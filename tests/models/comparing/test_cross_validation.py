@@ -146,8 +146,8 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
             )
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
             assert (found.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
-    if fit._fit.refits.chosen:
-        assert f"The choice of {fit._fit.refits.chosen} is made anew in each fold." in repr(found)
+    if fit._fit.refits.choice:
+        assert f"The choice of {fit._fit.refits.choice} is made anew in each fold." in repr(found)
         note = fit.summary(["header"]).as_text().replace("\n", " ")
         assert re.search(r"chooses (it|them) anew", note)
     if case == "rda":
@@ -166,7 +166,7 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     np.testing.assert_allclose(
         held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._fit.refits.chosen} is held" in repr(held)
+    assert f"The choice of {fit._fit.refits.choice} is held" in repr(held)
 
 
 def test_the_bootstrap_chooses_anew_as_folds_do():

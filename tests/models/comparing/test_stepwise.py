@@ -106,7 +106,7 @@ def test_columns_that_enter_and_leave_leave_the_root_as_it_was():
     for column in others:
         held.drop(column)
     np.testing.assert_allclose(held.squares(), np.diagonal(scatter), rtol=1e-12)
-    assert held.chosen == []
+    assert held.pivots == []
 
 
 def exact_partials(frame, response):

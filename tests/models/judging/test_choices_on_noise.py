@@ -71,7 +71,7 @@ def note_of(fit) -> str:
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_choice_is_held_and_said_or_made_anew(name):
     fit = fitted(CHOICES[name], noise(0))
-    assert fit._fit.chosen
+    assert fit._fit.choice
     rates = fit.error_rates(["apparent", "cv"], folds=4, seed=1)
     assert rates["choice"].tolist() == ["held", "anew"]
     said = note_of(fit)

@@ -269,7 +269,7 @@ def test_leave_one_out_is_that_of_refits():
 def test_folds_choose_anew_or_hold():
     data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "flipper_length_mm"]]
     fit = logistic("sex ~ .", data, penalty="lasso", seed=3, n_strengths=12, folds=4)
-    assert fit._fit.refits.chosen == "the strength"
+    assert fit._fit.refits.choice == "the strength"
     dealt = np.arange(len(data)) % 3
     for nested in (True, False):
         found = discrim.cross_validate(fit, folds=dealt, nested=nested).posteriors()
