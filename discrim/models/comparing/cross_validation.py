@@ -27,7 +27,7 @@ from discrim.models.fits.fit import Fit, labelled
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, fold_scores, prior_of_rest, uneven
 from discrim.models.kinds import FOLDS
-from discrim.models.pictures.pictured import drawn
+from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import BY_VERB, summary_of
 from discrim.report.tables import Summary
 
@@ -322,10 +322,10 @@ class CrossValidation(Shown):
         >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
         'Error of lda less that of qda'
         """
-        from discrim.models.pictures.options import PictureOptions
+        from discrim.models.pictures.pictured import PictureOptions
 
         options = PictureOptions(ax, colors=colors, title=title, other=other)
-        return drawn((self,), FOLDS, kind, options)
+        return draw_kind((self,), FOLDS, kind, options)
 
     def summary(self) -> Summary:
         """The figures as a summary, which prints as text and is shown as a table in a notebook."""

@@ -16,7 +16,7 @@ from discrim.report.tables import Summary
 
 if TYPE_CHECKING:
     from discrim.models.comparing.permuted import Permutations
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
@@ -157,9 +157,9 @@ def folds_picture(cv: Any, options: PictureOptions) -> Axes:
 
 def confusion_picture(cv: Any, options: PictureOptions) -> Axes:
     """Actual by predicted classes, the mean over repeats."""
-    from discrim.models.pictures.judged import drawn_confusion
+    from discrim.models.pictures.judged import draw_confusion_of
 
-    return drawn_confusion(cv.confusion, "cross-validated", options)
+    return draw_confusion_of(cv.confusion, "cross-validated", options)
 
 
 def permutations_picture(cv: Any, options: PictureOptions) -> Axes:

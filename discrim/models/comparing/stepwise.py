@@ -25,13 +25,13 @@ from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide, listed, told, usable_rows
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.kinds import STEPS
-from discrim.models.pictures.pictured import drawn
+from discrim.models.pictures.pictured import draw_kind
 from discrim.models.regression.logistic_inference import parts_of
-from discrim.models.results.judging import Judging
+from discrim.models.results.results import Judging
 
 if TYPE_CHECKING:
     from discrim.models.comparing.cross_validation import CrossValidation
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.results.assessed import Assessment
     from discrim.models.results.results import ClassifierResults
     from discrim.report.grid import Pairs, Section
@@ -688,9 +688,9 @@ class StepwiseResults(Shown):
         >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
         "Wilks' lambda"
         """
-        from discrim.models.pictures.options import PictureOptions
+        from discrim.models.pictures.pictured import PictureOptions
 
-        return drawn((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), STEPS, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks."""

@@ -1,7 +1,4 @@
-"""The sections of a naive Bayes classifier's summary.
-
-Pictures of one column by class: its densities, or the shares of its levels.
-"""
+"""What is shown of a naive Bayes classifier: the sections of its summary, densities, levels by class."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.pictures.options import one_column
+from discrim.models.pictures.pictured import one_column
 from discrim.models.results.headers import (
     classes_section,
     criterion_item,
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from discrim.core.independent.naive_bayes import NaiveBayesFit
     from discrim.models.fits.fit import Fit
     from discrim.models.independent.naive_bayes import NaiveBayesResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 
@@ -161,17 +158,17 @@ MOST_COLOURS = 8
 """Levels that are told apart by the colours of bars."""
 
 
-def density(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Density of a column in each class."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
-    name = one_column("density", "numbers", numeric, asked)
-    return draw_densities(results.density(name), asked.ax, asked.signs(results.classes))
+    name = one_column("density", "numbers", numeric, options)
+    return draw_densities(results.density(name), options.ax, options.signs(results.classes))
 
 
-def table(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Table of a categorical column."""
-    name = one_column("table", "levels", list(results._levels), asked)
-    return draw_shares(results.tables[name], asked.ax, asked.signs(results.classes))
+    name = one_column("table", "levels", list(results._levels), options)
+    return draw_shares(results.tables[name], options.ax, options.signs(results.classes))
 
 
 def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:

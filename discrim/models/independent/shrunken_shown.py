@@ -1,7 +1,4 @@
-"""The sections of the summary of shrunken centroids.
-
-Pictures of shrunken centroids: the error along the threshold, what is left of class differences.
-"""
+"""What is shown of shrunken centroids: the sections of their summary, and its pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from discrim.core.independent.shrunken_centroids import ShrunkenFit
     from discrim.models.fits.fit import Fit
     from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 BRIEF = 10
@@ -123,18 +120,18 @@ MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by threshold."""
     path = results.path
     # Only the rule of one standard error takes a threshold whose error is not the least.
     own = path.loc[path["threshold"] == results.threshold, "error"]
     one_se = bool((own > path["error"].min()).any())
-    return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
+    return threshold_path(path, results.threshold, ax=options.ax, one_se=one_se)
 
 
-def centroids(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shrunken differences of the columns that survive."""
-    return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
+    return differences(results.survivors(), ax=options.ax, signs=options.signs(results.classes))
 
 
 def threshold_path(

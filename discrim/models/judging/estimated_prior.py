@@ -31,8 +31,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import HandedOut, Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, scored
 from discrim.models.fits.reading import check_word, is_number, is_whole, listed, told
-from discrim.models.judging.bootstrap import BootstrapSamples
-from discrim.models.judging.validation import refuse_many_scores
+from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section

@@ -38,8 +38,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import generator
 from discrim.models.fits.fit import AS_FITTED, Fit, Gaps, distinct, scored
 from discrim.models.fits.reading import check_flag, check_word, listed
-from discrim.models.judging.assessment import JudgingPlan, judged_scores
-from discrim.models.judging.labelled_rows import labelled_rows
+from discrim.models.judging.assessment import JudgingPlan, judged_scores, labelled_rows
 from discrim.models.judging.validation import left_out_scores, refuse_many_scores
 
 

@@ -31,9 +31,8 @@ from discrim.inference.parametric_errors import (
 from discrim.inference.resampling import RunningInterval
 from discrim.models.fits.fit import AS_FITTED, Fit, Gaps
 from discrim.models.fits.reading import refuse_little_weight
-from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.prediction_sets import rank_typicality, ranked
-from discrim.models.judging.validation import refuse_many_scores
+from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 
 HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""

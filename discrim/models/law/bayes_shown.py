@@ -1,7 +1,4 @@
-"""The sections of the summary of a known law.
-
-Which numbers of a known law a picture shows.
-"""
+"""What is shown of a known law: the sections of its summary, and its pictures."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.law.bayes_input import Known, ruled
-from discrim.models.pictures.planes import chosen, given_values
+from discrim.models.pictures.planes import chosen_columns, given_values
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.regions import span
-from discrim.report.plots.style import label_codes
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.models.law.bayes import BayesResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 LEAST = 1e-6
@@ -164,17 +161,15 @@ SAMPLE = 400
 """Rows of the sample that lies over the regions of two columns."""
 
 
-def densities(results: Any, known: Known, asked: PictureOptions) -> Axes:
+def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
-    from discrim.report.plots import law as law_plots
-
     law, prior = known.law, results._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:
         at = _span(law, prior)
         joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
         joint.index = pd.Index(at, name=results.columns[0])
-        return law_plots.draw_joint_densities(
-            joint, results.decision, ax=asked.ax, signs=asked.signs(results.classes)
+        return draw_joint_densities(
+            joint, results.decision, ax=options.ax, signs=options.signs(results.classes)
         )
     listed = law if isinstance(law, MassLaw) else law.enumerated()
     if listed is None:
@@ -187,10 +182,10 @@ def densities(results: Any, known: Known, asked: PictureOptions) -> Axes:
     )
     seen = joint.sum(axis=1).to_numpy() > 1e-6
     called = ruled(known, results)(listed.points[seen])
-    return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(results.classes))
+    return draw_joint_masses(joint[seen], called, ax=options.ax, signs=options.signs(results.classes))
 
 
-def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
+def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
     from discrim.report.plots.regions import draw_plane
 
@@ -200,12 +195,12 @@ def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
             f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
             "kind='densities'."
         )
-    rows = results.sample(SAMPLE, seed=0) if asked.data is None else pd.DataFrame(asked.data)
-    names = chosen(every, asked, "regions", 2)
+    rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
+    names = chosen_columns(every, options, "regions", 2)
     if len(names) < 2:
         raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
     fixed = {name: float(rows[name].mean()) for name in every if name not in names}
-    fixed |= given_values(asked, every, names, every)
+    fixed |= given_values(options, every, names, every)
     rule = ruled(known, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
@@ -229,8 +224,8 @@ def regions(results: Any, known: Known, asked: PictureOptions) -> Axes:
         points,
         codes,
         results.classes.tolist(),
-        ax=asked.ax,
-        signs=asked.signs(results.classes),
+        ax=options.ax,
+        signs=options.signs(results.classes),
         title="Regions of the best rule of the law" + (f"\nheld: {where}" if where else ""),
         weak=bool(where),
     )
@@ -246,3 +241,81 @@ def _span(law: DensityLaw, prior: Floats) -> Floats:
     return np.unique(
         np.concatenate([grid[(grid >= seen[0]) & (grid <= seen[-1])], np.linspace(seen[0], seen[-1], 600)])
     )
+
+
+LABEL_CHARACTERS = 40
+"""What goes side by side under a picture, of the names of values."""
+
+
+def draw_joint_densities(
+    joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
+    """Prior times density of one variable, a line a class, over the regions of the decisions.
+
+    Parameters
+    ----------
+    joint : DataFrame, points by classes
+        The name of its index is that of the variable.
+    regions : DataFrame
+        low, high, decision.
+    """
+    axes, own = new_axes(ax)
+    at = joint.index.to_numpy(dtype=np.float64)
+    classes = joint.columns.tolist()
+    values = joint.to_numpy(dtype=np.float64)
+    values = np.where(np.isfinite(values), values, np.nan)
+    for k, label in enumerate(classes):
+        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        axes.plot(at, values[:, k], label=shown_name(label), **style)
+    codes = label_codes(regions["decision"], classes)
+    for low, high, code in zip(regions["low"], regions["high"], codes, strict=True):
+        start, stop = max(low, at[0]), min(high, at[-1])
+        if code >= 0 and start < stop:
+            axes.axvspan(start, stop, color=signs.colour(code), alpha=0.12, linewidth=0)
+            if low > at[0]:
+                axes.axvline(low, color=faint(0.35), linewidth=0.6)
+    called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
+    wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
+    axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
+    axes.set_xlim(at[0], at[-1])
+    # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
+    highest = np.nan_to_num(values, nan=0.0).max(axis=1)
+    evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
+    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
+    axes.set_xlabel(shown_name(joint.index.name))
+    axes.set_ylabel("Prior times density")
+    axes.set_title("The law, and the regions of the best rule")
+    return add_legend(axes, own)
+
+
+def draw_joint_masses(
+    joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
+    """Joint probabilities of values and classes, a bar a class; those of the class called are filled.
+
+    Parameters
+    ----------
+    joint : DataFrame, values by classes
+    called : (V,) int
+        Position of the class that the rule calls.
+    """
+    axes, own = new_axes(ax)
+    places, k_classes = np.arange(len(joint)), joint.shape[1]
+    width = 0.8 / k_classes
+    for k, label in enumerate(joint.columns):
+        colour, heights = signs.colour(k), joint.iloc[:, k].to_numpy(dtype=np.float64)
+        faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
+        at = places + (k - 0.5 * (k_classes - 1)) * width
+        axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
+        axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
+    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _number(key) for key in joint.index]
+    step = max(int(np.ceil(len(places) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
+    axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
+    axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
+    axes.set_ylabel("Prior times probability")
+    axes.set_title("The law; filled: the class that the best rule decides for")
+    return add_legend(axes, own)
+
+
+def _number(key: Any) -> str:
+    return f"{key:g}" if isinstance(key, float) else str(key)

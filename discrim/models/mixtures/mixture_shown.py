@@ -1,7 +1,4 @@
-"""The sections of the summary of a mixture discriminant analysis.
-
-Pictures of mixtures: components in the plane of two columns, and the choice by BIC.
-"""
+"""What is shown of a mixture discriminant analysis: the sections of its summary, and its pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ import scipy
 
 from discrim.errors import DataError
 from discrim.models.fits.reading import told
-from discrim.models.pictures.options import drawn_rows
-from discrim.models.pictures.spaces import asked_level, asked_terms
+from discrim.models.pictures.pictured import drawn_rows
+from discrim.models.pictures.spaces import chosen_terms, level_of
 from discrim.models.results.headers import (
     LEFT_OUT,
     Item,
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from discrim.core.mixtures.mixture import MixtureFit
     from discrim.models.fits.fit import Fit
     from discrim.models.mixtures.mixture import MixtureResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 BEST = 10
@@ -175,15 +172,17 @@ LEVEL = 0.68
 """Share of a component in its outline."""
 
 
-def components(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
     from discrim.report.plots.columns import draw_components as draw
 
-    fit, names = fit, asked_terms(results, asked, 2)
+    names = chosen_terms(results, options, 2)
     if len(names) > 2:
-        raise DataError(f"columns={told(asked.columns)}: kind='components' draws a plane: name two columns.")
-    rows = drawn_rows(fit, asked)
-    level = asked_level(asked, LEVEL)
+        raise DataError(
+            f"columns={told(options.columns)}: kind='components' draws a plane: name two columns."
+        )
+    rows = drawn_rows(fit, options)
+    level = level_of(options, LEVEL)
     axes = draw(
         results.component_means[names],
         results.shares,
@@ -191,14 +190,14 @@ def components(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         float(np.sqrt(scipy.special.chdtri(2, 1 - level))),
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
     )
     set_title(axes, f"Components of the classes; outlines hold {100 * level:.6g} % of each")
     return axes
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
     from discrim.report.plots.columns import criterion
 
@@ -207,7 +206,7 @@ def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         table = table.assign(**{"class": "all classes"})
     across = "components" if table["components"].nunique() > 1 else "covariance"
     least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
-    axes = criterion(least, across, ax=asked.ax, signs=asked.signs(fit.classes))
+    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
     best = "the best form of each number of components" if across == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes

@@ -1,7 +1,4 @@
-"""The sections of the summary of kernel densities.
-
-The picture of the choice of a bandwidth.
-"""
+"""What is shown of kernel densities: the sections of their summary, and the choice of a bandwidth."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from discrim.core.neighbours.kernel_density import KernelDensityFit
     from discrim.models.fits.fit import Fit
     from discrim.models.neighbours.kernel_density import KernelDensityResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
@@ -111,9 +108,9 @@ kernel_density_brief: Sections = {"kernel": _kernel, "classes": _classes}
 """The short form: kernel, metric and classes."""
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Leave-one-out error and likelihood by bandwidth."""
-    return bandwidth_path(results.path, float(results.bandwidth.iloc[0]), ax=asked.ax)
+    return bandwidth_path(results.path, float(results.bandwidth.iloc[0]), ax=options.ax)
 
 
 def bandwidth_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) -> Axes:

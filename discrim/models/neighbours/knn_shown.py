@@ -1,7 +1,4 @@
-"""The sections of the summary of nearest neighbours.
-
-The picture of the choice of k.
-"""
+"""What is shown of nearest neighbours: the sections of their summary, and the choice of k."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     from discrim.core.neighbours.knn import KNNFit
     from discrim.models.fits.fit import Fit
     from discrim.models.neighbours.knn import KNNResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 MOST_STEPS = 20
@@ -122,9 +119,9 @@ knn_brief: Sections = {"neighbours": _neighbours, "classes": _classes}
 """The short form: how many neighbours, by which metric, and the classes."""
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Leave-one-out error by k."""
-    return leave_one_out_path(results.path, results.k, ax=asked.ax)
+    return leave_one_out_path(results.path, results.k, ax=options.ax)
 
 
 def leave_one_out_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from discrim.models.normal.lda import LDAResults
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 MOST_NAMED = 8
@@ -80,11 +80,11 @@ LABEL_SIZE = (5.0, 10.0)
 """Width of a character and height of a line of the rows' labels, in points."""
 
 
-def distances(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Robust distances of the rows against classical ones."""
     table, classical = results.robust_distances(), results._classical_distances()
-    signs = asked.signs(results.classes)
-    return distance_distance(table, classical, list(results.classes), ax=asked.ax, signs=signs)
+    signs = options.signs(results.classes)
+    return distance_distance(table, classical, list(results.classes), ax=options.ax, signs=signs)
 
 
 def distance_distance(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from discrim.core.normal.lda import LDAFit
     from discrim.models.fits.fit import Fit
     from discrim.models.normal.lda import LDAResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 DRAWN = 0.01
@@ -170,11 +170,13 @@ MOST_DOTS = 30
 """Columns that are drawn."""
 
 
-def ranking(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The first columns of the ranking, with their scores by class."""
     table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
     kind = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{kind} of the classes against the common mean{of}"
-    return dot_strips(scores, list(results.classes), title, ax=asked.ax, signs=asked.signs(results.classes))
+    return dot_strips(
+        scores, list(results.classes), title, ax=options.ax, signs=options.signs(results.classes)
+    )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 
@@ -114,17 +114,17 @@ def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Sect
     return covariance_section(fit, held, title, source, note, str(label))
 
 
-def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
     from discrim.report.plots.spaces import draw_scree as draw
 
     table, noise = results.scree(), results.factors["noise"]
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
-    axes = draw(table, noise, ax=asked.ax, signs=asked.signs(labels))
+    axes = draw(table, noise, ax=options.ax, signs=options.signs(labels))
     scatter = fit.numbers.scatter
-    found = f"filled: signal ({scatter.found_label})"
-    set_title(axes, f"Eigenvalues, {scatter.wanted.form}; {found}; lines: noise")
+    signal = f"filled: signal ({scatter.found_label})"
+    set_title(axes, f"Eigenvalues, {scatter.wanted.form}; {signal}; lines: noise")
     return axes
 
 
@@ -183,11 +183,11 @@ def _path(results: RDAResults, fit: Fit[RDAFit]) -> Section:
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     title = f"Error by {chosen_by(fit)}"
-    if asked.colors is not None and not isinstance(asked.colors, str):
+    if options.colors is not None and not isinstance(options.colors, str):
         raise DataError("colors= of kind='path' is the name of a colormap of matplotlib, as 'viridis'.")
-    asked.signs(results.classes)
-    return heat_map(errors, (results.alpha, results.gamma), title, ax=asked.ax, colormap=asked.colors)
+    options.signs(results.classes)
+    return heat_map(errors, (results.alpha, results.gamma), title, ax=options.ax, colormap=options.colors)

@@ -1,9 +1,4 @@
-"""Pictures of how a fit judges rows, and of what it is judged by.
-
-Which log odds a forest plot shows.
-
-Which posteriors the picture of a triangle shows.
-"""
+"""Pictures of how a fit judges rows, and of what it is judged by: confusions, posteriors, log odds."""
 
 from __future__ import annotations
 
@@ -19,14 +14,13 @@ from discrim.inference.calibration import calibration_bins
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
-from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes
-from discrim.models.judging.labelled_rows import refuse_none
-from discrim.models.pictures.options import needed_rows
+from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes, refuse_none
+from discrim.models.pictures.pictured import needed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes, Signs
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
@@ -55,26 +49,26 @@ class LabelledScores(NamedTuple):
     level: float
 
 
-def confusion(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
     from discrim.inference.error_rates import confusion_table
 
-    method, way = _way(asked)
+    method, way = _way(options)
     # The folds are the same each time, and so is the picture.
-    actual, predicted, weights = judged_codes(fit, asked.data, method, JudgingPlan(seed=0))
+    actual, predicted, weights = judged_codes(fit, options.data, method, JudgingPlan(seed=0))
     refuse_none((actual >= 0) & (predicted >= 0))
-    return drawn_confusion(confusion_table(actual, predicted, fit.classes, weights), way, asked)
+    return draw_confusion_of(confusion_table(actual, predicted, fit.classes, weights), way, options)
 
 
-def drawn_confusion(table: pd.DataFrame, way: str, asked: PictureOptions) -> Axes:
+def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) -> Axes:
     """A table of actual by predicted classes, found in a way that the title names."""
     from discrim.report.plots.judged import draw_confusion as draw
 
-    if asked.colors is not None and not isinstance(asked.colors, str):
+    if options.colors is not None and not isinstance(options.colors, str):
         raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
-    asked.signs(list(table.index))
+    options.signs(list(table.index))
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
-    return draw(table, title, ax=asked.ax, colormap=asked.colors)
+    return draw(table, title, ax=options.ax, colormap=options.colors)
 
 
 def said_of(table: pd.DataFrame) -> str:
@@ -85,22 +79,22 @@ def said_of(table: pd.DataFrame) -> str:
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
 
-def assessed_confusion(found: Any, asked: PictureOptions) -> Axes:
+def assessed_confusion(found: Any, options: PictureOptions) -> Axes:
     """The confusion of an assessment."""
-    return drawn_confusion(found.confusion, _said_way(found), asked)
+    return draw_confusion_of(found.confusion, _said_way(found), options)
 
 
-def roc(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """ROC curves: of the second of two classes, else of each class against the rest."""
-    return _roc(results.classes, _judged(fit, asked), asked)
+    return _roc(results.classes, _judged(fit, options), options)
 
 
-def assessed_roc(found: Any, asked: PictureOptions) -> Axes:
+def assessed_roc(found: Any, options: PictureOptions) -> Axes:
     """ROC curves of the rows of an assessment."""
-    return _roc(found.classes, _of_assessment(found), asked)
+    return _roc(found.classes, _of_assessment(found), options)
 
 
-def _roc(classes: pd.Index, rows: LabelledScores, asked: PictureOptions) -> Axes:
+def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Axes:
     from discrim.report.plots.judged import draw_roc as draw
 
     curves, areas = {}, {}
@@ -114,8 +108,8 @@ def _roc(classes: pd.Index, rows: LabelledScores, asked: PictureOptions) -> Axes
     table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
     two = f"ROC curve of {shown_name(classes[1])} against {shown_name(classes[0])}"
     title = two if len(classes) == 2 else "ROC curves of each class against the rest"
-    own = {"signs": asked.signs(list(classes)), "first": int(len(classes) == 2), "level": rows.level}
-    return draw(curves, table, f"{title}, {rows.way}", ax=asked.ax, **own)
+    own = {"signs": options.signs(list(classes)), "first": int(len(classes) == 2), "level": rows.level}
+    return draw(curves, table, f"{title}, {rows.way}", ax=options.ax, **own)
 
 
 def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
@@ -136,19 +130,19 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
     )
 
 
-def calibration(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Predicted probabilities against the shares that were seen."""
     fit.need_posteriors("kind='calibration'")
-    return _calibration(results.classes, _judged(fit, asked), 10, asked)
+    return _calibration(results.classes, _judged(fit, options), 10, options)
 
 
-def assessed_calibration(found: Any, asked: PictureOptions) -> Axes:
+def assessed_calibration(found: Any, options: PictureOptions) -> Axes:
     """The calibration of an assessment."""
     found._fit.need_posteriors("kind='calibration'")
-    return _calibration(found.classes, _of_assessment(found), found._bins, asked)
+    return _calibration(found.classes, _of_assessment(found), found._bins, options)
 
 
-def _calibration(classes: pd.Index, rows: LabelledScores, most: int, asked: PictureOptions) -> Axes:
+def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
     from discrim.report.plots.judged import draw_calibration as draw
 
     with np.errstate(over="ignore"):
@@ -172,22 +166,22 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, asked: Pict
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
     title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
-    return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(list(classes)), first=first)
+    return draw(bins, counts, title, said, ax=options.ax, signs=options.signs(list(classes)), first=first)
 
 
-def _way(asked: PictureOptions) -> tuple[Any, str]:
+def _way(options: PictureOptions) -> tuple[Any, str]:
     """The method asked for, and what it is called."""
-    check_word("method", asked.method, COUNTING, optional=True)
-    method: Any = asked.method or "apparent"
-    return method, WAYS[method] if asked.data is None else "new rows"
+    check_word("method", options.method, COUNTING, optional=True)
+    method: Any = options.method or "apparent"
+    return method, WAYS[method] if options.data is None else "new rows"
 
 
-def _judged(fit: Fit[Any], asked: PictureOptions) -> LabelledScores:
+def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
     """Rows with a class and scores, by the method asked for."""
-    method, way = _way(asked)
-    level = 0.95 if asked.level is None else asked.level
+    method, way = _way(options)
+    level = 0.95 if options.level is None else options.level
     # The folds are the same each time, and so is the picture.
-    rows = assessed(fit, asked.data, method, JudgingPlan(level=level, seed=0))
+    rows = assessed(fit, options.data, method, JudgingPlan(level=level, seed=0))
     return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
 
 
@@ -204,41 +198,41 @@ def _said_way(found: Any) -> str:
     ]
 
 
-def posteriors(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Posterior of each row's own class."""
     from discrim.report.plots import judged as pictures
 
-    rows = needed_rows(fit, asked, "posteriors")
+    rows = needed_rows(fit, options, "posteriors")
     labels = rows.labels
     found = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
-    return pictures.draw_posteriors(found, labels, ax=asked.ax, signs=asked.signs(fit.classes))
+    return pictures.draw_posteriors(found, labels, ax=options.ax, signs=options.signs(fit.classes))
 
 
-def log_determinants(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
     from discrim.report.plots.columns import draw_log_determinants as draw
 
-    return draw(results.log_determinants(), ax=asked.ax, signs=asked.signs(results.classes))
+    return draw(results.log_determinants(), ax=options.ax, signs=options.signs(results.classes))
 
 
 MOST_LINES = 40
 """Terms by classes that are drawn; of more, those of the largest z."""
 
 
-def forest(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def forest(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
-    return _drawn(results, asked, ratios=False)
+    return _drawn(results, options, ratios=False)
 
 
-def odds_ratios(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Factors of the odds for one unit of a column, with intervals."""
-    return _drawn(results, asked, ratios=True)
+    return _drawn(results, options, ratios=True)
 
 
-def _drawn(results: Any, asked: PictureOptions, *, ratios: bool) -> Axes:
+def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
     from discrim.report.plots.bars import draw_forest as draw
 
-    level = 0.95 if asked.level is None else asked.level
+    level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
         raise DataError("The model has constants alone, and no log odds of terms: add terms to the formula.")
@@ -261,8 +255,8 @@ def _drawn(results: Any, asked: PictureOptions, *, ratios: bool) -> Axes:
     if every > len(held):
         title += f"\nthe {len(held)} of {every} with the largest |z|"
     names = (f"{what} for one unit of the column", title)
-    signs = asked.signs(results.classes)
-    return draw(held, list(results.classes), names, ax=asked.ax, signs=signs, ratios=ratios)
+    signs = options.signs(results.classes)
+    return draw(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
 
 
 def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -276,7 +270,7 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
 
 
-def simplex(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
     from discrim.report.plots.regions import draw_simplex as draw
 
@@ -287,27 +281,27 @@ def simplex(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         )
     chosen = list(fit.rows_by_class.sort_values(ascending=False, kind="stable").index[:3])
     chosen = [label for label in classes if label in chosen]
-    if asked.classes is not None:
-        chosen = list(asked.classes)
+    if options.classes is not None:
+        chosen = list(options.classes)
         if len(chosen) != 3 or len(set(chosen)) != 3:
             raise DataError(
-                f"classes={told(asked.classes)}: name three different classes of {listed(classes)}."
+                f"classes={told(options.classes)}: name three different classes of {listed(classes)}."
             )
     codes = [class_code(label, fit.classes) for label in chosen]
-    rows = needed_rows(fit, asked, "simplex")
+    rows = needed_rows(fit, options, "simplex")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     shown = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
     three = proba.iloc[shown, codes].to_numpy()
     total = three.sum(axis=1, keepdims=True)
     shares = np.divide(three, total, out=np.full_like(three, np.nan), where=total > 0)
-    signs = _signs(asked, classes, codes)
-    axes = draw(pd.DataFrame(shares, columns=chosen), rows.labels[shown], ax=asked.ax, signs=signs)
+    signs = _signs(options, classes, codes)
+    axes = draw(pd.DataFrame(shares, columns=chosen), rows.labels[shown], ax=options.ax, signs=signs)
     if len(classes) > 3:
         axes.set_title(f"{axes.get_title()}\ngiven that a row is of one of these 3 of {len(classes)} classes")
     return axes
 
 
-def _signs(asked: PictureOptions, classes: list[Any], codes: list[int]) -> Signs:
+def _signs(options: PictureOptions, classes: list[Any], codes: list[int]) -> Signs:
     """Signs of three classes: those that they have among all, where colours were given by class."""
-    signs = asked.signs(classes)
+    signs = options.signs(classes)
     return signs if len(classes) == 3 else type(signs)(tuple(signs.colour(k) for k in codes))

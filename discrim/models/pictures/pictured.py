@@ -1,18 +1,28 @@
-"""`plot`, one method for all models: which kind of picture, and who draws it."""
+"""`plot`, one method for all models: which kind of picture, its options, its rows and columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
+from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.grammar import expression
+from discrim.frame.matrix import response_codes
+from discrim.frame.own_functions import recall_functions
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.kinds import Kind
 from discrim.models.registry import BY_MODEL, resolve
 
 if TYPE_CHECKING:
-    from discrim.models.pictures.options import PictureOptions
-    from discrim.report.plots.style import Axes
+    from discrim.frame.blocks import Blocks
+    from discrim.frame.design import Design
+    from discrim.models.fits.fit import Fit
+    from discrim.report.plots.style import Axes, Signs
 
 
 def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
@@ -27,6 +37,217 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     ('path', 'posteriors')
     """
     return tuple(kind.name for kind in BY_MODEL[results._model()].pictures if refits or not kind.refits)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    """The options of `plot`, as they were given.
+
+    Attributes
+    ----------
+    ax : Axes or None
+        To draw on.
+    data : table or None
+        Rows to draw in the place of those of the fit.
+    axes, columns, at, method, level, structure, centred, classes, colors, title, other : optional
+        See `discrim.models.pictures.pictured.Pictured.plot`.
+    """
+
+    ax: Axes | None = None
+    data: Any = None
+    axes: Sequence[str] | None = None
+    columns: Sequence[str] | str | None = None
+    at: Any = None
+    method: str | None = None
+    level: float | None = None
+    structure: str | None = None
+    centred: bool | None = None
+    classes: Sequence[Any] | None = None
+    colors: Any = None
+    title: str | None = None
+    other: Any = None
+
+    def given(self) -> list[str]:
+        """Names of the options beside `ax` and `title` that were given."""
+        return [
+            field.name
+            for field in fields(self)
+            if field.name not in ("ax", "title") and getattr(self, field.name) is not None
+        ]
+
+    def signs(self, classes: Iterable[Any]) -> Signs:
+        """Colours, markers and lines of the classes."""
+        from discrim.report.plots.style import signs_of
+
+        return signs_of(list(classes), self.colors)
+
+
+def checked_names(option: str, given: Any) -> Any:
+    """Names as they were given: a text, a sequence of texts, or None.
+
+    Raises
+    ------
+    DataError
+        They are something else, or none.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    names = list(given) if isinstance(given, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        found = told(next((name for name in names if not isinstance(name, str)), given))
+        such = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
+        raise DataError(f"{option}= holds {found}: give a name, or a list of names{such}.")
+    return names
+
+
+def checked_classes(given: Any) -> list[Any] | None:
+    """Labels of classes, of which a single one needs no list.
+
+    Raises
+    ------
+    DataError
+        There is none, or one is named twice.
+    """
+    if given is None:
+        return None
+    labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+    if twice or not labels:
+        what = f"names {listed(twice[:1])} twice" if twice else "names no class"
+        raise DataError(f"classes= {what}: name different classes, as classes=['a', 'b'].")
+    return labels
+
+
+class DrawnRows(NamedTuple):
+    """Rows with their classes.
+
+    Attributes
+    ----------
+    codes : (n,) int
+        Position of the class, -1 where there is none.
+    labels : Series of length n
+    """
+
+    blocks: Blocks
+    codes: Codes
+    labels: pd.Series
+
+    def need_classes(self, kind: str) -> None:
+        """Raise DataError where no row has a class."""
+        if not (self.codes >= 0).any():
+            raise DataError(
+                f"kind={kind!r} draws rows by their class, and no row has one: give rows with their response."
+            )
+
+    def terms(self, names: Sequence[str]) -> pd.DataFrame:
+        """Some columns of the design, rows by names; missing where a row has a missing value."""
+        every = list(self.blocks.terms)
+        places = [every.index(name) for name in names]
+        out = np.full((len(places), self.blocks.table.nrows), np.nan)
+        for place, x, missing in self.blocks.every_row():
+            out[:, place] = x[:, places].T
+            if missing is not None:
+                out[:, place.start + np.flatnonzero(missing)] = np.nan
+        return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
+
+
+def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
+    """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
+    if options.data is not None:
+        blocks = fit.new_rows(options.data)
+        codes = _codes_of(blocks)
+        return DrawnRows(blocks, codes, fit.labelled(codes, blocks.table.index))
+    if not fit.has_rows:
+        return None
+    blocks = fit.drawn_rows()
+    return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
+
+
+def _codes_of(blocks: Blocks) -> Codes:
+    """Codes of the classes of new rows; -1 where the table has no column of the response's."""
+    design = blocks.design
+    functions = recall_functions(design.functions, blocks.functions)
+    read = expression(design.response_code, frozenset(functions)).columns
+    if read and not set(read) & set(blocks.table.names):
+        return np.full(blocks.table.nrows, -1)
+    return response_codes(design, blocks.table, blocks.functions)
+
+
+def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
+    """The rows to draw, of a kind that draws nothing else.
+
+    Raises
+    ------
+    NotSupportedError
+        There are none.
+    DataError
+        None of them has a class.
+    """
+    rows = drawn_rows(fit, options)
+    if rows is None:
+        raise NotSupportedError(
+            f"kind={kind!r} draws rows, which a fit that was loaded or made of moments does not have: "
+            "give them as data=."
+        )
+    rows.need_classes(kind)
+    return rows
+
+
+def refuse_rows(options: PictureOptions, kind: str) -> None:
+    """Raise NotSupportedError where rows are given to a kind that draws the numbers of a fit alone."""
+    if options.data is not None:
+        raise NotSupportedError(
+            f"data= does nothing for kind={kind!r}, which draws numbers of the fit and no rows: leave it out."
+        )
+
+
+def no_labels() -> pd.Series:
+    """Labels of no rows."""
+    return pd.Series([], dtype=object)
+
+
+def numeric_columns(design: Design) -> list[str]:
+    """Columns of the table that the formula reads as numbers, and so can be axes of a plane."""
+    truths = set(design.boolean_columns)
+    if design.spec is None:
+        return [name for name in design.columns if name not in truths]
+    known = frozenset(design.functions)
+    as_numbers: set[str] = set()
+    as_levels: set[str] = set()
+    for factor in design.spec.factors:
+        into = as_numbers if factor.levels is None else as_levels
+        into.update(expression(factor.code, known).columns)
+    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
+    numbers = as_numbers - as_levels - truths
+    return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
+
+
+def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
+    """The column asked for, the first by default.
+
+    Parameters
+    ----------
+    kind, shown : str
+        Of the picture, and what the columns hold, for messages.
+    names : sequence of str
+        Columns that can be shown.
+
+    Raises
+    ------
+    DataError
+        There is none, the one asked for is not among them, or more than one is.
+    """
+    if not names:
+        raise DataError(f"kind={kind!r} shows a column of {shown}, and this fit has none: draw another kind.")
+    given = options.columns
+    if given is None:
+        return names[0]
+    one = given if isinstance(given, str) else given[0] if len(given) == 1 else None
+    if one is None or one not in names:
+        raise DataError(
+            f"columns={told(given)}: kind={kind!r} shows one column of {shown}: give one of {listed(names)}."
+        )
+    return one
 
 
 class Pictured:
@@ -106,25 +327,23 @@ class Pictured:
         >>> fit.plot("scores", title="Irises").get_title()
         'Irises'
         """
-        from discrim.models.pictures.options import PictureOptions, asked_classes, asked_names
-
         check_word("structure", structure, ("within", "total", "between"), optional=True)
-        axes, columns = asked_names("axes", axes), asked_names("columns", columns)
-        chosen = asked_classes(classes)
-        asked = PictureOptions(
+        axes, columns = checked_names("axes", axes), checked_names("columns", columns)
+        chosen = checked_classes(classes)
+        options = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title
         )
-        return drawn((self, self._subject()), BY_MODEL[self._model()].pictures, kind, asked)
+        return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 
     def _is_plane(self: Any) -> bool:
         """Whether the formula reads two columns, both of numbers."""
-        from discrim.models.pictures.planes import numeric_columns
-
         design = self._fit.blocks.design
         return len(design.columns) == 2 == len(numeric_columns(design))
 
 
-def drawn(shown: tuple[Any, ...], pictures: Sequence[Kind], name: str | None, asked: PictureOptions) -> Axes:
+def draw_kind(
+    shown: tuple[Any, ...], pictures: Sequence[Kind], name: str | None, options: PictureOptions
+) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits.
 
     Parameters
@@ -137,18 +356,18 @@ def drawn(shown: tuple[Any, ...], pictures: Sequence[Kind], name: str | None, as
     kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)
     kind = kinds[name] if name is not None else _first(shown, tuple(kinds.values()))
-    if asked.title is not None and not isinstance(asked.title, str):
-        raise DataError(f"title={told(asked.title)}: give a text.")
-    for option in asked.given():
+    if options.title is not None and not isinstance(options.title, str):
+        raise DataError(f"title={told(options.title)}: give a text.")
+    for option in options.given():
         if not _reads(kind, option):
             those = [each.name for each in kinds.values() if _reads(each, option)]
             other = f", or draw kind {listed(those)}" if those else ""
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
     names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
-    with fonts_for([*names, asked.title or ""]):
-        axes: Axes = resolve(kind.address)(*shown, asked)
-        if asked.title is not None:
-            set_title(axes, asked.title)
+    with fonts_for([*names, options.title or ""]):
+        axes: Axes = resolve(kind.address)(*shown, options)
+        if options.title is not None:
+            set_title(axes, options.title)
     return axes
 
 

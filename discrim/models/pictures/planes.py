@@ -1,9 +1,4 @@
-"""Pictures in the plane of two columns.
-
-Columns of the table that a plane is drawn of, and where the others are held.
-
-Each pair of columns with a fit of its own: how well two columns alone tell the classes apart.
-"""
+"""Pictures in the plane of two columns, the others held, or of fits to two columns alone."""
 
 from __future__ import annotations
 
@@ -20,40 +15,22 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
-from discrim.frame.grammar import expression
 from discrim.models.fits.fit import Decision, posterior_frame, predicted_codes
 from discrim.models.fits.reading import is_number, listed, told
 from discrim.models.fits.refits import rule_of_rows
-from discrim.models.pictures.options import drawn_rows, needed_rows
+from discrim.models.pictures.pictured import drawn_rows, needed_rows, numeric_columns
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
-    from discrim.frame.design import Design
     from discrim.frame.table import Table
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import DrawnRows, PictureOptions
+    from discrim.models.pictures.pictured import DrawnRows, PictureOptions
     from discrim.report.plots.style import Axes
 
 Limits = tuple[float, float]
 
 MOST_TOLD = 5
 """Columns whose held values a title lists."""
-
-
-def numeric_columns(design: Design) -> list[str]:
-    """Columns of the table that the formula reads as numbers, and so can be axes of a plane."""
-    truths = set(design.boolean_columns)
-    if design.spec is None:
-        return [name for name in design.columns if name not in truths]
-    known = frozenset(design.functions)
-    as_numbers: set[str] = set()
-    as_levels: set[str] = set()
-    for factor in design.spec.factors:
-        into = as_numbers if factor.levels is None else as_levels
-        into.update(expression(factor.code, known).columns)
-    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    numbers = as_numbers - as_levels - truths
-    return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +145,7 @@ def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
 
 
 def ground_of(
-    fit: Fit[Any], asked: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
+    fit: Fit[Any], options: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
 ) -> Ground:
     """The columns asked for, or the first, and where the others are held.
 
@@ -185,9 +162,9 @@ def ground_of(
             f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
             "another kind."
         )
-    names = tuple(columns if columns is not None else chosen(every, asked, kind, most))
-    rows = drawn_rows(fit, asked)
-    given = given_values(asked, fit.blocks.design.columns, names, every)
+    names = tuple(columns if columns is not None else chosen_columns(every, options, kind, most))
+    rows = drawn_rows(fit, options)
+    given = given_values(options, fit.blocks.design.columns, names, every)
     held = {
         name: given[name] if name in given else _usual(fit, rows, name, name in every)
         for name in fit.blocks.design.columns
@@ -196,11 +173,11 @@ def ground_of(
     return Ground(fit, rows, names, held, given, tuple(every))
 
 
-def chosen(every: Sequence[str], asked: PictureOptions, kind: str, most: int) -> list[str]:
+def chosen_columns(every: Sequence[str], options: PictureOptions, kind: str, most: int) -> list[str]:
     """The columns asked for, or the first two."""
-    if asked.columns is None:
+    if options.columns is None:
         return list(every[:2])
-    names = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    names = [options.columns] if isinstance(options.columns, str) else list(options.columns)
     unknown = [name for name in names if not isinstance(name, str) or name not in every]
     if unknown or not names or len(set(names)) < len(names) or len(names) > most:
         what = f"{told(unknown[0])} is none: " if unknown else ""
@@ -212,7 +189,7 @@ def chosen(every: Sequence[str], asked: PictureOptions, kind: str, most: int) ->
 
 
 def given_values(
-    asked: PictureOptions, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
+    options: PictureOptions, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
     """The values at which a person holds columns.
 
@@ -222,11 +199,11 @@ def given_values(
         A column is not read by the formula, or is drawn; its value is missing, or no number where the
         formula reads one.
     """
-    if asked.at is None:
+    if options.at is None:
         return {}
-    at = asked.at.to_dict() if isinstance(asked.at, pd.Series) else asked.at
+    at = options.at.to_dict() if isinstance(options.at, pd.Series) else options.at
     if not isinstance(at, Mapping):
-        raise DataError(f"at={told(asked.at)}: give a value for each column to hold, as at={{'c': 3.0}}.")
+        raise DataError(f"at={told(options.at)}: give a value for each column to hold, as at={{'c': 3.0}}.")
     for name, value in at.items():
         if name not in columns:
             raise DataError(
@@ -287,7 +264,7 @@ MOST_COLUMNS = 6
 TITLE = "Regions of the predicted classes"
 
 
-def regions(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Regions of the classes in the plane of two columns, or of each pair of more, others held.
 
     Examples
@@ -298,13 +275,13 @@ def regions(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
     'petal_length'
     """
-    ground = ground_of(fit, asked, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, options, "regions", MOST_COLUMNS)
     if len(ground.columns) == 1:
-        return _line(ground, asked)
-    return draw_ground(ground, asked) if len(ground.columns) == 2 else _matrix(ground, asked)
+        return _line(ground, options)
+    return draw_ground(ground, options) if len(ground.columns) == 2 else _matrix(ground, options)
 
 
-def draw_ground(ground: Ground, asked: PictureOptions, title: str = TITLE) -> Axes:
+def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> Axes:
     """The plane of two columns."""
     from discrim.report.plots.regions import draw_plane
 
@@ -319,23 +296,23 @@ def draw_ground(ground: Ground, asked: PictureOptions, title: str = TITLE) -> Ax
         points,
         codes,
         list(fit.classes),
-        ax=asked.ax,
-        signs=asked.signs(list(fit.classes)),
+        ax=options.ax,
+        signs=options.signs(list(fit.classes)),
         title=f"{title}\n{held}" if held else title,
         weak=bool(held),
     )
 
 
-def _matrix(ground: Ground, asked: PictureOptions) -> Axes:
+def _matrix(ground: Ground, options: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
     from discrim.report.plots.bars import draw_triangle, finish
     from discrim.report.plots.regions import draw_plane
 
     fit, columns = ground.fit, ground.columns
-    signs = asked.signs(list(fit.classes))
+    signs = options.signs(list(fit.classes))
     rest = told_held(ground, columns)
     title = f"{TITLE}, in each panel with the other columns held" + (f"\n{rest}" if rest else "")
-    outer, place = draw_triangle(asked.ax, columns, list(fit.classes), signs)
+    outer, place = draw_triangle(options.ax, columns, list(fit.classes), signs)
     for i, j in combinations(range(len(columns)), 2):
         names = (columns[i], columns[j])
         points, codes = ground.points(names)
@@ -356,7 +333,7 @@ def _matrix(ground: Ground, asked: PictureOptions) -> Axes:
     return finish(outer, place, title)
 
 
-def _line(ground: Ground, asked: PictureOptions) -> Axes:
+def _line(ground: Ground, options: PictureOptions) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
     from discrim.report.plots.regions import draw_line
 
@@ -382,8 +359,8 @@ def _line(ground: Ground, asked: PictureOptions) -> Axes:
         points[:, 0],
         codes,
         list(fit.classes),
-        ax=asked.ax,
-        signs=asked.signs(list(fit.classes)),
+        ax=options.ax,
+        signs=options.signs(list(fit.classes)),
         title=f"{title}\n{held}" if held else title,
     )
 
@@ -392,7 +369,7 @@ SHOWN, MOST = 4, 6
 """Columns that are drawn where none are named, and the most that can be."""
 
 
-def partition(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Regions of fits to two columns alone, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the fit's prior and options, as klaR's partimat does. The
@@ -411,15 +388,17 @@ def partition(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
 
     blocks = fit.rows('kind="partition"')
     fit.drawn_rows()
-    names, every = _columns(fit, blocks, asked)
-    rows = needed_rows(fit, asked, "partition")
-    signs, classes = asked.signs(list(fit.classes)), list(fit.classes)
-    which = "apparent error rates" if asked.data is None else "error rates on the new rows"
+    names, every = _columns(fit, blocks, options)
+    rows = needed_rows(fit, options, "partition")
+    signs, classes = options.signs(list(fit.classes)), list(fit.classes)
+    which = "apparent error rates" if options.data is None else "error rates on the new rows"
     some = (
-        f"; {len(names)} of {len(every)} columns" if asked.columns is None and len(every) > len(names) else ""
+        f"; {len(names)} of {len(every)} columns"
+        if options.columns is None and len(every) > len(names)
+        else ""
     )
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
-    outer, place = draw_triangle(asked.ax, names, classes, signs)
+    outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
     shown, codes = rows.blocks, rows.codes
     for i, j in combinations(range(len(names)), 2):
@@ -464,7 +443,7 @@ def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
 
-def _columns(fit: Fit[Any], blocks: Blocks, asked: PictureOptions) -> tuple[list[str], list[str]]:
+def _columns(fit: Fit[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
     """Terms to draw, and all that can be: those of numbers."""
     design = blocks.design
     truths = set(design.boolean_columns)
@@ -483,9 +462,9 @@ def _columns(fit: Fit[Any], blocks: Blocks, asked: PictureOptions) -> tuple[list
             "kind='partition' draws pairs of columns of numbers, and the number of these in this fit "
             f"is {len(every)}: draw another kind."
         )
-    if asked.columns is None:
+    if options.columns is None:
         return every[:SHOWN], every
-    names = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    names = [options.columns] if isinstance(options.columns, str) else list(options.columns)
     unknown = [name for name in names if name not in every]
     if unknown or len(set(names)) < len(names) or not 2 <= len(names) <= MOST:
         what = f"{told(unknown[0])} is none; " if unknown else ""

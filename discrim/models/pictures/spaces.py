@@ -1,9 +1,4 @@
-"""Pictures in the space of the discriminants, and of what they are made of.
-
-Pictures of how rows spread: ellipses, pairs of columns, hypothesis and error, quantiles of distances.
-
-The territorial map: regions of the classes in the space of two discriminants.
-"""
+"""Pictures in the space of the discriminants, of what they are made of, and of how rows spread."""
 
 from __future__ import annotations
 
@@ -22,12 +17,12 @@ from discrim.inference.manova import roy_critical, scatter_between
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.fits.fit import class_code
 from discrim.models.fits.reading import is_share, listed, told
-from discrim.models.pictures.options import DrawnRows, drawn_rows, needed_rows, no_labels, refuse_rows
+from discrim.models.pictures.pictured import DrawnRows, drawn_rows, needed_rows, no_labels, refuse_rows
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.style import Axes
 
 NO_DISCRIMINANT = (
@@ -38,7 +33,7 @@ MOST_BARS = 30
 """Columns whose structure correlations are drawn."""
 
 
-def asked_axes(names: Sequence[str], asked: PictureOptions, most: int = 2) -> list[str]:
+def chosen_axes(names: Sequence[str], options: PictureOptions, most: int = 2) -> list[str]:
     """The discriminants asked for, or the first that there are.
 
     Raises
@@ -46,21 +41,21 @@ def asked_axes(names: Sequence[str], asked: PictureOptions, most: int = 2) -> li
     DataError
         One of them is not there, is named twice, or they are too many.
     """
-    if asked.axes is None:
+    if options.axes is None:
         return list(names[:most])
     known = listed(list(names))
-    given = [asked.axes] if isinstance(asked.axes, str) else list(asked.axes)
+    given = [options.axes] if isinstance(options.axes, str) else list(options.axes)
     if not 1 <= len(given) <= most or len(set(given)) < len(given):
-        raise DataError(f"axes={told(asked.axes)}: name one to {most} different discriminants of {known}.")
+        raise DataError(f"axes={told(options.axes)}: name one to {most} different discriminants of {known}.")
     for name in given:
         if name not in names:
             raise DataError(
-                f"axes={told(asked.axes)}: {told(name)} is no discriminant: name some of {known}."
+                f"axes={told(options.axes)}: {told(name)} is no discriminant: name some of {known}."
             )
     return given
 
 
-def asked_level(asked: PictureOptions, default: float) -> float:
+def level_of(options: PictureOptions, default: float) -> float:
     """The level asked for.
 
     Raises
@@ -68,20 +63,20 @@ def asked_level(asked: PictureOptions, default: float) -> float:
     DataError
         It is not between 0 and 1.
     """
-    if asked.level is None:
+    if options.level is None:
         return default
-    if not is_share(asked.level):
-        raise DataError(f"level={told(asked.level)}: give a share between 0 and 1, as level=0.5.")
-    return float(asked.level)
+    if not is_share(options.level):
+        raise DataError(f"level={told(options.level)}: give a share between 0 and 1, as level=0.5.")
+    return float(options.level)
 
 
-def scores(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
     centroids: pd.DataFrame = results._centroids()
-    names = asked_axes(list(centroids.columns), asked)
-    rows = drawn_rows(fit, asked)
+    names = chosen_axes(list(centroids.columns), options)
+    rows = drawn_rows(fit, options)
     found = (
         pd.DataFrame(columns=names, dtype=float) if rows is None else results.transform(rows.blocks)[names]
     )
@@ -89,11 +84,11 @@ def scores(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         found,
         no_labels() if rows is None else rows.labels,
         centroids[names],
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
         shares=getattr(results, "explained", None),
         counts=fit.rows_by_class,
-        level=asked_level(asked, 0.5),
+        level=level_of(options, 0.5),
         within=scores_within(results, names),
     )
 
@@ -106,55 +101,55 @@ def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
     return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
-def biplot(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def biplot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
-    return biplot_of(results.canonical(), asked)
+    return biplot_of(results.canonical(), options)
 
 
-def biplot_of(canonical: Any, asked: PictureOptions) -> Axes:
+def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
     """The same of canonical axes, in any convention."""
     from discrim.report.plots.spaces import draw_biplot as draw
 
     fit = canonical._fit
-    names = asked_axes(list(canonical.centroids.columns), asked)
-    rows = drawn_rows(fit, asked)
+    names = chosen_axes(list(canonical.centroids.columns), options)
+    rows = drawn_rows(fit, options)
     none = pd.DataFrame(columns=names, dtype=float)
     found = none if rows is None else canonical.scores(rows.blocks)[names]
     return draw(
         found,
         no_labels() if rows is None else rows.labels,
         canonical.centroids[names],
-        canonical.structure(asked.structure or "within")[names],
+        canonical.structure(options.structure or "within")[names],
         fit.rows_by_class,
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
         shares=canonical.proportion,
     )
 
 
-def structure(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
     from discrim.report.plots.bars import draw_structure as draw
 
-    refuse_rows(asked, "structure")
+    refuse_rows(options, "structure")
     canonical = results.canonical()
-    names = asked_axes(list(canonical.centroids.columns), asked, most=3)
+    names = chosen_axes(list(canonical.centroids.columns), options, most=3)
     if not names:
         raise NotSupportedError(NO_DISCRIMINANT)
-    table = canonical.structure(asked.structure or "within")[names]
+    table = canonical.structure(options.structure or "within")[names]
     longest = np.argsort(-np.abs(table.to_numpy()).max(axis=1), kind="stable")[:MOST_BARS]
-    return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=asked.ax)
+    return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=options.ax)
 
 
-def scree(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     from discrim.report.plots.bars import draw_scree_bars as draw
 
-    refuse_rows(asked, "scree")
+    refuse_rows(options, "scree")
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT)
-    return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=asked.ax)
+    return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=options.ax)
 
 
 MOST_PAIRS = 6
@@ -167,7 +162,7 @@ LEVEL = 0.68
 """Share of a normal class in its outline, as in R's heplots."""
 
 
-def asked_terms(results: Any, asked: PictureOptions, default: int, least: int = 2) -> list[str]:
+def chosen_terms(results: Any, options: PictureOptions, default: int, least: int = 2) -> list[str]:
     """Terms of the design that were asked for, or the first ones.
 
     Raises
@@ -178,7 +173,7 @@ def asked_terms(results: Any, asked: PictureOptions, default: int, least: int = 
     # Of naive Bayes, columns that are normal: levels and counts have no covariance.
     normal = hasattr(type(results), "normal_terms")
     every = list(results.normal_terms if normal else results.terms)
-    if asked.columns is None:
+    if options.columns is None:
         given = every[:default]
         if len(given) < least:
             which = "normal columns" if normal else "columns"
@@ -186,31 +181,31 @@ def asked_terms(results: Any, asked: PictureOptions, default: int, least: int = 
                 f"This kind draws {least} {which}, and the fit has {len(every)}: draw another kind."
             )
         return given
-    given = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    given = [options.columns] if isinstance(options.columns, str) else list(options.columns)
     unknown = [name for name in given if name not in every]
     if unknown:
         raise DataError(
-            f"columns={told(asked.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
+            f"columns={told(options.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
         )
     if len(set(given)) < max(len(given), least):
         raise DataError(
-            f"columns={told(asked.columns)}: name {least} or more different terms of {listed(every)}."
+            f"columns={told(options.columns)}: name {least} or more different terms of {listed(every)}."
         )
     return given
 
 
-def ellipses(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
     from discrim.report.plots.spaces import draw_ellipses as draw
 
-    names = asked_terms(results, asked, 2)
+    names = chosen_terms(results, options, 2)
     if len(names) > 2:
-        return pairs(results, fit, asked)
-    rows = drawn_rows(fit, asked)
+        return pairs(results, fit, options)
+    rows = drawn_rows(fit, options)
     if rows is not None:
         rows.need_classes("ellipses")
     means, covariances, pooled = _spreads(results, fit, names, rows)
-    level, centred = asked_level(asked, LEVEL), bool(asked.centred)
+    level, centred = level_of(options, LEVEL), bool(options.centred)
     axes = draw(
         means,
         covariances,
@@ -219,67 +214,67 @@ def ellipses(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
         centred=centred,
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
     )
     about = ", about one centre" if centred else ""
     set_title(axes, f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %")
     return axes
 
 
-def pairs(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Each pair of columns, with the outlines of the classes."""
     from discrim.report.plots.columns import draw_pairs as draw
 
-    names = asked_terms(results, asked, MOST_PAIRS)
-    rows = drawn_rows(fit, asked)
+    names = chosen_terms(results, options, MOST_PAIRS)
+    rows = drawn_rows(fit, options)
     if rows is not None:
         rows.need_classes("pairs")
     means, covariances, _ = _spreads(results, fit, names, rows)
-    level = asked_level(asked, LEVEL)
+    level = level_of(options, LEVEL)
     outer = draw(
         means,
         covariances,
         _radius(level),
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
     )
-    some = f" of the first {len(names)} of {len(results.terms)} columns" if asked.columns is None else ""
+    some = f" of the first {len(names)} of {len(results.terms)} columns" if options.columns is None else ""
     some = some if len(names) < len(results.terms) else ""
     set_title(outer, f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class")
     return outer
 
 
-def he(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     from discrim.report.plots.spaces import axis_name
     from discrim.report.plots.spaces import draw_he as draw
     from discrim.report.plots.style import shown_name
 
-    refuse_rows(asked, "he")
+    refuse_rows(options, "he")
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
-    critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, 1 - asked_level(asked, 0.95))
+    critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, 1 - level_of(options, 0.95))
     if not free > 0 or np.isnan(critical):
         raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
     arrows = None
-    if asked.axes is not None:
-        if asked.columns is not None:
+    if options.axes is not None:
+        if options.columns is not None:
             raise DataError("axes= and columns= name two planes: give one of them.")
         canonical = results.canonical()
-        chosen = asked_axes(list(canonical.centroids.columns), asked)
+        chosen = chosen_axes(list(canonical.centroids.columns), options)
         if len(chosen) < 2:
-            raise DataError(f"axes={told(asked.axes)}: kind='he' draws a plane: name two discriminants.")
+            raise DataError(f"axes={told(options.axes)}: kind='he' draws a plane: name two discriminants.")
         means, error = canonical.centroids[chosen], np.eye(2)
         arrows = canonical.structure()[chosen]
         shown = axis_name(chosen[0], canonical.proportion), axis_name(chosen[1], canonical.proportion, of="")
     else:
-        names = asked_terms(results, asked, 2)
+        names = chosen_terms(results, options, 2)
         if len(names) > 2:
-            raise DataError(f"columns={told(asked.columns)}: kind='he' draws a plane: name two columns.")
+            raise DataError(f"columns={told(options.columns)}: kind='he' draws a plane: name two columns.")
         means, error = results.means[names], _unbiased(results, fit).loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
@@ -293,16 +288,16 @@ def he(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         _radius(LEVEL),
         names=shown,
         arrows=arrows,
-        equal=asked.axes is not None,
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        equal=options.axes is not None,
+        ax=options.ax,
+        signs=options.signs(fit.classes),
     )
-    level = 100 * (1 - asked_level(asked, 0.95))
+    level = 100 * (1 - level_of(options, 0.95))
     set_title(axes, f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)")
     return axes
 
 
-def qq(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Squared distances of the rows of each class against the quantiles of their law."""
     from discrim.report.plots.columns import quantiles
 
@@ -316,25 +311,25 @@ def qq(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
             f"kind='qq' needs full covariances, not {numbers.scatter.word} ones: fit with the default "
             "covariance=."
         )
-    rows = needed_rows(fit, asked, "qq")
+    rows = needed_rows(fit, options, "qq")
     held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
     covariances = held.covariances
     squared = _own_squared(rows, numbers.moments, covariances)
     classes = list(fit.classes)
-    chosen = classes[:MOST_PANELS] if asked.classes is None else list(asked.classes)
+    chosen = classes[:MOST_PANELS] if options.classes is None else list(options.classes)
     places = {label: class_code(label, fit.classes) for label in chosen}
     index = np.asarray(rows.blocks.table.index)
     tables = {}
     for label, k in places.items():
         own = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
-        fitted = None if asked.data is None else float(fit.counts[k])
+        fitted = None if options.data is None else float(fit.counts[k])
         table = distance_quantiles(
             squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
         )
         tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
-    law = "chi-square" if robust else "F" if asked.data is not None else "beta"
-    outer = quantiles(tables, places, law, ax=asked.ax, signs=asked.signs(fit.classes))
-    first = "" if asked.classes is not None else "the first "
+    law = "chi-square" if robust else "F" if options.data is not None else "beta"
+    outer = quantiles(tables, places, law, ax=options.ax, signs=options.signs(fit.classes))
+    first = "" if options.classes is not None else "the first "
     some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
     kind = "Robust squared distances" if robust else "Squared distances"
     set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
@@ -433,7 +428,7 @@ def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
 TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
-def territory(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
     Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
@@ -456,7 +451,7 @@ def territory(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         raise NotSupportedError(
             "The class means do not differ, so there is no discriminant: choose another kind."
         )
-    names = asked_axes(every, asked)
+    names = chosen_axes(every, options)
     at = [every.index(name) for name in names]
     means, log_prior = centroids.to_numpy(), fit.log_prior()
 
@@ -469,13 +464,13 @@ def territory(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
         white = gap if turn is None else gap @ turn
         return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
 
-    rows = drawn_rows(fit, asked)
+    rows = drawn_rows(fit, options)
     points, codes = np.empty((0, len(at))), np.empty(0, dtype=np.intp)
     if rows is not None:
         points, codes = results.transform(rows.blocks)[names].to_numpy(), rows.codes
     limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
     held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
-    common: dict[str, Any] = {"ax": asked.ax, "signs": asked.signs(fit.classes), "title": TITLE + held}
+    common: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes), "title": TITLE + held}
     classes = list(fit.classes)
     if len(at) == 1:
         line = np.linspace(*limits[0], 801)

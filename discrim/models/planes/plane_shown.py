@@ -1,7 +1,4 @@
-"""The sections of the summaries of a perceptron and of a separating hyperplane.
-
-Which numbers of a plane between classes a picture shows.
-"""
+"""What is shown of a perceptron and of a separating hyperplane: the sections of summaries, and pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pandas as pd
 from discrim.core.planes.perceptron import COUNTED, first_moves
 from discrim.errors import NotSupportedError
 from discrim.frame.rows import gathered_rows
-from discrim.models.pictures.options import needed_rows
+from discrim.models.pictures.pictured import needed_rows
 from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
 from discrim.models.results.headers import (
     SCORES,
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
     from discrim.core.planes.hyperplane import HyperplaneFit
     from discrim.core.planes.perceptron import PerceptronFit
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.planes.hyperplane import HyperplaneResults
     from discrim.models.planes.perceptron import PerceptronResults
     from discrim.report.plots.style import Axes
@@ -194,7 +191,7 @@ MOST_MOVES = 4
 """Of which the last is that of the row ringed in the third panel."""
 
 
-def distances(results: Any, fit: Fit[Any], asked: PictureOptions, margin: float | None = None) -> Axes:
+def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: float | None = None) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     from discrim.report.plots import planes as plane_plots
 
@@ -203,40 +200,40 @@ def distances(results: Any, fit: Fit[Any], asked: PictureOptions, margin: float 
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
             "distance(a=, b=)."
         )
-    rows = needed_rows(fit, asked, "distances")
-    labels, signs = rows.labels, asked.signs(fit.classes)
+    rows = needed_rows(fit, options, "distances")
+    labels, signs = rows.labels, options.signs(fit.classes)
     values = results.distance(rows.blocks)
     return plane_plots.draw_distances(
-        values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs
+        values, labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
     )
 
 
-def margin_distances(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Signed distances of the rows, with the margin."""
-    return distances(results, fit, asked, margin=results.margin)
+    return distances(results, fit, options, margin=results.margin)
 
 
-def margin(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
     from discrim.report.plots.planes import draw_margin
 
-    ground = ground_of(fit, asked, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, options, "regions", MOST_COLUMNS)
     if len(ground.columns) != 2:
-        return regions(results, fit, asked)
+        return regions(results, fit, options)
     fit, names = fit, ground.columns
     held = told_held(ground, names)
     title = "The optimal plane and its margin (dashed)"
     if not held:
         title = "The optimal plane, its margin (dashed) and support points (ringed)"
-    axes = draw_ground(ground, asked, title)
+    axes = draw_ground(ground, options, title)
     values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
-    own = asked.data is None and fit.has_rows and not held
+    own = options.data is None and fit.has_rows and not held
     points = ground.points(names)[0][results._support_positions()] if own else None
     draw_margin(axes, values, points)
     return axes
 
 
-def history(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
     from discrim.report.plots.planes import passes
 
@@ -246,11 +243,11 @@ def history(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     kept = list(numbers.kept) or [None] * len(fewest)
     classes = list(results.classes)
     first = classes.index(errors.columns[0])
-    signs = asked.signs(classes)
-    return passes(errors, list(zip(kept, fewest, strict=True)), ax=asked.ax, signs=signs, first=first)
+    signs = options.signs(classes)
+    return passes(errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first)
 
 
-def updates(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
     from discrim.report.plots.planes import draw_updates as draw
 
@@ -267,5 +264,5 @@ def updates(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends = fit.numbers.coef[:, 0], results.updates
-    signs = asked.signs(fit.classes)
-    return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=asked.ax, signs=signs)
+    signs = options.signs(fit.classes)
+    return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs)

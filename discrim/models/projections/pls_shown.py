@@ -1,7 +1,4 @@
-"""The sections of the summary of partial least squares.
-
-Pictures of partial least squares: the path of components, and the importance of the columns.
-"""
+"""What is shown of partial least squares: the sections of their summary, and their pictures."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.pictures.options import drawn_rows, no_labels
-from discrim.models.pictures.spaces import asked_axes, asked_level
+from discrim.models.pictures.pictured import drawn_rows, no_labels
+from discrim.models.pictures.spaces import chosen_axes, level_of
 from discrim.models.results.headers import (
     LEFT_OUT,
     Item,
@@ -31,7 +28,7 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.projections.pls import PLSFit
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.projections.pls import PLSResults
     from discrim.report.plots.style import Axes
 
@@ -171,43 +168,43 @@ MOST_BARS = 40
 """Columns whose bars are drawn."""
 
 
-def scores(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Scores of the rows on two components, by class, with outlines of the classes."""
     from discrim.report.plots import spaces as pictures
 
     centroids = results.centroids
-    names = asked_axes(list(centroids.columns), asked)
-    rows = drawn_rows(fit, asked)
+    names = chosen_axes(list(centroids.columns), options)
+    rows = drawn_rows(fit, options)
     none = pd.DataFrame(columns=names, dtype=float)
     places = [list(centroids.columns).index(name) for name in names]
     return pictures.draw_scores(
         none if rows is None else results.transform(rows.blocks)[names],
         no_labels() if rows is None else rows.labels,
         centroids[names],
-        ax=asked.ax,
-        signs=asked.signs(fit.classes),
+        ax=options.ax,
+        signs=options.signs(fit.classes),
         shares=results.explained,
         counts=fit.rows_by_class,
-        level=asked_level(asked, 0.5),
+        level=level_of(options, 0.5),
         within=results.score_covariance.to_numpy()[np.ix_(places, places)],
         of=" of the squares of the columns",
     )
 
 
-def loadings(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Loadings of the columns in their order, a line for each component."""
-    names = asked_axes(list(results.loadings.columns), asked, most=3)
-    return along_columns(results.loadings[names], ax=asked.ax)
+    names = chosen_axes(list(results.loadings.columns), options, most=3)
+    return along_columns(results.loadings[names], ax=options.ax)
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error, R2 and Q2 by number of components."""
-    return component_path(results.path, results.components, ax=asked.ax)
+    return component_path(results.path, results.components, ax=options.ax)
 
 
-def vip(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Importance of the columns."""
-    return importance(results.vip(), ax=asked.ax)
+    return importance(results.vip(), ax=options.ax)
 
 
 def component_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:

@@ -1,7 +1,4 @@
-"""The sections of the summary of a sparse discriminant analysis.
-
-Pictures of a sparse discriminant analysis: coefficients along the penalty, and the choice of it.
-"""
+"""What is shown of a sparse discriminant analysis: the sections of its summary, and its pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.projections.sparse_lda import SparseFit
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.projections.sparse_lda import SparseLDAResults
     from discrim.report.plots.style import Axes
 
@@ -142,10 +139,10 @@ MOST_NAMED = 8
 """Columns of the fit, the largest first, whose lines have a colour and a name."""
 
 
-def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by penalty, with how many columns are left at the top."""
     table = results.path
-    axes, _ = new_axes(asked.ax)
+    axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
     axes.errorbar(
         at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
@@ -166,10 +163,10 @@ def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     return axes
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
-    axes, own_figure = new_axes(asked.ax)
+    axes, own_figure = new_axes(options.ax)
     if not len(table):
         axes.set_title("No column has a part at any penalty")
         axes.set_axis_off()

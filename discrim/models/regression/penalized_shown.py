@@ -1,7 +1,4 @@
-"""The sections of the summary of a penalized logistic regression.
-
-Pictures of penalized logistic regressions: coefficients along the strength, and the choice of it.
-"""
+"""What is shown of a penalized logistic regression: the sections of its summary, and its pictures."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
-    from discrim.models.pictures.options import PictureOptions
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.regression.penalized import PenalizedLogisticResults
     from discrim.report.plots.style import Axes
 
@@ -176,12 +173,12 @@ MOST_NAMED = 8
 """Terms of the fit, the largest first, whose lines have a colour and a name."""
 
 
-def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Deviance of rows left out by strength."""
     why = "as the strength was given, or the fit was loaded"
     table = held_path(fit, why, "fit with strength=None to have it chosen by folds")
     one_se = fit.options["select"] == "1se"
-    axes, _ = new_axes(asked.ax)
+    axes, _ = new_axes(options.ax)
     at, deviance, se = numbers(table[["strength", "deviance", "se"]]).T
     axes.errorbar(
         at, deviance, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
@@ -201,11 +198,11 @@ def choice(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
     return axes
 
 
-def path(results: Any, fit: Fit[Any], asked: PictureOptions) -> Axes:
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
     held = fit_path(fit)
     betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
-    axes, _ = new_axes(asked.ax)
+    axes, _ = new_axes(options.ax)
     at, functions = held.table["strength"].to_numpy(), betas.shape[1]
     lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
     named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()

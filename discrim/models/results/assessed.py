@@ -32,7 +32,7 @@ from discrim.models.fits.fit import Fit, distinct
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import AssessedRows
 from discrim.models.kinds import ASSESSED
-from discrim.models.pictures.pictured import drawn
+from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import summary_of
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary, summarize
@@ -261,9 +261,9 @@ class Assessment(Shown):
         title : str, optional
             Title in place of the picture's own; "" for none.
         """
-        from discrim.models.pictures.options import PictureOptions
+        from discrim.models.pictures.pictured import PictureOptions
 
-        return drawn((self,), ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_kind((self,), ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.

@@ -31,7 +31,7 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import check_word, class_moments
-from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.validation import BootstrapSamples
 from discrim.models.registry import summary_of
 from discrim.models.results.headers import SCORES, coefficient_errors, holds_note, score_sizes
 from discrim.report.grid import Section
@@ -454,12 +454,12 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.pictures.options import PictureOptions, asked_names
+        from discrim.models.pictures.pictured import PictureOptions, checked_names
         from discrim.models.pictures.spaces import biplot_of
 
-        axes = asked_names("axes", axes)
-        asked = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
-        drawn = biplot_of(self, asked)
+        axes = checked_names("axes", axes)
+        options = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
+        drawn = biplot_of(self, options)
         if title is not None:
             drawn.set_title(title)
         return drawn

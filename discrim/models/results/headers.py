@@ -1,8 +1,6 @@
-"""What the headers of all summaries say in the same words.
+"""What summaries say alike: the lines of headers, and how far printed numbers may be rounded.
 
-How far numbers may be rounded for print, so that who computes by the printed ones decides as the fit.
-
-Rows, means and standard deviations of the columns by class.
+Who computes by the printed numbers decides as the fit does.
 """
 
 from __future__ import annotations
