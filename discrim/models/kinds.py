@@ -217,14 +217,14 @@ CHOSEN_THRESHOLD = Kind(
 CHOSEN_STRENGTH = Kind(
     "choice",
     "deviance of rows left out by strength of the penalty",
-    "discrim.models.regression.penalized_shown:choice",
+    "discrim.models.regression.logistic_shown:choice",
     first="chosen",
     leaves=("data", "colors"),
 )
 STRENGTHS = Kind(
     "path",
     "coefficients along the strength of the penalty",
-    "discrim.models.regression.penalized_shown:path",
+    "discrim.models.regression.logistic_shown:path",
     leaves=("data", "colors"),
 )
 _SPARSE = "discrim.models.projections.sparse_shown:"

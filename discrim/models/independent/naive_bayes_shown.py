@@ -179,7 +179,7 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs
     densities : DataFrame, values by classes
         The name of its index is that of the column.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     at = densities.index.to_numpy(dtype=np.float64)
     for k, label in enumerate(densities.columns):
         values = densities.iloc[:, k].to_numpy(dtype=np.float64)
@@ -189,7 +189,7 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs
     axes.set_xlabel(shown_name(densities.index.name))
     axes.set_ylabel("Density within the class")
     axes.set_title(f"{shown_name(densities.index.name)} by class")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
@@ -202,7 +202,7 @@ def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGN
     """
     if table.shape[1] > MOST_COLOURS:
         return _draw_shares_by_level(table, ax, signs)
-    axes, own = new_axes(ax, 2 * len(table))
+    axes, is_new = new_axes(ax, 2 * len(table))
     places, start = np.arange(len(table)), np.zeros(len(table))
     for level, label in enumerate(table.columns):
         shares = table.iloc[:, level].to_numpy(dtype=np.float64)
@@ -214,11 +214,11 @@ def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGN
     axes.set_xlim(0.0, 1.0)
     axes.set_xlabel("Probability within the class")
     axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None, signs: Signs) -> Axes:
-    axes, own = new_axes(ax, table.shape[1])
+    axes, is_new = new_axes(ax, table.shape[1])
     lines = np.arange(table.shape[1])
     for k, label in enumerate(table.index):
         shares = table.iloc[k].to_numpy(dtype=np.float64)
@@ -231,4 +231,4 @@ def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None, signs: Signs) ->
     axes.set_xlim(left=0.0)
     axes.set_xlabel("Probability within the class")
     axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)

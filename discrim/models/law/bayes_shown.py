@@ -259,7 +259,7 @@ def draw_joint_densities(
     regions : DataFrame
         low, high, decision.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     at = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
     values = joint.to_numpy(dtype=np.float64)
@@ -285,7 +285,7 @@ def draw_joint_densities(
     axes.set_xlabel(shown_name(joint.index.name))
     axes.set_ylabel("Prior times density")
     axes.set_title("The law, and the regions of the best rule")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def draw_joint_masses(
@@ -299,7 +299,7 @@ def draw_joint_masses(
     called : (V,) int
         Position of the class that the rule calls.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     places, k_classes = np.arange(len(joint)), joint.shape[1]
     width = 0.8 / k_classes
     for k, label in enumerate(joint.columns):
@@ -314,7 +314,7 @@ def draw_joint_masses(
     axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
     axes.set_ylabel("Prior times probability")
     axes.set_title("The law; filled: the class that the best rule decides for")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def _number(key: Any) -> str:

@@ -106,7 +106,7 @@ def distance_distance(
     codes = label_codes(table["class"], classes)
     robust = table["distance"].to_numpy(dtype=np.float64)
     cutoff = float(table["cutoff"].iloc[0])
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     draw_points(axes, classical, robust, codes, list(classes), signs)
     edge: dict[str, Any] = {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
     axes.axhline(cutoff, **edge)
@@ -126,7 +126,7 @@ def distance_distance(
     axes.set_xlabel("Distance by means and covariances of moments")
     axes.set_ylabel("Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
-    return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
+    return add_legend(axes, is_new) if len(classes) <= MOST_IN_LEGEND else axes
 
 
 def common_header(

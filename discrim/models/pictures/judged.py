@@ -79,9 +79,9 @@ def said_of(table: pd.DataFrame) -> str:
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
 
-def assessed_confusion(found: Any, options: PictureOptions) -> Axes:
+def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     """The confusion of an assessment."""
-    return draw_confusion_of(found.confusion, _said_way(found), options)
+    return draw_confusion_of(assessment.confusion, _said_way(assessment), options)
 
 
 def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
@@ -89,9 +89,9 @@ def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return _roc(results.classes, _judged(fit, options), options)
 
 
-def assessed_roc(found: Any, options: PictureOptions) -> Axes:
+def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
     """ROC curves of the rows of an assessment."""
-    return _roc(found.classes, _of_assessment(found), options)
+    return _roc(assessment.classes, _of_assessment(assessment), options)
 
 
 def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Axes:
@@ -136,10 +136,10 @@ def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return _calibration(results.classes, _judged(fit, options), 10, options)
 
 
-def assessed_calibration(found: Any, options: PictureOptions) -> Axes:
+def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
     """The calibration of an assessment."""
-    found._fit.need_posteriors("kind='calibration'")
-    return _calibration(found.classes, _of_assessment(found), found._bins, options)
+    assessment._fit.need_posteriors("kind='calibration'")
+    return _calibration(assessment.classes, _of_assessment(assessment), assessment._bins, options)
 
 
 def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
@@ -160,9 +160,9 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
     edges = np.linspace(0.0, 1.0, STEPS + 1)
     bins, counts = {}, {}
     for label, (p, true) in parts.items():
-        found = calibration_bins(p, true, most, rows.weights, rows.level)
+        calibrated = calibration_bins(p, true, most, rows.weights, rows.level)
         names = ("predicted", "observed", "low", "high")
-        bins[label] = pd.DataFrame({name: getattr(found, name) for name in names})
+        bins[label] = pd.DataFrame({name: getattr(calibrated, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
     title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
@@ -185,14 +185,14 @@ def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
     return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
 
 
-def _of_assessment(found: Any) -> LabelledScores:
-    rows = found._rows
-    return LabelledScores(rows.codes, rows.values, rows.weights, _said_way(found), found._level)
+def _of_assessment(assessment: Any) -> LabelledScores:
+    rows = assessment._rows
+    return LabelledScores(rows.codes, rows.values, rows.weights, _said_way(assessment), assessment._level)
 
 
-def _said_way(found: Any) -> str:
+def _said_way(assessment: Any) -> str:
     """How the rows of an assessment were judged, for a title."""
-    rows = found._rows
+    rows = assessment._rows
     return {"cv": f"{rows.folds}-fold cross-validation", "new": "new rows"}.get(rows.method) or WAYS[
         rows.method
     ]
@@ -204,8 +204,8 @@ def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
     rows = needed_rows(fit, options, "posteriors")
     labels = rows.labels
-    found = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
-    return pictures.draw_posteriors(found, labels, ax=options.ax, signs=options.signs(fit.classes))
+    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    return pictures.draw_posteriors(proba, labels, ax=options.ax, signs=options.signs(fit.classes))
 
 
 def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

@@ -166,7 +166,7 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
-    axes, own_figure = new_axes(options.ax)
+    axes, is_new = new_axes(options.ax)
     if not len(table):
         axes.set_title("No column has a part at any penalty")
         axes.set_axis_off()
@@ -193,7 +193,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
     _count_above(axes, penalties, used.reindex(penalties).to_numpy())
     set_title(axes, "Coefficients by penalty")
-    return add_legend(axes, own_figure)
+    return add_legend(axes, is_new)
 
 
 def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:

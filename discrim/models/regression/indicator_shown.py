@@ -207,7 +207,7 @@ def draw_fitted_values(
     x = column.to_numpy(dtype=np.float64, na_value=np.nan)
     fitted = values.to_numpy(dtype=np.float64)
     known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     if curves is None:
         _draw_fitted(axes, x[known], values[known], signs)
     else:
@@ -224,7 +224,7 @@ def draw_fitted_values(
         names = ", ".join(shown_name(label, 12) for label in list(masked)[:3])
         title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
     axes.set_title(title)
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def _draw_fitted(axes: Axes, x: NDArray[np.float64], values: pd.DataFrame, signs: Signs) -> None:

@@ -285,73 +285,74 @@ MOST_IN_FULL = 6
 """Classes up to which each figure of a class is shown with its interval."""
 
 
-def summary(found: Assessment, sections: Sequence[str] | None = None) -> Summary:
+def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
     """Header, figures of all classes, of each, of pairs, Brier's score, confusion."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _header(found),
-        "overall": lambda: _overall(found),
-        "classes": lambda: _classes(found),
+        "header": lambda: _header(assessment),
+        "overall": lambda: _overall(assessment),
+        "classes": lambda: _classes(assessment),
     }
-    if 2 < len(found.classes) <= MOST_PAIRED:
-        parts["pairs"] = lambda: _pairs(found)
-    if found._rows.posteriors:
-        parts["brier"] = lambda: _brier(found)
+    if 2 < len(assessment.classes) <= MOST_PAIRED:
+        parts["pairs"] = lambda: _pairs(assessment)
+    if assessment._rows.posteriors:
+        parts["brier"] = lambda: _brier(assessment)
     parts["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
-        found.confusion.rename_axis(index=None, columns=None),
+        assessment.confusion.rename_axis(index=None, columns=None),
         "count",
         source=".confusion",
     )
-    return summarize(f"Assessment: {found._fit.title.lower()}", parts, sections)
+    return summarize(f"Assessment: {assessment._fit.title.lower()}", parts, sections)
 
 
-def _header(found: Assessment) -> Pairs:
-    rows = found._rows
-    prior = "classes as the rows have them" if found.prior is None else "another, below"
+def _header(assessment: Assessment) -> Pairs:
+    rows = assessment._rows
+    prior = "classes as the rows have them" if assessment.prior is None else "another, below"
     items: list[tuple[str, Any, str]] = [
-        ("Sum of weights" if rows.weighted else "Rows judged", found.nobs, f"{found.nobs:.10g}"),
-        ("Rows without a class", found.unlabelled, str(found.unlabelled)),
-        ("Rows without a prediction", found.unpredicted, str(found.unpredicted)),
+        ("Sum of weights" if rows.weighted else "Rows judged", assessment.nobs, f"{assessment.nobs:.10g}"),
+        ("Rows without a class", assessment.unlabelled, str(assessment.unlabelled)),
+        ("Rows without a prediction", assessment.unpredicted, str(assessment.unpredicted)),
         ("Weighted by the prior", prior, prior),
     ]
     notes = [f"Judged: {rows.way}."]
-    if found.prior is not None and len(found.prior) <= MOST_IN_FULL:
-        shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in found.prior.items())
+    if assessment.prior is not None and len(assessment.prior) <= MOST_IN_FULL:
+        shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in assessment.prior.items())
         notes.append(f"The prior that figures are weighted by: {shares}.")
-    elif found.prior is not None:
+    elif assessment.prior is not None:
         notes.append("The prior that figures are weighted by: .prior.")
-    if len(found.classes) == 2:
-        notes.append(f"Of the two classes {shown(found.classes[1])} is the positive one.")
-    if found.absent:
-        one = len(found.absent) == 1
+    if len(assessment.classes) == 2:
+        notes.append(f"Of the two classes {shown(assessment.classes[1])} is the positive one.")
+    if assessment.absent:
+        one = len(assessment.absent) == 1
         notes.append(
-            f"No row is of class {listed(found.absent)}: what needs its rows is missing, and means over "
+            f"No row is of class {listed(assessment.absent)}: what needs its rows is missing, and means over "
             "classes leave it out."
             if one
-            else f"No row is of the classes {listed(found.absent)}: what needs their rows is missing, and "
-            "means over classes leave them out."
+            else f"No row is of the classes {listed(assessment.absent)}: what needs their rows is missing, "
+            "and means over classes leave them out."
         )
-    return Pairs(found._fit.formula, items, " ".join(notes))
+    return Pairs(assessment._fit.formula, items, " ".join(notes))
 
 
-def _headings(found: Assessment) -> dict[str, str]:
-    tail = (1 - found._level) / 2
+def _headings(assessment: Assessment) -> dict[str, str]:
+    tail = (1 - assessment._level) / 2
     return {"se": "std err", "low": f"[{tail:.4g}", "high": f"{1 - tail:.4g}]"}
 
 
-def _overall(found: Assessment) -> Section:
-    table = found.overall
+def _overall(assessment: Assessment) -> Section:
+    table = assessment.overall
     notes = []
     if "AUC" in table.index:
+        first, second = (shown(label) for label in assessment.classes[:2])
         of = (
-            f"The area is that of {shown(found.classes[1])} against {shown(found.classes[0])} (DeLong)."
-            if len(found.classes) == 2
+            f"The area is that of {second} against {first} (DeLong)."
+            if len(assessment.classes) == 2
             else "The area is the mean of those of all pairs of classes (Hand & Till, 2001)."
         )
         notes.append(of)
-    if found._rows.posteriors:
+    if assessment._rows.posteriors:
         notes.append(
-            "Brier's score is the sum over classes" + (", twice that of one." if _two(found) else ".")
+            "Brier's score is the sum over classes" + (", twice that of one." if _two(assessment) else ".")
         )
         if table["estimate"]["log loss"] == float("inf"):
             notes.append("The log loss is infinite: some row has probability zero in its own class.")
@@ -370,27 +371,27 @@ def _overall(found: Assessment) -> Section:
         "All classes",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(found),
+        headings=_headings(assessment),
         note=" ".join(notes),
         source=".overall",
     )
 
 
-def _two(found: Assessment) -> bool:
-    return len(found.classes) == 2
+def _two(assessment: Assessment) -> bool:
+    return len(assessment.classes) == 2
 
 
-def _classes(found: Assessment) -> Section:
-    table = found.by_class
-    given = "" if found.prior is None else " under that prior"
+def _classes(assessment: Assessment) -> Section:
+    table = assessment.by_class
+    given = "" if assessment.prior is None else " under that prior"
     note = (
         f"Predictive values are shares of the rows that are given the class, or another class{given}; "
         "areas are those of the class against the rest, as the rows have it, with DeLong's standard "
         "errors."
     )
-    if len(found.classes) > MOST_IN_FULL:
-        measures = table.index.get_level_values("measure")[: len(table) // len(found.classes)]
-        wide = table["estimate"].unstack(sort=False).loc[found.classes, list(measures)]
+    if len(assessment.classes) > MOST_IN_FULL:
+        measures = table.index.get_level_values("measure")[: len(table) // len(assessment.classes)]
+        wide = table["estimate"].unstack(sort=False).loc[assessment.classes, list(measures)]
         return Section(
             "Each class against the rest",
             wide.rename_axis(index=None, columns=None),
@@ -403,30 +404,30 @@ def _classes(found: Assessment) -> Section:
         "Each class against the rest",
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(found),
+        headings=_headings(assessment),
         note=note,
         source=".by_class",
     )
 
 
-def _pairs(found: Assessment) -> Section:
-    table = found.pairs
+def _pairs(assessment: Assessment) -> Section:
+    table = assessment.pairs
     return Section(
         "Areas under the ROC curves of pairs of classes",
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(found),
+        headings=_headings(assessment),
         source=".pairs",
     )
 
 
-def _brier(found: Assessment) -> Section:
-    formats: dict[Any, Any] = dict.fromkeys(found.brier.columns, "share") | {"bins": "count"}
+def _brier(assessment: Assessment) -> Section:
+    formats: dict[Any, Any] = dict.fromkeys(assessment.brier.columns, "share") | {"bins": "count"}
     return Section(
         "Brier's score and its parts",
-        found.brier.rename_axis(None),
+        assessment.brier.rename_axis(None),
         formats,
-        note=f"In at most {found._bins} bins of even counts: brier = reliability - resolution + uncertainty "
-        "+ within variance - within covariance, exactly (Murphy, 1973; Stephenson et al., 2008).",
+        note=f"In at most {assessment._bins} bins of even counts: brier = reliability - resolution + "
+        "uncertainty + within variance - within covariance, exactly (Murphy, 1973; Stephenson et al., 2008).",
         source=".brier",
     )

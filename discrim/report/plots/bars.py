@@ -257,7 +257,7 @@ def draw_forest(
     ratios : bool
         The axis is of logs, and the line of no effect at one.
     """
-    axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
     several = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
@@ -285,15 +285,15 @@ def draw_forest(
         if several and terms[i] != terms[i - 1]:
             axes.axhline(i - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
-    if own and len(table) <= MOST_WRITTEN:
+    if is_new and len(table) <= MOST_WRITTEN:
         for i, row in enumerate(table[["estimate", "low", "high"]].to_numpy().tolist()):
             text = "{}  ({}, {})".format(*(f"{value:.3g}".replace("-", "\u2212") for value in row))
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
             axes.annotate(text, (1.02, i), va="center", fontsize="small", color=ink(), **place)
     if several:
-        add_legend(axes, own)
+        add_legend(axes, is_new)
         legend = axes.get_legend()
-        if own and legend is not None:
+        if is_new and legend is not None:
             # Beside the lines stand their numbers.
             where: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "frameon": False}
             axes.legend(ncols=min(3, len(seen)), **where)

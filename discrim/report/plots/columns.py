@@ -184,7 +184,7 @@ def draw_components(
         Rows to draw below, with their classes.
     """
     classes = list(means.index.unique(level=0))
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     if points is not None and labels is not None:
         xy = numbers(points)
         draw_points(axes, xy[:, 0], xy[:, 1], label_codes(labels, classes), classes, signs)
@@ -200,7 +200,7 @@ def draw_components(
     axes.set_xlabel(shown_name(means.columns[0]))
     axes.set_ylabel(shown_name(means.columns[1]))
     axes.margins(0.06)
-    return class_legend(axes, own, classes, signs, False)
+    return class_legend(axes, is_new, classes, signs, False)
 
 
 def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
@@ -213,7 +213,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     across : {"components", "covariance"}
         What the lines run over.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     places = list(dict.fromkeys(table[across]))
     classes = list(dict.fromkeys(table["class"]))
     for k, label in enumerate(classes):
@@ -229,7 +229,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     axes.axhline(0.0, color=faint(0.35), linestyle=":", linewidth=1.0)
     axes.set_xlabel("Components" if across == "components" else "Covariance")
     axes.set_ylabel("BIC above the least")
-    return class_legend(axes, own, classes, signs, False) if len(classes) > 1 else axes
+    return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
 
 def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:

@@ -67,7 +67,7 @@ def draw_confusion(
         Of matplotlib, for right and wrong cells alike.
     """
     k = len(table)
-    axes, own = new_axes(ax, size=(6.8, 5.6))
+    axes, is_new = new_axes(ax, size=(6.8, 5.6))
     counts = numbers(table)
     with np.errstate(invalid="ignore"):
         shares = counts / counts.sum(axis=1, keepdims=True)
@@ -75,7 +75,7 @@ def draw_confusion(
     edges = np.arange(k + 1) - 0.5
     line: dict[str, Any] = {"edgecolors": faint(0.8), "linewidth": 0.5} if k <= 2 * MOST_IN_LEGEND else {}
     axes.pcolormesh(edges, edges, colours, rasterized=k > 100, **line)
-    axes.set_aspect("equal" if own else "auto")
+    axes.set_aspect("equal" if is_new else "auto")
     name_lines(axes, list(table.index))
     axes.set_xlabel("Predicted class")
     axes.set_ylabel("Actual class")
@@ -83,7 +83,7 @@ def draw_confusion(
     # name_lines leaves room at the ends, which cells do not.
     axes.set_xlim(-0.5, k - 0.5)
     axes.set_ylim(k - 0.5, -0.5)
-    if own:
+    if is_new:
         _draw_scale(axes, colormap)
     set_title(axes, title)
     lay_out(axes)
@@ -294,7 +294,7 @@ def draw_calibration(
     Axes
         The outer ones; its `child_axes` are the curve and the histogram.
     """
-    outer, own = new_axes(ax, size=(5.8, 6.4))
+    outer, is_new = new_axes(ax, size=(5.8, 6.4))
     outer.set_axis_off()
     upper = outer.inset_axes((0.0, HISTOGRAM + 0.04, 1.0, 0.96 - HISTOGRAM))
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
@@ -325,7 +325,7 @@ def draw_calibration(
     lower.locator_params(axis="y", nbins=3)
     lower.set_xlabel(names[0])
     if len(bins) > 1:
-        add_legend(upper, own)
+        add_legend(upper, is_new)
     set_title(outer, title)
     return outer
 
@@ -469,7 +469,7 @@ def draw_steps(
     names : (str, str)
         Of the criterion and of the picture.
     """
-    axes, own = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     if not len(table):
         axes.set_axis_off()
         set_title(axes, names[1])
@@ -483,7 +483,7 @@ def draw_steps(
     name_lines(axes, table["name"].tolist())
     axes.grid(axis="y", color=faint(0.9))
     axes.set_axisbelow(True)
-    for i, text in enumerate(table["text"] if own else []):
+    for i, text in enumerate(table["text"] if is_new else []):
         place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
         axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
     axes.set_xlabel(names[0])

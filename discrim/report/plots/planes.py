@@ -91,7 +91,7 @@ def passes(
     first : int
         Position of the first plane's class among those that have signs.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
         line, style, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
         told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
@@ -115,7 +115,7 @@ def passes(
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     if errors.shape[1] > 1:
-        add_legend(axes, own)
+        add_legend(axes, is_new)
     else:
         axes.legend(loc="best")
     set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")

@@ -231,7 +231,7 @@ def draw_plane(
     panel : bool
         One of several: no legend, and a coarser grid.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
     before = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
@@ -251,7 +251,7 @@ def draw_plane(
             axes.set_title(title, fontsize="small")
         return axes
     many = len(classes) > MOST_IN_LEGEND
-    add_legend(axes, own)
+    add_legend(axes, is_new)
     if labels is None and many:
         present = [k for k in range(len(classes)) if (codes == k).any()]
         with np.errstate(invalid="ignore"):
@@ -309,7 +309,7 @@ def draw_line(
     points, codes : (n,)
         Rows, drawn as ticks below in the colours of their classes.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     starts = np.flatnonzero(np.diff(called, prepend=-2))
     for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
         if called[start] >= 0:
@@ -330,7 +330,7 @@ def draw_line(
     axes.set_xlim(at[0], at[-1])
     axes.set_xlabel(shown_name(names[0]))
     axes.set_ylabel(names[1])
-    add_legend(axes, own)
+    add_legend(axes, is_new)
     set_title(axes, title)
     return axes
 
@@ -352,7 +352,7 @@ def draw_simplex(
         Class of each row.
     """
     classes = list(proba.columns)
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     p, codes = numbers(proba), label_codes(labels, classes)
     places = p @ CORNERS
     border = np.vstack([CORNERS, CORNERS[:1]])
@@ -382,4 +382,4 @@ def draw_simplex(
         f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})",
         wrap=True,
     )
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)

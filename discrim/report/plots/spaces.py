@@ -104,7 +104,7 @@ def draw_ellipses(
         All ellipses about zero, where their shapes can be compared; rows are not drawn then.
     """
     classes = list(means.index)
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     if points is not None and labels is not None and not centred:
         xy, codes = numbers(points), label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
@@ -126,7 +126,7 @@ def draw_ellipses(
     axes.set_xlabel(shown_name(means.columns[0]))
     axes.set_ylabel(shown_name(means.columns[1]))
     axes.margins(0.06)
-    return class_legend(axes, own, classes, signs, pooled is not None)
+    return class_legend(axes, is_new, classes, signs, pooled is not None)
 
 
 def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
@@ -207,7 +207,7 @@ def draw_scores(
         return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
     spread = np.eye(2) if within is None else within
     radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
-    axes, own = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
+    axes, is_new = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.colour(k)
@@ -230,7 +230,7 @@ def draw_scores(
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=paper(), linewidths=3.5, zorder=4)
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=ink(), linewidths=1.5, zorder=5)
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
@@ -285,7 +285,7 @@ def _one_axis(
     sd: float,
 ) -> Axes:
     strips = len(classes) > MOST_IN_LEGEND or not len(x)
-    axes, own = new_axes(ax, len(classes) if strips else 0)
+    axes, is_new = new_axes(ax, len(classes) if strips else 0)
     axes.set_xlabel(name)
     if strips:
         draw_strips(axes, x, codes, classes, signs=signs)
@@ -294,7 +294,7 @@ def _one_axis(
         return axes
     _draw_histograms(axes, x, codes, classes, means, signs, sd)
     set_title(axes, "Discriminant scores; lines mark the class means")
-    return add_legend(axes, own)
+    return add_legend(axes, is_new)
 
 
 def _draw_histograms(
@@ -482,7 +482,7 @@ def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, si
     noise : Series by class
         The variance beyond the signal.
     """
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     classes = list(noise.index)
     most = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MOST_NUMBERS
     last = 1
@@ -510,7 +510,7 @@ def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, si
     axes.set_axisbelow(True)
     axes.set_xlabel("Number of the eigenvalue")
     axes.set_ylabel("Eigenvalue")
-    return class_legend(axes, own, classes, signs, False)
+    return class_legend(axes, is_new, classes, signs, False)
 
 
 def draw_he(
@@ -547,7 +547,7 @@ def draw_he(
     from matplotlib.patheffects import withStroke
 
     spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
-    axes, own = new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
+    axes, is_new = new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
     places = numbers(means)
     draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
     outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
@@ -569,9 +569,9 @@ def draw_he(
         axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
-    add_legend(axes, own)
+    add_legend(axes, is_new)
     if arrows is not None:
-        if own:
+        if is_new:
             lay_out(axes)
         draw_arrows(axes, outline(centre, hypothesis, radius), numbers(arrows), list(arrows.index))
     return axes
@@ -609,7 +609,7 @@ def he_terms(
     """
     from matplotlib.patheffects import withStroke
 
-    axes, own = new_axes(ax)
+    axes, is_new = new_axes(ax)
     draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
     for k, (term, shape) in enumerate(hypotheses.items()):
         colour = signs.colour(k)
@@ -629,5 +629,5 @@ def he_terms(
     axes.margins(0.08)
     axes.set_xlabel(shown_name(names[0]))
     axes.set_ylabel(shown_name(names[1]))
-    add_legend(axes, own)
+    add_legend(axes, is_new)
     return axes

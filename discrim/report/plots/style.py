@@ -196,7 +196,7 @@ def numbers(frame: pd.DataFrame) -> Floats:
 
 
 def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
-    """The axes given, or those of a figure of our own, high enough for so many lines."""
+    """The axes given, or those of a new figure, high enough for so many lines; and whether they are new."""
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
@@ -263,8 +263,8 @@ def lay_out(axes: Axes) -> None:
         layout.execute(axes.figure)
 
 
-def add_legend(axes: Axes, own: bool) -> Axes:
-    """Classes by name: beside the axes where the figure is ours, else where they leave room.
+def add_legend(axes: Axes, is_new: bool) -> Axes:
+    """Classes by name: beside the axes where the figure is new, else where the picture leaves space.
 
     Beyond 12 they are small and in several columns, where these take no more than a third of the width.
     """
@@ -274,13 +274,13 @@ def add_legend(axes: Axes, own: bool) -> Axes:
     count = len(names)
     if not count:
         return axes
-    box = axes.figure.bbox if own else axes.get_window_extent()
+    box = axes.figure.bbox if is_new else axes.get_window_extent()
     inches = box.width / axes.figure.dpi, box.height / axes.figure.dpi
     small = count > MOST_IN_LEGEND
     columns = -(-count // max(int(inches[1] / 0.2), 1)) if small else 1
     # A letter of this size is some 0.08 inches wide, and the marker with its gaps takes 0.35.
     wide = columns * (0.35 + 0.075 * max(display_width(name) for name in names))
-    if small and (wide > inches[0] * (0.4 if own else 0.3)):
+    if small and (wide > inches[0] * (0.4 if is_new else 0.3)):
         return axes
     size: dict[str, Any] = (
         {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3} if small else {}
@@ -288,7 +288,7 @@ def add_legend(axes: Axes, own: bool) -> Axes:
     # Over rows, a frame tells the markers of the legend from those of the rows.
     place: dict[str, Any] = (
         {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-        if own
+        if is_new
         else {"loc": "best", "frameon": True, "framealpha": 0.8}
     )
     legend = axes.legend(handles, names, **place, **size)
