@@ -17,6 +17,7 @@ from discrim.models.results.headers import (
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
+from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, Signs, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
@@ -116,9 +117,6 @@ shrunken_centroids_brief: Sections = {"classes": _classes, "survivors": partial(
 MOST_BARS = 50
 """Columns whose bars are drawn."""
 
-MOST_COUNTS = 8
-"""Numbers of columns that are written along the top."""
-
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by threshold."""
@@ -150,22 +148,12 @@ def threshold_path(
     """
     axes, _ = new_axes(ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
-    axes.errorbar(
-        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=4, capsize=2
-    )
-    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    limit = "least error + one standard error" if one_se else ""
+    draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    top = axes.twiny()
-    top.set_xlim(axes.get_xlim())
-    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
-    top.set_xticks(at[shown], [f"{count:.0f}" for count in genes[shown]])
-    top.set_xlabel("Columns left")
-    if one_se:
-        least = int(error.argmin())
-        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
+    count_above(axes, at, genes, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by threshold")
     return axes

@@ -19,6 +19,7 @@ from discrim.models.results.headers import (
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
+from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
@@ -132,9 +133,6 @@ sparse_lda_brief: Sections = {"classes": classes_section, "selected": partial(_s
 """The short form: classes, and the first of the columns selected."""
 
 
-MOST_COUNTS = 8
-"""Numbers of columns that are written along the top."""
-
 MOST_NAMED = 8
 """Columns of the fit, the largest first, whose lines have a colour and a name."""
 
@@ -144,20 +142,13 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     table = results.path
     axes, _ = new_axes(options.ax)
     at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
-    axes.errorbar(
-        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
-    )
-    axes.set_xscale("log")
-    chosen = fit.numbers.tuning[0]
-    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
-    if fit.options["select"] == "1se":
-        least = int(error.argmin())
-        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
+    chosen, one_se = fit.numbers.tuning[0], fit.options["select"] == "1se"
+    limit = "least error + one standard error" if one_se else ""
+    draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    _count_above(axes, at, columns)
+    count_above(axes, at, columns, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by penalty")
     return axes
@@ -191,7 +182,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Coefficient of a standardized column")
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
-    _count_above(axes, penalties, used.reindex(penalties).to_numpy())
+    count_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns left")
     set_title(axes, "Coefficients by penalty")
     return add_legend(axes, is_new)
 
@@ -207,14 +198,3 @@ def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:
     for j, place in places.items():
         if values[:, j].any():
             axes.plot(at, values[:, j], color=SIGNS.colour(place), linestyle=style, linewidth=1.3)
-
-
-def _count_above(axes: Axes, at: Any, counts: Any) -> None:
-    """Write along the top how many columns are left."""
-    top = axes.twiny()
-    top.set_xscale("log")
-    top.set_xlim(axes.get_xlim())
-    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
-    top.set_xticks(at[shown], [f"{count:.0f}" for count in counts[shown]])
-    top.set_xticks([], minor=True)
-    top.set_xlabel("Columns left")

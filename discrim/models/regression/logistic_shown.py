@@ -30,6 +30,7 @@ from discrim.models.results.headers import (
 )
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts, p_text
+from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
@@ -279,9 +280,6 @@ penalized_logistic_brief: Sections = {
 """The short form: classes, and the first of the coefficients."""
 
 
-MOST_COUNTS = 8
-"""Numbers of coefficients that are written along the top."""
-
 MOST_NAMED = 8
 """Terms of the fit, the largest first, whose lines have a colour and a name."""
 
@@ -292,17 +290,9 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     table = held_path(fit, why, "fit with strength=None to have it chosen by folds")
     one_se = fit.options["select"] == "1se"
     axes, _ = new_axes(options.ax)
-    at, deviance, se = numbers(table[["strength", "deviance", "se"]]).T
-    axes.errorbar(
-        at, deviance, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=3, capsize=2
-    )
-    axes.set_xscale("log")
-    chosen = results.penalty.strength
-    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
-    if one_se:
-        least = int(deviance.argmin())
-        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(deviance[least] + se[least]), label="least + one standard error", **style)
+    limit = "least + one standard error" if one_se else ""
+    tried = table[["strength", "deviance", "se"]]
+    draw_errors(axes, tried, results.penalty.strength, log=True, one_se=limit)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Deviance of a row left out, ± one standard error")
     _count_above(axes, table)
@@ -344,11 +334,5 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def _count_above(axes: Axes, table: pd.DataFrame) -> None:
     """Write along the top how many coefficients are not zero."""
-    at, df = numbers(table[["strength", "df"]]).T
-    top = axes.twiny()
-    top.set_xscale("log")
-    top.set_xlim(axes.get_xlim())
-    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
-    top.set_xticks(at[shown], [f"{count:.0f}" for count in df[shown]])
-    top.set_xticks([], minor=True)
-    top.set_xlabel("Coefficients not zero")
+    at, nonzero = numbers(table[["strength", "df"]]).T
+    count_above(axes, at, nonzero, "Coefficients not zero")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.numerics.arrays import Floats
 from discrim.report.numbers import p_text
 from discrim.report.plots.points import name_lines
 from discrim.report.plots.spaces import axis_name
@@ -299,3 +300,48 @@ def draw_forest(
             axes.legend(ncols=min(3, len(seen)), **where)
     set_title(axes, names[1])
     return axes
+
+
+MOST_COUNTS = 8
+"""Numbers of columns that are written along the top."""
+
+
+def draw_errors(
+    axes: Axes,
+    tried: pd.DataFrame,
+    chosen: float,
+    *,
+    size: float = 3,
+    log: bool = False,
+    one_se: str = "",
+) -> None:
+    """Errors of what was tried with their standard errors, and a line at what was chosen.
+
+    Parameters
+    ----------
+    tried : DataFrame
+        What was tried, the errors and their standard errors, in this order.
+    one_se : str
+        Label of a line at the least error and one standard error; empty for no line.
+    """
+    at, error, se = numbers(tried).T
+    style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o"}
+    axes.errorbar(at, error, yerr=se, markersize=size, capsize=2, **style)
+    if log:
+        axes.set_xscale("log")
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    if one_se:
+        least = int(error.argmin())
+        style = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[least] + se[least]), label=one_se, **style)
+
+
+def count_above(axes: Axes, at: Floats, counts: Floats, label: str) -> None:
+    """Write along the top how many columns, or coefficients, are left."""
+    top = axes.twiny()
+    top.set_xscale(axes.get_xscale())
+    top.set_xlim(axes.get_xlim())
+    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
+    top.set_xticks(at[shown], [f"{count:.0f}" for count in counts[shown]])
+    top.set_xticks([], minor=True)
+    top.set_xlabel(label)
