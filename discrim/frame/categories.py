@@ -1,13 +1,9 @@
 """From values to levels and codes: the classes of a response, the categories of a predictor.
 
-Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read back;
-codes are positions in them.
-
-Labels as a file writes them: text stays text, and whole numbers stay whole, of any size.
-
-A reader of CSV takes 007 and 7 for one number, and whole numbers beside a missing one for floating ones.
-That is right for measurements. Classes and categories are read as text, and become numbers only where that
-tells all of them apart and changes none.
+Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read back; codes are
+positions in them. Labels of a file stay as it writes them: a reader of CSV takes 007 and 7 for one number,
+and whole numbers beside a missing one for floating ones. That is right for measurements. Classes and
+categories are read as text, and become numbers only where that tells all of them apart and changes none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The design: a formula resolved against a table, as plain data.
 
-A `Design` holds no object of patsy, no function and no row of the table. It pickles, compares, and is
-written as JSON and read back; what is read back is checked like anything a stranger hands over.
-
-The dtype in which a response came, as plain data, so that its labels can go back in it.
+A `Design` holds no object of patsy, no function and no row of the table. It pickles, compares, and is written
+as JSON and read back; what is read back is checked like anything a stranger hands over. It knows the dtype in
+which the response came, so that labels go back in it.
 """
 
 from __future__ import annotations

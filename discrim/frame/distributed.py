@@ -80,7 +80,7 @@ class DaskSource(DistributedSource):
         """
         from dask import delayed
 
-        parts = self._partitions(self._asked(columns))
+        parts = self._partitions(self._checked_columns(columns))
         sent, merging = (delayed(each, pure=False, traverse=False) for each in (work, merge))
         leaf, joined = delayed(_made_of, pure=False), delayed(_joined, pure=False)
         known = given or [None] * len(parts)
@@ -110,7 +110,7 @@ class DaskSource(DistributedSource):
         """
         from dask.delayed import delayed
 
-        names = self._asked(columns)
+        names = self._checked_columns(columns)
         meta = _with_room(answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond)
         sent = delayed(answer, pure=False, traverse=False)
         return self._only(names).map_partitions(_answered, sent, meta, meta=meta)

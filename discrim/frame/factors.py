@@ -1,12 +1,10 @@
-"""The value of a factor on rows of a table.
+"""The value of a factor on rows of a table that are complete in its columns.
 
 An `Expression` is walked, never evaluated as text: columns come from `RowRange`, arithmetic is on doubles,
-and the only functions are those of the formula language and the user's own. The rows are complete, so
-whatever is not finite afterwards was made by the factor, and is an error that names the row.
-
-Arithmetic of formulas, row by row: on numbers, columns and the matrices that splines and powers make.
-
-Rows that a formula can use: complete in its columns, and in what functions of the user's make of them.
+row by row, on numbers, columns and the matrices that splines and powers make, and the only functions are
+those of the formula language and the user's own. The rows are complete in the columns and in what the user's
+functions make of them, so whatever is not finite afterwards was made by the factor, and is an error that
+names the row.
 """
 
 from __future__ import annotations

@@ -10,18 +10,13 @@ is the only module that imports it. A factor is never handed to Python: see `dis
   response is missing. What a transformation learns, it learns from the complete rows.
 - Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
 
-The algebra of terms: a parsed formula expanded to the list of its terms.
-
 A term is a tuple of factors, each by its text; two terms are the same where their factors are, in
 whatever order. The tree is walked with a stack, never by recursion, so that a sum of thousands of terms
 is only a long one, and every product is counted before it is formed. Within a product, a power or a
 nesting, main effects come before interactions, as in R; a sum keeps the order it is written in.
 
-The two sides of a formula, read and checked: the response, and the factors and terms of the predictors.
-
-Columns whose values are labels, as a formula or a design says before any row is read.
-
-For who reads a table from text and has to know which columns are not to become numbers.
+A formula, or a design, also says before any row is read which columns hold labels: whoever reads a table from
+text has to know which are not to become numbers.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""The scan of a formula's text: which characters, names, strings and brackets it may hold.
+"""What a formula may hold: the scan of its text, and the functions and the arithmetic of its factors.
 
-Every name that Python could not hold (in backticks, dotted as in R, a keyword) is put aside behind a
-plain placeholder, so that a parser of Python tokens can split what is left, and a hostile column name
-stays a name. Every later error points back into the text as typed.
+The scan says which characters, names, strings and brackets there may be. Every name that Python could not
+hold (in backticks, dotted as in R, a keyword) is put aside behind a plain placeholder, so that a parser of
+Python tokens can split what is left, and a hostile column name stays a name. Every later error points back
+into the text as typed.
 
-What somebody probably meant who wrote what the language of formulas has not.
+Where somebody wrote what the language has not, an error says what was probably meant.
 
-What a factor of a formula may be: the functions, the arithmetic, the limits.
-
-A formula is data, never code. Its text is scanned first (`discrim.frame.grammar`), a parser of formulas
+A formula is data, never code. Once its text is scanned, a parser of formulas
 splits it at ``+ - * / : ** ~``, and each factor that leaves is read here as a Python syntax tree and
 turned into the few node types below. What has no node type cannot be written: attributes, subscripts,
 comparisons, lambdas, comprehensions, f-strings, assignments. Nothing downstream evaluates text.

@@ -1,10 +1,8 @@
 """The left side of a formula as a linear model of factors and covariates, the right side being its responses.
 
-The class of a discriminant analysis stands on the left. A model of several factors stands there in its
-place: "sex * island ~ bill_length_mm + bill_depth_mm". Who writes the responses as R does, in `cbind()`, may
-have them on either side.
-
-Hypotheses on coefficients, written as equations: "a = b, c = 0".
+The class of a discriminant analysis stands on the left. A model of several factors stands there in its place:
+"sex * island ~ bill_length_mm + bill_depth_mm". Whoever writes the responses as R does, in `cbind()`, may
+have them on either side. Hypotheses on coefficients are written as equations: "a = b, c = 0".
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Rows of a design matrix: products of factors, column by column.
-
-The rows and the classes that a design makes of a table.
-"""
+"""Rows of a design matrix, column by column, and the classes that a design makes of a table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The response of a formula: what its labels are and where they stand.
+"""The response of a formula: its labels, the rows they stand in, and labels that a reader takes for one.
 
-Labels that a reader takes for one: they differ by case, by blanks, or by characters that look alike.
+Such labels differ by case, by blanks, or by characters that look alike.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ class SourceReader:
         )
         codes, weights = [], []
         with late_bar(self.table.nrows, "classes of rows") as tell:
-            for piece in self.pieces(without_columns(self.design)):
+            for piece in self.pieces(response_alone(self.design)):
                 codes.append(piece.codes)
                 if piece.weights is not None:
                     weights.append(piece.weights)
@@ -552,7 +552,7 @@ class DistributedReader(SourceReader):
         return value
 
     def _all_rows(self) -> tuple[Codes, Floats | None]:
-        codes, weights = self.made(without_columns(self.design), _classes_of, _both_joined)
+        codes, weights = self.made(response_alone(self.design), _classes_of, _both_joined)
         return codes.astype(np.intp), weights if self.column else None
 
 
@@ -600,7 +600,7 @@ NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dty
 """Rows of a table that has none."""
 
 
-def without_columns(design: Design) -> Design:
+def response_alone(design: Design) -> Design:
     """A design that reads nothing but the response."""
     return replace(design, columns=(), terms=(), spec=None, plain=True)
 

@@ -1,10 +1,7 @@
-"""The rows that a formula asks of a table, or of a source of tables.
+"""The rows that a formula reads from a table or a source, and those of them that a fit uses.
 
-The rows of a table that a fit uses: block by block, all at once, and the classes they are of.
-
-The rows of a design as what is stored of them, for what works on stored numbers alone.
-
-A design whose transforms learn from some of the rows: what cross-validation refits in each fold.
+These are given block by block, all at once, or as what is stored of sparse columns, for what works on stored
+numbers alone.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 The derivative of each factor is taken by the rules of the calculus along its expression, and that of a
 product of factors by the product rule; a spline is a polynomial between its knots, whose values at a few
 places there give its derivative. Nothing is differenced, so that no digits are lost, whatever the units of
-the column.
-
-How often each category of a predictor meets each class, without the columns of the design.
+the column. A category has no slope: how often each of its levels meets each class is counted without the
+columns of the design.
 """
 
 from __future__ import annotations

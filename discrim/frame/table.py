@@ -1,20 +1,13 @@
 """Any table, seen as named columns of equal length.
 
-pandas is read directly; every other library (polars, pyarrow, ...) through
-narwhals, so none of them is imported here. A column comes out in one of two
-ways: as numbers written into a caller's buffer (`Table.fill`, the fast path),
-or as a pandas Series whose missing values are NaN or None (`Table.column`).
-
-What a fit remembers of the values of its table, to notice a change that is made behind it.
+pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, so none of them is
+imported here. A column comes out in one of two ways: as numbers written into a caller's buffer (`Table.fill`,
+the fast path), or as a pandas Series whose missing values are NaN or None (`Table.column`). Arrays become
+tables without a copy of their numbers.
 
 A fit holds its table by reference. What is done to the caller's table by its own library does not reach the
-fit; what is written into the memory that both share, as into the array that a frame was made of, does.
-
-What a caller passes as a table: read as a frame or refused, and held apart from later changes of it.
-
-Arrays as tables, without a copy of their numbers.
-
-Frequency weights of rows.
+fit; what is written into the memory that both share, as into the array that a frame was made of, does. So a
+fit remembers some of the values, and notices where they are others.
 """
 
 from __future__ import annotations

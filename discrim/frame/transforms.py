@@ -1,14 +1,13 @@
 """Transformations that remember the rows they were fitted on: center, standardize, poly, bs, cr.
 
-What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as
-``bs(x, df=4)``, into a `State`: the same call with everything that depends on the rows written out, so
-that `apply` gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial,
-and its states are objects that cannot be saved; its B-spline and cubic regression bases are used as
-they are, given every knot, by the caller who passes them as `bases`.
+What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as ``bs(x,
+df=4)``, into a `State`: the same call with everything that depends on the rows written out, so that `apply`
+gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial, and its states are
+objects that cannot be saved; its B-spline and cubic regression bases are used as they are, given every knot,
+by the caller who passes them as `bases`.
 
-What stateful calls learnt, as it is read from a file: refused where `transforms.learn` never writes it.
-
-Splines are computed by native code that trusts its arguments, and the other states divide by what they hold.
+A state that is read from a file is refused where `learn` never writes it: splines are computed by native code
+that trusts its arguments, and the other states divide by what they hold.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """The values of one column of a table, of pandas or of another library, as NumPy and pandas hold them.
 
 Numbers become doubles with NaN, whole numbers stay exact where doubles would round them, text is objects.
-What no double can hold, and text that is no Unicode, is refused by the row it is in.
-
-What is lost where numbers of more digits than a double has become doubles.
-
-Whole numbers beyond 2**53, as ids and times in nanoseconds are, and decimals of many digits are rounded to
-the nearest double. Beside the spread of their column that may be nothing, or all that it says.
-
-What a user is told where doubles round the numbers of a column.
+What no double can hold, and text that is no Unicode, is refused by the row it is in. Whole numbers beyond
+2**53, as ids and times in nanoseconds are, and decimals of many digits are rounded to the nearest double.
+Beside the spread of their column that may be nothing, or all that it says: the user is told.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ that, the sums of squares alone are held.
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
 difference of the means; roots are merged by the QR of what they stand for.
 
-Weights that sum to little: what divides by their sum less the degrees of freedom that means take.
-
-Rows in the coordinates of moments, columns side by side.
+*Rows in parts.* A part gives its moments, and these are merged. Where digits ask for roots is
+seen of the merged moments alone, since a part may be ill-conditioned where the whole is not:
+another pass takes the roots of each part about the means of all.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Passes over the rows: sums, products and triangular roots of deviations from class centres.
 
-See `discrim.core.moments.moments` for the theory; here is what a pass does with a block.
-Blocks hold x (m, p); everything works on its transpose (p, m), columns side by side.
+See `discrim.core.moments.moments` for the theory; here is what a pass does with a block. Blocks hold x (m,
+p); everything works on its transpose (p, m), columns side by side.
 
-The triangular root of the rows of a linear model, in one pass.
-
-Theory. With A the (n, m) matrix of a constant and the columns, each row times the root of its weight, A = QR
-leaves the (m, m) triangle R, and R'R = A'A. All sums of squares of least squares are those of parts of R,
-which has the digits of the rows themselves, where the products of A'A have lost half of them. The triangle of
-more rows is that of the triangle with these below it, so that blocks and parts add up.
+A linear model takes the triangular root of its rows in one pass. With A the (n, m) matrix of a constant and
+the columns, each row times the root of its weight, A = QR leaves the (m, m) triangle R, and R'R = A'A. All
+sums of squares of least squares are those of parts of R, which has the digits of the rows themselves, where
+the products of A'A have lost half of them. The triangle of more rows is that of the triangle with these below
+it, so that blocks and parts add up.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""The units that a sphere is meant in: those of the data, times one power of two for all columns.
+"""Moments in other units of the columns, and the units that a sphere is meant in.
 
 Theory. Moments hold each column in z = x * scale, near one. A ridge, a sphere or a median of variances
 compares columns as they are in the data, which in z is a ratio of scales; for columns of 1e-300 beside
-columns of 1 that ratio, or its square, is out of range. There a column so small is next to nothing beside
-the sphere, whatever number stands for it: `comparable` puts it on a scale that is at most 2^200 times that
-of the column which the sphere is made of, where what it adds to a distance sinks to zero, as it should.
-Whatever is near in size keeps its scale, and so its bits.
+columns of 1 that ratio, or its square, is out of range. There a column so small is next to nothing beside the
+sphere, whatever number stands for it: `comparable` puts it on a scale that is at most 2^200 times that of the
+column which the sphere is made of, where what it adds to a distance sinks to zero, as it should. Whatever is
+near in size keeps its scale, and so its bits.
 
-Moments in other units of the columns, which is what a sphere and a ridge depend on.
-
-The coordinates z of moments do not change: x' = x / u has the centres m / u and the scale u s, and its
+The coordinates z do not change with the units: x' = x / u has the centres m / u and the scale u s, and its
 scatters are those of x. So a covariance drawn towards a sphere in the units u is one of x as well.
 """
 

@@ -1,6 +1,7 @@
-"""Parquet files as one table: their ends are read first, and say what does not fit before a row is read.
+"""Parquet files as one table, and datasets of Arrow.
 
-Datasets of Arrow as sources: files that Arrow finds, with its filters, and with the schema that it has.
+The ends of the files are read first, and say what does not fit before a row is read. Datasets are files that
+Arrow finds, with its filters and the schema that it has.
 """
 
 from __future__ import annotations

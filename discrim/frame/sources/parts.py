@@ -82,8 +82,7 @@ class Source(ABC):
         DataError
             There is no such column, the rows could be read once only, or a part does not fit the others.
         """
-        asked = None if columns is None else self._asked(columns)
-        return self._counted(self.begun(asked))
+        return self._counted(self.begun(None if columns is None else self._checked_columns(columns)))
 
     def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         """A pass over columns that are there; nobody counts its rows."""
@@ -93,7 +92,7 @@ class Source(ABC):
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         """The parts of a pass; the columns are there."""
 
-    def _asked(self, columns: Sequence[str]) -> tuple[str, ...]:
+    def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         known = set(self.names)
         for name in columns:
             if name not in known:
@@ -236,7 +235,7 @@ class OnceSource(Source):
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
         self.spent = self.is_read = False
-        self.asked: tuple[str, ...] | None = None
+        self.read_columns: tuple[str, ...] | None = None
         self._ahead: list[Part] = []
         self._left: Iterator[Part] | None = None
 
@@ -246,7 +245,7 @@ class OnceSource(Source):
         return self._once(columns)
 
     def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        self.asked, self.is_read = columns, True
+        self.read_columns, self.is_read = columns, True
         try:
             yield from list(self._ahead)
             self._refuse_second()

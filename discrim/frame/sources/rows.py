@@ -1,14 +1,10 @@
-"""The rows of a source, part by part, with the class and the weight of each.
+"""The rows of a source as tables, part by part, and what a formula learns of them by one pass or none.
 
-Nothing of a part is held when the next one is read. What is asked for of all rows at once, as the classes
-that folds are dealt by, is read when it is asked for, by a pass over the columns that tell it.
-
-What a formula learns of a source, from one pass over the columns that tell it, or from none.
-
-The levels of categories, and what transforms learn, are found as in memory: a pass keeps the rows that show
-a level for the first time, and of transforms all complete rows of the columns that they read. The formula
-is then resolved against these. Where every term is made of numbers alone, and the type of the response or the
-user says which classes there are, the first part is enough.
+Nothing of a part is kept when the next one is read. The levels of categories, and what transforms learn, are
+found as in memory: a pass over the columns that tell it keeps the rows that show a level for the first time,
+and of transforms all complete rows of the columns that they read. The formula is then resolved against these.
+Where every term is made of numbers alone, and the type of the response or the user says which classes there
+are, the first part is enough.
 """
 
 from __future__ import annotations
@@ -279,35 +275,35 @@ def _discovered(
 ) -> tuple[Design, SourceTable]:
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    found = reader(formula, names, called, (weights,) if weights else ())
-    columns = list(dict.fromkeys((*found.columns, *found.beside)))
+    parsed = reader(formula, names, called, (weights,) if weights else ())
+    columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
     if isinstance(source, DistributedSource):
-        return _discovered_apart(found, data, source, called, levels, columns)
+        return _discovered_on_workers(parsed, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
         raise no_rows(source)
     table = SourceTable(source, data, first)
-    complete = RowRange(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
-    if not complete or any(_learns(each, first) for each in found.expressions.values()):
-        seen = _seen(found, called, columns, table, levels)
-        return settle_formula(found, seen.table(), called, levels, seen.whole())[0], table
-    if levels is not None or _is_closed(found.response, first):
-        return settle_formula(found, first, called, levels)[0], table
+    complete = RowRange(first, 0, first.nrows).complete((*parsed.columns, *parsed.beside))[1].any()
+    if not complete or any(_learns(each, first) for each in parsed.expressions.values()):
+        seen = _seen(parsed, called, columns, table, levels)
+        return settle_formula(parsed, seen.table(), called, levels, seen.whole())[0], table
+    if levels is not None or _is_closed(parsed.response, first):
+        return settle_formula(parsed, first, called, levels)[0], table
     # Of numbers alone nothing is learnt but the classes.
-    seen = _seen(found, called, list(found.response.columns), table)
-    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle_formula(found, first, called, classes)[0], labels=kind), table
+    seen = _seen(parsed, called, list(parsed.response.columns), table)
+    classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle_formula(parsed, first, called, classes)[0], labels=kind), table
 
 
 def _seen(
-    found: ParsedFormula,
+    parsed: ParsedFormula,
     functions: Functions,
     columns: list[str],
     table: SourceTable,
     levels: Sequence[Any] | None = None,
 ) -> _Seen:
     """What a pass over some columns has seen."""
-    seen = _Seen(found, functions, columns, levels)
+    seen = _Seen(parsed, functions, columns, levels)
     with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
         for part, where in tables(table.source, columns):
             with named(where):
@@ -317,45 +313,45 @@ def _seen(
     return seen
 
 
-def _discovered_apart(
-    found: ParsedFormula,
+def _discovered_on_workers(
+    parsed: ParsedFormula,
     data: Any,
     source: DistributedSource,
     called: Functions,
     levels: Sequence[Any] | None,
     columns: list[str],
 ) -> tuple[Design, SourceTable]:
-    """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
+    """The same of rows on workers: each part is looked at where it is, and sends what shows something."""
     types = Table(source.meta, part=True, learnt_from=True)
-    if not found.is_plain(types):
-        seen = _seen_apart(found, called, columns, source, levels)
+    if not parsed.is_plain(types):
+        seen = _seen_on_workers(parsed, called, columns, source, levels)
         shown = _with_types(seen.table(), source.meta)
-        design, _ = settle_formula(found, shown, called, levels, seen.whole())
+        design, _ = settle_formula(parsed, shown, called, levels, seen.whole())
         return design, SourceTable(source, data, shown)
     table = SourceTable(source, data, types)
-    if levels is not None or _is_closed(found.response, types):
-        return settle_formula(found, types, called, levels)[0], table
-    seen = _seen_apart(found, called, list(found.response.columns), source)
-    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle_formula(found, types, called, classes)[0], labels=kind), table
+    if levels is not None or _is_closed(parsed.response, types):
+        return settle_formula(parsed, types, called, levels)[0], table
+    seen = _seen_on_workers(parsed, called, list(parsed.response.columns), source)
+    classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle_formula(parsed, types, called, classes)[0], labels=kind), table
 
 
-def _seen_apart(
-    found: ParsedFormula,
+def _seen_on_workers(
+    parsed: ParsedFormula,
     called: Functions,
     columns: list[str],
     source: DistributedSource,
     levels: Sequence[Any] | None = None,
 ) -> _Seen:
     """What a pass over some columns has seen of parts that stay where they lie."""
-    seen = source.reduced(columns, partial(_look, found, called, columns, levels), _Seen.joined)
+    seen = source.reduced(columns, partial(_look, parsed, called, columns, levels), _Seen.joined)
     if seen is None:
         raise no_rows(source)
     return seen
 
 
 def _look(
-    found: ParsedFormula,
+    parsed: ParsedFormula,
     called: Functions,
     columns: list[str],
     levels: Sequence[Any] | None,
@@ -366,7 +362,7 @@ def _look(
     part = part_table(data)
     if part is None:
         return None
-    seen = _Seen(found, called, columns, levels)
+    seen = _Seen(parsed, called, columns, levels)
     with kept_warnings():
         seen.look(part)
     return seen
@@ -405,13 +401,13 @@ class _Seen:
 
     def __init__(
         self,
-        found: ParsedFormula,
+        parsed: ParsedFormula,
         functions: Functions,
         columns: list[str],
         levels: Sequence[Any] | None = None,
     ) -> None:
-        self._found, self._functions, self._columns, self._levels = found, functions, columns, levels
-        stateful = [each for each in found.expressions.values() if each.stateful]
+        self._parsed, self._functions, self._columns, self._levels = parsed, functions, columns, levels
+        stateful = [each for each in parsed.expressions.values() if each.stateful]
         self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
         self._known: dict[str, set[Any]] = {}
         self._frames: list[pd.DataFrame] = []
@@ -420,7 +416,7 @@ class _Seen:
 
     def joined(self, other: _Seen) -> _Seen:
         """What both have seen, this one first."""
-        both = _Seen(self._found, self._functions, self._columns)
+        both = _Seen(self._parsed, self._functions, self._columns)
         both._known = {code: set(labels) for code, labels in self._known.items()}
         both._frames = list(self._frames)
         for frame in other._frames:
@@ -435,21 +431,21 @@ class _Seen:
         new = [self._new_classes(part)]
         if self._levels is not None and len(new[0]):
             # Here the row has its place: what is kept of the parts has it no more.
-            classes_and_codes(self._found.response, part, self._functions, self._levels)
-        if set(self._found.columns) <= set(self._columns):
+            classes_and_codes(self._parsed.response, part, self._functions, self._levels)
+        if set(self._parsed.columns) <= set(self._columns):
             rows = RowRange(part, 0, part.nrows)
-            complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+            complete, keep = rows.complete((*self._parsed.columns, *self._parsed.beside))
             new.extend(self._of_complete(part, complete, keep))
         at = np.unique(np.concatenate(new))
         if len(at):
             self._frames.append(_native(part, self._columns, at))
 
     def _new_classes(self, part: Table) -> Codes:
-        root = self._found.response.root
+        root = self._parsed.response.root
         texts = part.factorized(root.name) if isinstance(root, Column) else None
         if texts is not None:
             return self._first_of("", *texts)
-        labels, labelled = response_labels(self._found.response, part, self._functions)
+        labels, labelled = response_labels(self._parsed.response, part, self._functions)
         return np.flatnonzero(labelled)[self._news("", labels.values)]
 
     def _of_complete(self, part: Table, complete: RowRange, keep: NDArray[np.bool_]) -> list[Codes]:
@@ -464,7 +460,7 @@ class _Seen:
 
     def _new_levels(self, part: Table, complete: RowRange) -> list[Codes]:
         found = []
-        for code, each in self._found.expressions.items():
+        for code, each in self._parsed.expressions.items():
             if each.stateful or not _learns(each, part):
                 continue
             value = evaluate(each, complete, Memory(), self._functions, spline_bases())

@@ -211,7 +211,7 @@ class IteratorSource(OnceSource):
                 frame = frame_of_table(given, what)
                 for rows in slices(frame):
                     # Another pass may have looked at the first rows, for other columns.
-                    yield Part(self.kinds.fitted(rows, what, self.asked))
+                    yield Part(self.kinds.fitted(rows, what, self.read_columns))
 
     def _given(self) -> Iterator[Any]:
         # Nothing holds the first frames while later ones are read.
@@ -332,10 +332,10 @@ class LazyFrameSource(Source):
         super().__init__(what, frame.collect_schema().names())
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        asked = self.names if columns is None else columns
-        chosen, empty = self._frame.select(list(asked)), True
+        chosen_names = self.names if columns is None else columns
+        chosen, empty = self._frame.select(list(chosen_names)), True
         for batch in chosen.collect_batches(
-            chunk_size=batch_rows(len(asked)), maintain_order=True, lazy=True, engine="streaming"
+            chunk_size=batch_rows(len(chosen_names)), maintain_order=True, lazy=True, engine="streaming"
         ):
             empty = False
             yield Part(batch)
@@ -354,10 +354,10 @@ class RelationSource(Source):
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         import duckdb
 
-        asked = self.names if columns is None else columns
-        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in asked])
+        chosen_names = self.names if columns is None else columns
+        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in chosen_names])
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
-        return _tables(read(batch_rows(len(asked))), asked)
+        return _tables(read(batch_rows(len(chosen_names))), chosen_names)
 
 
 def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:

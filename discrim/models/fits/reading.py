@@ -1,8 +1,8 @@
-"""What every verb does first: read the table, gather its moments, settle classes and prior.
+"""What every verb does first: check what a person passes, read the table, gather moments, settle the classes.
 
-What a person passes to a verb, checked: words, numbers, priors, costs.
-
-Rows of sparse columns as core takes them: what is stored of those that a fit uses, or of all.
+Words, numbers, priors and costs are checked here, as is whether the rows bear the fit: whether a column
+varies, whether others determine it, whether the rows and their weights are enough. Rows of sparse columns are
+given as core takes them.
 """
 
 from __future__ import annotations
@@ -419,10 +419,10 @@ def usable_rows(
     refuse_extreme(moments, blocks.terms)
     if blocks.weighted:
         warn_of_weights(moments, whole=blocks.has_whole_weights())
-    return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
+    return without_constants(*present_classes(blocks, moments), rooted=rooted, held=held)
 
 
-def varying(
+def without_constants(
     blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, held: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without the columns that have one value in all rows, which a warning names.
@@ -447,10 +447,10 @@ def varying(
         f"{'it tells' if one else 'they tell'} no classes apart."
     )
     less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
-    return narrowed(less, moments, still, rooted=rooted)
+    return _without_columns(less, moments, still, rooted=rooted)
 
 
-def narrowed(
+def _without_columns(
     blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without some columns, by position, and with the rows that missed only these."""
@@ -705,10 +705,10 @@ def drop_columns(
         f"other columns {where}.{lost}"
     )
     left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
-    return narrowed(replace(blocks, collinear=left_out), moments, gone)
+    return _without_columns(replace(blocks, collinear=left_out), moments, gone)
 
 
-def lean(blocks: Blocks) -> Blocks:
+def without_constants_if_wide(blocks: Blocks) -> Blocks:
     """Blocks that have too few rows for their columns, without the columns of one value in all rows.
 
     For what looks at the number of columns before it reads the rows.
@@ -717,7 +717,7 @@ def lean(blocks: Blocks) -> Blocks:
     if not known or known - len(blocks.design.levels) >= p:
         return blocks
     moments = class_moments(blocks, "diagonal")
-    return varying(blocks, moments)[0] if moments.total else blocks
+    return without_constants(blocks, moments)[0] if moments.total else blocks
 
 
 def is_wide(blocks: Blocks) -> bool:

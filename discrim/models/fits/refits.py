@@ -44,7 +44,7 @@ def moment_refits(spread: Spread | None) -> Refits:
 
 def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:
     """The rule of a model of moments for other ones, the prior held; None where a covariance is singular."""
-    keep = _telling(fit.refits, moments)
+    keep = _kept_columns(fit.refits, moments)
     if not len(keep):
         return None
     whole = len(keep) == moments.n_columns
@@ -105,14 +105,14 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
     moments = class_moments(blocks, "pooled" if refits.drops else "diagonal")
     if not moments.total:
         return None
-    keep = _telling(refits, moments)
+    keep = _kept_columns(refits, moments)
     if len(keep) == moments.n_columns:
         return rule_of(fit, blocks)
     rule = rule_of(fit, blocks.columns(keep.tolist())) if len(keep) else None
     return None if rule is None else PartRule(rule, keep)
 
 
-def _telling(refits: Refits, moments: ClassMoments) -> Codes:
+def _kept_columns(refits: Refits, moments: ClassMoments) -> Codes:
     """Positions of the columns that the verb would not leave out of these rows."""
     gone = set(constant_columns(moments)) - set(refits.stays)
     kept = [j for j in range(moments.n_columns) if j not in gone]

@@ -30,8 +30,8 @@ from discrim.models.fits.reading import (
     present_classes,
     refuse_extreme,
     said_of_separation,
-    varying,
     warn_of_weights,
+    without_constants,
 )
 from discrim.models.normal.normal_fits import drop_hint, some_of
 
@@ -277,7 +277,7 @@ def usable_available(blocks: Blocks, plan: ColumnPlan) -> tuple[Blocks, ClassMom
     refuse_extreme(moments, blocks.terms)
     dropped = blocks.dropped
     # Without rows to look for again, columns are taken out of the moments as they are.
-    blocks, moments = varying(replace(blocks, dropped=0), moments, held=plan.counts.tolist())
+    blocks, moments = without_constants(replace(blocks, dropped=0), moments, held=plan.counts.tolist())
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return replace(blocks, dropped=dropped), moments, tally

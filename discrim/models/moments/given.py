@@ -1,6 +1,6 @@
-"""What a verb fits to where it is given moments in the place of a table.
+"""What a verb fits to where it is given moments in the place of a table, or rows that can be read only once.
 
-Rows that can be read once, as of an iterator: a verb that is a function of moments is fitted to these.
+A verb that is a function of moments is fitted to those of an iterator's rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import rows_given
-from discrim.models.fits.reading import present_classes, refuse_extreme, varying, warn_of_weights
+from discrim.models.fits.reading import present_classes, refuse_extreme, warn_of_weights, without_constants
 from discrim.models.moments.moments import Moments, Scatters
 from discrim.models.moments.verb import moments
 
@@ -222,4 +222,4 @@ def fitting(
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
     refuse_extreme(held, blocks.terms)
     warn_of_weights(held, whole=held.total >= held.rows.sum())
-    return varying(*present_classes(blocks, held), held=keep)
+    return without_constants(*present_classes(blocks, held), held=keep)

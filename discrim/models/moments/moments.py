@@ -1,8 +1,7 @@
 """Moments of a formula's columns by class, which add up over tables and are all that many verbs need.
 
-Whether moments belong together, and what is wrong where some are no part of others.
-
-Moments as a file, and back, in the layout of a saved fit and as little trusted.
+Moments that are added have to belong together, and those that are taken out to be a part of the others. They
+are saved in the layout of a fit's file, and read back with as little trust.
 """
 
 from __future__ import annotations
@@ -445,7 +444,7 @@ class Moments:
             design = with_new_classes(design, table, self._functions)
         rows = TableRows(table, response_codes(design, table, self._functions), weight_vector(weights, table))
         blocks = Blocks(design, rows, self._functions)
-        return gathered(
+        return moments_of_blocks(
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
 
@@ -623,7 +622,7 @@ class Moments:
         return Summary(repr(self), parts).shortened().as_html()
 
 
-def gathered(
+def moments_of_blocks(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Moments of the rows of blocks, and counts of their levels, by one pass."""

@@ -1,7 +1,4 @@
-"""The verb `moments`: the moments of a table by class, for the columns of a formula.
-
-Moments of a table that nobody has, from its published statistics.
-"""
+"""The verb `moments`: moments by class of a table, for a formula, or of published statistics."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table
 from discrim.models.fits.reading import NaAction, check_word, listed
-from discrim.models.moments.moments import Moments, Scatters, gathered
+from discrim.models.moments.moments import Moments, Scatters, moments_of_blocks
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -116,7 +113,7 @@ def moments(
         blocks = read(formula, first, weights=weights, levels=levels, functions=functions, part=True)
         if not blocks.terms:
             raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-        found = gathered(
+        found = moments_of_blocks(
             blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
     for part, where in parts:

@@ -26,8 +26,8 @@ from discrim.models.fits.reading import (
     refuse_extreme,
     refuse_large,
     refuse_no_freedom,
-    varying,
     warn_of_weights,
+    without_constants,
 )
 
 MissingRows = Literal["drop", "em"]
@@ -149,7 +149,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     still = set(constant_columns(there))
     if still:
         keep = [j for j in range(len(blocks.terms)) if j not in still]
-        blocks, _ = varying(replace(blocks, dropped=0), there)
+        blocks, _ = without_constants(replace(blocks, dropped=0), there)
         x = x[:, keep]
     some = ~np.isnan(x).all(axis=1)
     held = np.full(blocks.table.nrows, -1, dtype=np.intp)

@@ -60,7 +60,6 @@ from discrim.models.fits.reading import (
     is_share,
     is_whole,
     is_wide,
-    lean,
     listed,
     prior_vector,
     refuse_few_rows,
@@ -68,6 +67,7 @@ from discrim.models.fits.reading import (
     refuse_no_freedom,
     usable_rows,
     warn_of_near,
+    without_constants_if_wide,
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
@@ -654,7 +654,7 @@ def lda(
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=True)
     else:
-        blocks = lean(sample.read())
+        blocks = without_constants_if_wide(sample.read())
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             refuse_few_rows(blocks)
         blocks, held = usable_rows(blocks, kind.spread("pooled", thin=is_wide(blocks)), na_action)

@@ -36,12 +36,12 @@ from discrim.models.fits.reading import (
     NaAction,
     class_moments,
     is_wide,
-    lean,
     prior_vector,
     refuse_light,
     refuse_little_weight,
     usable_rows,
     warn_of_near,
+    without_constants_if_wide,
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
@@ -215,7 +215,7 @@ def qda(
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=False)
     else:
-        blocks = lean(sample.read())
+        blocks = without_constants_if_wide(sample.read())
         if kind.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, kind, na_action)
         thin = is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))

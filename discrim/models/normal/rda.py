@@ -48,10 +48,10 @@ from discrim.models.fits.reading import (
     folds_or_cv,
     in_own_units,
     is_wide,
-    lean,
     listed,
     prior_vector,
     usable_rows,
+    without_constants_if_wide,
 )
 from discrim.models.fits.refits import held_path, moment_folds, moment_refits
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
@@ -517,7 +517,7 @@ def rda(
     chooses = None in given.values()
     sample = Sample("rda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = lean(sample.read())
+        blocks = without_constants_if_wide(sample.read())
         spread: Spread = "thin class" if is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)

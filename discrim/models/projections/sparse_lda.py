@@ -40,13 +40,13 @@ from discrim.models.fits.reading import (
     is_number,
     is_whole,
     is_wide,
-    lean,
     listed,
     prior_vector,
     said_of_separation,
     told,
     usable_rows,
     warn_of_near,
+    without_constants_if_wide,
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.judging.validation import Splits, read_splits
@@ -660,7 +660,7 @@ def sparse_lda(
     by_folds = to_be_chosen(nonzero, penalty)
     sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = lean(sample.read())
+        blocks = without_constants_if_wide(sample.read())
         blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
         blocks, held = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")

@@ -26,10 +26,10 @@ from discrim.models.fits.reading import (
     check_word,
     collinear_error,
     drop_columns,
-    lean,
     listed,
     usable_rows,
     warn_of_near,
+    without_constants_if_wide,
 )
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
@@ -222,7 +222,7 @@ def indicator(
     check_word("collinear", collinear, ("raise", "drop"))
     sample = Sample("indicator", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = lean(sample.read())
+        blocks = without_constants_if_wide(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.known, blocks.terms)
         blocks, held = usable_rows(blocks, "pooled", na_action)

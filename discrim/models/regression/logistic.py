@@ -16,10 +16,10 @@ from discrim.models.fits.reading import (
     NaAction,
     check_flag,
     check_word,
-    lean,
     prior_vector,
     usable_rows,
     warn_of_near,
+    without_constants_if_wide,
 )
 from discrim.models.judging.validation import Splits
 from discrim.models.regression import logistic_inference as infinite_estimates
@@ -191,7 +191,9 @@ def logistic(
         check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
         return _penalized(blocks, options, na_action, prior, search, folds if cv is None else cv)
-    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
+    blocks = without_constants_if_wide(
+        read(formula, data, weights=weights, levels=levels, functions=functions)
+    )
     check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
         refuse_no_freedom_left(blocks.known, blocks.terms)
