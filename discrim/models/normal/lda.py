@@ -649,7 +649,7 @@ def lda(
     kind = with_method(kind, method, nu, scatter, support_fraction)
     sample = Sample("lda", moments, formula, data, weights, levels, functions)
     if moments is not None:
-        why_rows = FOUND_FROM_ROWS if kind.needs_rows else ""
+        why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
         blocks, held = sample.of_moments(kind.spread("pooled"), why_rows)
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=True)
