@@ -109,7 +109,7 @@ REASONS = {
         "Fit {",
     ): "the message of the fit",
     (
-        "discrim/models/regression/logistic_inference.py",
+        "discrim/models/regression/logistic_search.py",
         "",
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/permuted.py", "has no length"): "caught a few lines below, and said anew",

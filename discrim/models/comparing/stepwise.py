@@ -26,7 +26,7 @@ from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import draw_kind
-from discrim.models.regression.logistic_inference import parts_of
+from discrim.models.regression.logistic_search import parts_of
 from discrim.models.results.results import Judging
 
 if TYPE_CHECKING:

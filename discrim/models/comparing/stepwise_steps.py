@@ -25,7 +25,7 @@ from discrim.models.fits.reading import (
     refuse_no_freedom,
     separation_sentence,
 )
-from discrim.models.regression.logistic_inference import check_search, parts_of, without_collinear
+from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
 
 if TYPE_CHECKING:

@@ -151,28 +151,38 @@ def check_whole(
 
 def check_grid(
     grid: Any,
-    what: str,
+    one: str,
     low: float,
     high: float = np.inf,
     *,
     ends: str = "[]",
     whole: bool = False,
+    what: str = "numbers",
     also: str = "",
 ) -> list[Any]:
-    """The numbers to choose from, in increasing order, each once; `what` they are is plural.
+    """The numbers to choose from, in increasing order, each once; in messages each is `one`, all are `what`.
 
     Raises
     ------
     DataError
         There is no list of them, or none in it, or one that is out of the range.
     """
-    way_out = f"give {what} {range_words(low, high, ends)}{also}."
+    way_out = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)}: {way_out}")
+        raise DataError(f"grid={told(grid)}: give a list of {way_out}")
     values, kind = list(grid), is_whole if whole else is_number
     wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
     if wrong or not values:
-        raise DataError(f"grid {f'holds {told(wrong[0])}' if wrong else 'is empty'}: {way_out}")
+        said = "the grid is empty"
+        if wrong:
+            holds = (
+                f"{told(wrong[0])} is"
+                if is_number(wrong[0])
+                else f"the grid holds {told(wrong[0])}, which is"
+            )
+            said = f"{holds} no {one}"
+        first = ", ".join(map(told, values[:6])) + ", ..." * (len(values) > 6)
+        raise DataError(f"grid=[{first}]: {said}; give {way_out}")
     return sorted({int(value) if whole else float(value) for value in values})
 
 
@@ -199,11 +209,11 @@ def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -
     """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
     if prior is None or isinstance(prior, str) or keep.all():
         return prior
-    shares = prior_vector(prior, pd.Index(list(classes)), np.ones(len(classes)))[keep]
+    shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
     return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"
 
 
-def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
+def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
     """Prior probabilities (K,) in the order of the classes.
 
     Parameters
@@ -738,6 +748,15 @@ def refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], *, diagonal
     rows, k = int(moments.rows.sum()), moments.n_classes
     if rows - k < (1 if diagonal else len(terms)):
         _refuse_wide(rows, k, terms)
+
+
+def refuse_no_spread(moments: ClassMoments) -> None:
+    """Raise where there are no more rows than classes, or as much weight, so that none vary within these."""
+    if moments.total <= moments.n_classes:
+        raise CollinearError(
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to estimate "
+            "the spread within classes: some class has to have two rows, and weights have to count rows."
+        )
 
 
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:

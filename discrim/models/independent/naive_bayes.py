@@ -1,9 +1,4 @@
-"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density.
-
-What `naive_bayes` takes of moments in the place of a table: variances, counts of levels, sums.
-
-What a fitted naive Bayes classifier gives: its densities under the names of their columns.
-"""
+"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density."""
 
 from __future__ import annotations
 
@@ -21,117 +16,31 @@ from discrim.core.independent.naive_bayes import (
     naive_bayes_from_file,
 )
 from discrim.core.independent.tally import ColumnPlan, Tally
-from discrim.core.moments.given_moments import with_scatter
-from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, without_rows
-from discrim.frame.categories import shown
-from discrim.frame.levels import (
-    Unseen,
-    codes_are_positions,
-    level_design,
-    level_terms,
-    refuse_values,
-    term_levels,
-)
+from discrim.frame.blocks import Blocks
+from discrim.frame.levels import Unseen, codes_are_positions, refuse_values, term_levels
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector, usable_rows
+from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.independent.naive_bayes_plan import (
+from discrim.models.independent.naive_bayes_sample import (
     Options,
     gather_available,
-    plan_of,
+    given_tally,
     refuse_no_bandwidth,
     refuse_no_density,
-    usable_available,
+    usable_tally,
 )
-from discrim.models.moments.given import Sample, by_moments, fitting
+from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
-
-AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
-KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
-
-
-def given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally.
-
-    Raises
-    ------
-    DataError
-        No moments, an argument that is for tables, no rows, one class only; a count below zero was met.
-    NotSupportedError
-        Kernel densities are asked for; the moments hold no variances by class, or no counts of levels.
-    """
-    why_rows = AVAILABLE if options.missing is not None else KERNELS if _asked(options.kernel) else ""
-    given = sample.checked_moments(why_rows)
-    given._need("Naive Bayes", "diagonal")
-    design = level_design(given._design)
-    blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    plan = plan_of(blocks, options)
-    names, _ = level_terms(design)
-    if len(given._level_counts.tables) != len(names):
-        raise NotSupportedError(
-            f"These moments hold no counts of the levels of {listed(names)}, because a part of them "
-            "comes from published statistics: add up moments of tables only, or leave such columns "
-            "out."
-        )
-    held = _of_levels(given, blocks.terms, names)
-    _refuse_negative(given, plan, blocks, held)
-    tally = Tally(plan, held.n_classes)
-    tally.tables, tally.sums = list(given._level_counts.tables), count_sums(held, plan.counts)
-    classes, terms = design.levels, blocks.terms
-    blocks, held = fitting(given, blocks, held, keep=plan.counts.tolist())
-    if len(blocks.design.levels) < len(classes):
-        tally = tally.classes(np.array([classes.index(level) for level in blocks.design.levels]))
-    if len(blocks.terms) < len(terms):
-        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
-    return blocks, held, tally
-
-
-def _asked(kernel: Any) -> bool:
-    return bool(kernel) if isinstance(kernel, (bool, np.bool_, str, list, tuple)) else True
-
-
-def _of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
-    """Diagonal moments of columns that are positions of levels, as counted, or numbers, as held."""
-    moments, own = with_scatter(given._held, "diagonal"), given._design.terms
-    if not names:
-        return moments
-    means, squares = as_columns(given._level_counts.tables, moments.counts)
-    numbers = [(j, own.index(term)) for j, term in enumerate(terms) if term not in names]
-    at, source = ([pair[i] for pair in numbers] for i in (0, 1))
-    levels = [terms.index(name) for name in names]
-    shape = (moments.n_classes, len(terms))
-    centres, rests, scatters, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(len(terms))
-    centres[:, at], rests[:, at] = moments.centres[:, source], moments.rests[:, source]
-    scatters[:, at], scale[at] = moments.scatters[:, source], moments.scale[source]
-    centres[:, levels], scatters[:, levels] = means, squares
-    return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
-
-
-def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, held: ClassMoments) -> None:
-    """Raise where a column of counts holds a value below zero, as far as moments tell."""
-    below = given._held.class_means < 0
-    for j in plan.counts.tolist():
-        place = given._design.terms.index(blocks.terms[j])
-        if not given._level_counts.negative[place] and not below[:, place].any():
-            continue
-        k = int(np.argmax(held.class_means[:, j] < 0))
-        where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
-        raise DataError(
-            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
-            "out of counts=, or gather the moments again of corrected rows."
-        )
-
 
 GRID = 512
 """Values at which `density` shows a column."""
@@ -166,13 +75,7 @@ MODEL = Model(
 def naive_bayes_fit(
     numbers: NaiveBayesFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[NaiveBayesFit]:
-    """A naive Bayes classifier as one value.
-
-    Raises
-    ------
-    DataError
-        The tables of a file do not fit the levels of its columns.
-    """
+    """A naive Bayes classifier as one value."""
     refits = replace(moment_refits("diagonal"), stays=numbers.plan.counts.tolist(), why_not=_why_not)
     if not numbers.is_normal or numbers.available is not None:
         refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
@@ -610,49 +513,11 @@ def naive_bayes(
     sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
-        blocks, held, tally = _tallied(blocks, columns, na_action)
+        blocks, stats, tally = usable_tally(blocks, columns, na_action)
     else:
-        blocks, held, tally = given_tally(sample, columns)
-    refuse_no_density(held, tally, blocks)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    fit = fit_naive_bayes(held, tally, shares, estimated_prior=prior is None)
+        blocks, stats, tally = given_tally(sample, columns)
+    refuse_no_density(stats, tally, blocks)
+    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    fit = fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
     refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=moments is None))
-
-
-def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
-    blocks = replace(blocks, design=level_design(blocks.design))
-    plan = plan_of(blocks, options)
-    if options.missing is not None:
-        return _of_available(blocks, plan, na_action)
-    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
-    tally = Tally(plan, len(blocks.design.levels))
-    classes, terms = blocks.design.levels, blocks.terms
-    # Beside others a constant count has its share of their sum.
-    blocks, held = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
-    if blocks.constant:
-        constant = set(blocks.constant)
-        kept = [j for j, term in enumerate(terms) if term not in constant]
-        tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
-        held = class_moments(blocks, "diagonal", tally.watch)
-    elif len(blocks.design.levels) < len(classes):
-        tally = tally.classes(np.array([classes.index(level) for level in blocks.design.levels]))
-    return blocks, held, tally
-
-
-def _of_available(
-    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
-) -> tuple[Blocks, ClassMoments, Tally]:
-    """The same of rows that miss values."""
-    check_word("na_action", na_action, ("drop", "raise"))
-    if na_action == "raise":
-        raise DataError(
-            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
-        )
-    if len(plan.counts):
-        raise NotSupportedError(
-            'counts= follow a multinomial given their sum, and with missing="available" a row may '
-            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
-        )
-    return usable_available(blocks, plan)

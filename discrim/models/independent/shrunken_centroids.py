@@ -1,45 +1,48 @@
-"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left.
-
-The choice of the threshold of shrunken centroids, by folds whose moments are merged.
-"""
+"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken, labels_along
+from discrim.core.independent.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import used_codes, used_rows
-from discrim.inference.error_rates import TIE
-from discrim.inference.resampling import dealt_codes, drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
+    check_grid,
+    check_number,
+    check_whole,
     check_word,
     class_moments,
     folds_or_cv,
-    is_number,
     listed,
     prior_vector,
-    told,
+    refuse_no_spread,
     usable_rows,
 )
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_folds, moment_refits
-from discrim.models.judging.validation import Split, Splits, read_splits, split_moments
+from discrim.models.fits.refits import error_path, held_path, moment_refits
+from discrim.models.judging.tuning import (
+    GridSearch,
+    TuningFolds,
+    judged_rows,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
+from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
@@ -50,136 +53,50 @@ MOST_TRIED = 10**6
 """Thresholds that can be tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdSearch:
-    """How a threshold is chosen.
-
-    Attributes
-    ----------
-    grid : sequence of float or None
-        Thresholds to try; None for evenly spaced ones.
-    n_thresholds : int
-        How many of those, from 0 to where no column is left.
-    folds : int
-        How many, also of splits.
-    select : {"min", "1se"}
-    splits : tuple of Split
-        Those given in the place of folds.
-    """
-
-    grid: Sequence[float] | None
-    n_thresholds: int
-    folds: int
-    seed: int | None
-    select: Literal["min", "1se"]
-    splits: tuple[Split, ...] = ()
-
-
-def thresholds_of(search: ThresholdSearch, fit: ShrunkenFit) -> Floats:
-    """The thresholds (T,) to try, in increasing order.
-
-    Raises
-    ------
-    DataError
-        None at all, or one that is negative, infinite or missing.
-    """
+def thresholds_of(search: GridSearch, fit: ShrunkenFit) -> Floats:
+    """The thresholds (T,) to try, in increasing order."""
     if search.grid is None:
-        most = search.n_thresholds
-        if not (
-            isinstance(most, int | np.integer) and not isinstance(most, bool) and 2 <= most <= MOST_TRIED
-        ):
-            raise DataError(
-                f"n_thresholds={told(most)}: give a number of thresholds, 2 or more and up to {MOST_TRIED:,}."
-            )
-        return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
-    asked_for = search.grid
-    if isinstance(asked_for, str) or not isinstance(asked_for, Iterable):
-        raise DataError(f"grid={asked_for!r}: give a list of thresholds, or None for evenly spaced ones.")
-    wrong = [value for value in asked_for if not is_number(value)]
-    if wrong:
-        raise DataError(f"grid holds {wrong[0]!r}, which is no threshold: give numbers from 0 on.")
-    values = [float(value) for value in asked_for]
-    bad = [value for value in values if not 0 <= value < np.inf]
-    if not values or bad:
-        raise DataError(
-            f"grid={listed(values)}: {bad[0]!r} is no threshold; give numbers from 0 on."
-            if bad
-            else "grid is empty: give thresholds from 0 on, or None for evenly spaced ones."
-        )
-    return np.unique(values)
+        count = check_whole("n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds")
+        return np.unique(np.linspace(0.0, float(fit.reach().max()), count))
+    return np.array(check_grid(search.grid, "threshold", 0, also=", or None for evenly spaced ones"))
 
 
-def _parts(blocks: Blocks, search: ThresholdSearch) -> tuple[Iterable[ClassMoments], list[Floats]]:
-    """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
-    if search.splits:
-        held = split_moments(blocks, search.splits, "diagonal")
-        return held, [split.test for split in search.splits]
-    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
-    judged = [(dealt == fold).astype(np.float64) for fold in range(search.folds)]
-    return moment_folds(blocks, dealt, search.folds, "diagonal"), judged
-
-
-def _refuse_part(search: ThresholdSearch, fold: int) -> NoReturn:
-    what, instead = (
-        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
-        if search.splits
-        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
-    )
-    raise CollinearError(
-        f"{what} some column does not vary within classes, or a class is gone: give an offset above 0, "
-        f"threshold=, or {instead}."
-    )
-
-
-def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: ThresholdSearch) -> tuple[float, pd.DataFrame]:
+def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
     Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
     with the same folds and seed, or of the splits given; the number of columns that survive is that of the
     fit to all rows.
-
-    Raises
-    ------
-    DataError
-        A class of one row, folds that are too many or too few, no threshold.
-    CollinearError
-        A column does not vary in some fold, and there is no offset.
     """
-    levels, k = blocks.design.levels, fit.moments.n_classes
-    single = [level for level, rows in zip(levels, fit.moments.rows.tolist(), strict=True) if rows < 2]
-    if single:
-        which = "Class" if len(single) == 1 else "Each of the classes"
-        raise DataError(
-            f"{which} {listed(single)} has one row, and without it the class is not known: give "
-            "threshold=, merge it with another class, or leave it out."
-        )
+    k = fit.moments.n_classes
+    refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
     thresholds = thresholds_of(search, fit)
-    held, judged = _parts(blocks, search)
-    parts = [fit.refit(part) for part in held]
+    moments, judged = search.folds.training_moments(blocks, "diagonal")
+    parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
     log_prior = logs_of_prior(fit.prior)
-    wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
-    if None in parts:
-        _refuse_part(search, parts.index(None))
+    wrong, rows = np.zeros((len(thresholds), k)), np.zeros(k)
     with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
-        for rows, x, own, weights in used_rows(blocks):
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            for part, often in zip(parts, judged, strict=True):
-                tell(len(positions))
-                part_of = often[positions]
-                at = np.flatnonzero(part_of)
-                if part is None or not len(at):
-                    continue
-                times = part_of[at] if weights is None else weights[at] * part_of[at]
-                member = np.equal(own[at, None], np.arange(k)) * times[:, None]
-                judged_rows += member.sum(axis=0)
-                wrong += (labels_along(part, x[at], thresholds, log_prior) != own[at]) @ member
-    if not judged_rows.any():
-        raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
-    path = error_path("threshold", thresholds, wrong, judged_rows, fit.prior, sampled=fit.estimated_prior)
+        for fold, x, codes, times in judged_rows(blocks, judged, tell):
+            member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
+            rows += member.sum(axis=0)
+            wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
+    refuse_none_judged(rows, "thresholds")
+    path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
-    slack = float(path["se"].iloc[path["error"].argmin()]) if search.select == "1se" else 0.0
-    return largest_as_good(path, slack + TIE), path
+    return float(search.good(path).max()), path
+
+
+def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
+    """The fit to the rows that a fold leaves."""
+    part = fit.refit(moments)
+    if part is None:
+        where, more = folds.training_rows(fold)
+        raise CollinearError(
+            f"{where} some column does not vary within classes, or a class is gone: give an offset above 0, "
+            f"threshold=, or {more}."
+        )
+    return part
 
 
 CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
@@ -312,29 +229,26 @@ def shrunken_centroids(
     options = verb_options(locals())
     folds = folds_or_cv("shrunken_centroids", folds, cv)
     check_word("select", select, ("min", "1se"))
-    _check_numbers(threshold, offset)
+    if threshold is not None:
+        check_number("threshold", threshold, 0, also=", or None to have it chosen")
+    if not (isinstance(offset, str) and offset == "median"):
+        check_number("offset", offset, 0, also=", or 'median'")
     sample = Sample("shrunken_centroids", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks, held = usable_rows(sample.read(), "diagonal", na_action)
+        blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, held = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
-    if held.total <= held.n_classes:
-        raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes leave nothing from which to estimate "
-            "the spread within classes: some class has to have two rows, and weights have to count "
-            "rows."
-        )
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    fit = _fitted(held, shares, threshold or 0.0, offset, prior is None)
+        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
+    refuse_no_spread(stats)
+    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    fit = fit_shrunken(
+        stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=prior is None
+    )
     _refuse_constant(fit, blocks)
     path = search = None
     if threshold is None:
-        # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        count: Any = len(splits) or folds
-        search = ThresholdSearch(grid, n_thresholds, count, drawn_seed(seed), select, splits)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
         chosen, path = choose_threshold(blocks, fit, search)
-        fit = _fitted(held, shares, chosen, offset, prior is None)
+        fit = replace(fit, threshold=chosen)
     if not fit.shrunken().any():
         warn_user(
             f"At threshold {fit.threshold:g} no column is left: every row gets the prior "
@@ -347,35 +261,18 @@ def shrunken_centroids(
     )
 
 
-def _fitted(
-    moments: ClassMoments, shares: Floats, threshold: float, offset: Offset, estimated: bool
-) -> ShrunkenFit:
-    return fit_shrunken(moments, shares, threshold=threshold, offset=offset, estimated_prior=estimated)
-
-
-def _check_numbers(threshold: float | None, offset: Offset) -> None:
-    """Raise a DataError for a threshold or an offset that is none."""
-    if threshold is not None and not (is_number(threshold) and 0 <= threshold < np.inf):
-        raise DataError(f"threshold={threshold!r}: give a number from 0 on, or None to have it chosen.")
-    if not (isinstance(offset, str) and offset == "median") and not (
-        is_number(offset) and 0 <= offset < np.inf
-    ):
-        raise DataError(f"offset={offset!r}: give a number from 0 on, or 'median'.")
-
-
 def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
-    found = fit.without_scale()
-    if not found:
+    constant = fit.without_scale()
+    if not constant:
         return
-    terms = blocks.terms
     why = (
         "the offset is 0"
         if fit.offset != "median"
         else "the median of the standard deviations, which is the offset, is 0"
     )
     raise CollinearError(
-        f"{listed(terms[dependency.column] for dependency in found)} "
-        f"{'does' if len(found) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
+        f"{listed(blocks.terms[dependency.column] for dependency in constant)} "
+        f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
         "measure differences by. Give an offset above 0, or leave out such columns."
     )
 
@@ -402,7 +299,7 @@ def shrunken_centroids_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    search: ThresholdSearch | None = None,
+    search: GridSearch | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[ShrunkenFit]:
     """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
@@ -413,7 +310,7 @@ def shrunken_centroids_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _chosen_rule(search: ThresholdSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
+def _chosen_rule(search: GridSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
     refit = fit.numbers.refit(class_moments(blocks, fit.numbers.moments.spread))
     if refit is None:
         return None
@@ -523,7 +420,8 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassMeans, GroupSummary, Classif
             d'_kj, the column with the largest absolute value first; columns whose differences are all zero
             are left out.
         """
-        _check_numbers(threshold, "median")
+        if threshold is not None:
+            check_number("threshold", threshold, 0, also=", or None for that of the fit")
         shrunken = self._fit.numbers.shrunken(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]

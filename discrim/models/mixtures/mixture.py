@@ -1,9 +1,4 @@
-"""Mixture discriminant analysis: each class a mixture of normals.
-
-Mixtures of normals as one value: what was asked for, how it is fitted to other rows, and saved.
-
-What a mixture discriminant analysis gives.
-"""
+"""Mixture discriminant analysis: each class a mixture of normals, whose components BIC may choose."""
 
 from __future__ import annotations
 
@@ -43,11 +38,11 @@ from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
+    check_number,
+    check_whole,
     check_word,
     class_moments,
     collinear_error,
-    is_number,
-    is_whole,
     listed,
     prior_vector,
     refuse_large,
@@ -63,8 +58,8 @@ FEWER = 'give fewer components, or covariances of fewer parameters, as covarianc
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureOptions:
-    """What the verb was asked for.
+class MixtureChoice:
+    """How many components the classes have and of which covariances, and how EM looks for them.
 
     Attributes
     ----------
@@ -90,26 +85,20 @@ class MixtureOptions:
         return None in self.sizes or None in self.forms
 
 
-def fitted_as_asked(
-    asked: MixtureOptions, blocks: Blocks, moments: ClassMoments, prior: Floats, *, estimated_prior: bool
+def fitted(
+    choice: MixtureChoice, blocks: Blocks, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
-    """The fit to the rows of blocks, and what BIC was computed of where it chose.
-
-    Raises
-    ------
-    CollinearError
-        A component becomes singular, or is left without rows, from each start.
-    """
-    moments, x, codes, weights = in_order(*weighted_rows(blocks), moments.n_classes)
+    """The fit to the rows of blocks, and what BIC was computed of where it chose."""
+    moments, x, codes, weights = in_order(*weighted_rows(blocks), n_classes)
     path = None
-    if asked.chooses:
-        asked, path = _chosen(asked, blocks, moments, x, codes, weights)
-    sizes: Any = asked.sizes
-    forms: Any = asked.forms
+    if choice.chooses:
+        choice, path = _chosen(choice, blocks, moments, x, codes, weights)
+    sizes: Any = choice.sizes
+    forms: Any = choice.forms
     with late_bar(0, "steps of EM") as tell:
         fit = fit_mixture(
-            moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=asked.together,
-            plan=asked.plan, estimated_prior=estimated_prior, tell=tell,
+            moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=choice.together,
+            plan=choice.plan, estimated_prior=estimated_prior, tell=tell,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
         raise _collapse(fit, sizes, blocks)
@@ -117,32 +106,26 @@ def fitted_as_asked(
 
 
 def _chosen(
-    asked: MixtureOptions,
+    choice: MixtureChoice,
     blocks: Blocks,
     moments: ClassMoments,
     x: Floats,
     codes: Codes,
     weights: Floats | None,
-) -> tuple[MixtureOptions, pd.DataFrame]:
+) -> tuple[MixtureChoice, pd.DataFrame]:
     """What BIC chooses of what was left to it, and the table of all that was tried."""
     k = moments.n_classes
-    groups = [np.arange(k)] if asked.together else [np.array([c]) for c in range(k)]
-    sizes, forms, tables = list(asked.sizes), list(asked.forms), []
-    jobs = []
+    groups = [np.arange(k)] if choice.together else [np.array([c]) for c in range(k)]
+    sizes, forms, tables, jobs = list(choice.sizes), list(choice.forms), [], []
     for group in groups:
         size, form = sizes[group[0]], forms[group[0]]
-        jobs.append(
-            candidates(
-                range(1, asked.most + 1) if size is None else [size],
-                FORMS if form is None else [form],
-                len(group),
-            )
-        )
+        numbers = range(1, choice.most + 1) if size is None else [size]
+        jobs.append(candidates(numbers, FORMS if form is None else [form], len(group)))
     with late_bar(sum(len(job) for job in jobs), "choice of components") as tell:
         for group, job in zip(groups, jobs, strict=True):
-            own = np.isin(codes, group)
-            part = (x[own], np.searchsorted(group, codes[own]), None if weights is None else weights[own])
-            tried = tried_forms(moments.classes(group), *part, job, asked.plan, tell)
+            at = np.isin(codes, group)
+            part = (x[at], np.searchsorted(group, codes[at]), None if weights is None else weights[at])
+            tried = tried_forms(moments.classes(group), *part, job, choice.plan, tell)
             table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "BIC"])
             if table["BIC"].isna().all():
                 _refuse_all(group, blocks)
@@ -151,11 +134,11 @@ def _chosen(
                 sizes[c], forms[c] = job[best]
             table["covariance"] = [form_of(form, size * len(group)) for size, form in job]
             table["chosen"] = np.arange(len(table)) == best
-            if not asked.together:
+            if not choice.together:
                 table.insert(0, "class", blocks.design.levels[group[0]])
             tables.append(table)
     path = pd.concat(tables, ignore_index=True)
-    return replace(asked, sizes=tuple(sizes), forms=tuple(forms)), path
+    return replace(choice, sizes=tuple(sizes), forms=tuple(forms)), path
 
 
 def _refuse_all(group: Codes, blocks: Blocks) -> None:
@@ -168,39 +151,33 @@ def _refuse_all(group: Codes, blocks: Blocks) -> None:
     )
 
 
-def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
-    """The error that names the component that was lost."""
-    label = shown(blocks.design.levels[found.k])
+def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
+    """The error that names the component that has degenerated."""
+    label = shown(blocks.design.levels[end.k])
     moments = class_moments(blocks, "class")
-    alike = dependencies(moments, found.k)
-    if alike and found.what == "singular":
+    collinear = dependencies(moments, end.k)
+    if collinear and end.what == "singular":
         # Columns that determine one another in every class do so in the covariance of all classes too.
-        instead = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
-        return collinear_error(alike, blocks.terms, f"within class {label}", instead=instead)
-    if sizes[found.k] == 1:
+        form = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
+        return collinear_error(collinear, blocks.terms, f"within class {label}", instead=form)
+    if sizes[end.k] == 1:
         return CollinearError(
-            f"The covariance of class {label} is singular: it has {found.weight:g} rows for "
+            f"The covariance of class {label} is singular: it has {end.weight:g} rows for "
             f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "
             'out columns, write standardize() around them, or give covariance="pooled" or "EII".'
         )
     became = {
-        "singular": f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it",
+        "singular": f"becomes singular as the likelihood rises, with {end.weight:.3g} rows in it",
         "narrow": (
-            f"ends, with {found.weight:.3g} rows in it, less than a hundredth as wide as another one along "
+            f"ends, with {end.weight:.3g} rows in it, less than a hundredth as wide as another one along "
             "some direction"
         ),
         "empty": "is left without rows",
-    }[found.what]
+    }[end.what]
     return CollinearError(
-        f"Component {found.component + 1} of {sizes[found.k]} of class {label} {became}, from each start: "
+        f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start: "
         f"{FEWER}, or try another seed=."
     )
-
-
-def warn_if_unfinished(fit: MixtureFit) -> None:
-    """Say so where EM was ended before it converged."""
-    if not fit.components.converged:
-        warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
 
 
 def _marginal(fit: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -222,34 +199,33 @@ def mixture_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    asked: MixtureOptions | None = None,
+    choice: MixtureChoice | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[MixtureFit]:
     """A mixture discriminant analysis as one value; `path` is that of a choice by BIC."""
-    again = _held_rule if asked is None else partial(_rule_as_asked, asked)
-    refits = replace(moment_refits(None), of_rows=again, held=_held_rule, left_out=_left_out)
-    if asked is not None and asked.chooses:
+    of_rows = _held_rule if choice is None else partial(_rule_from_new_starts, choice)
+    refits = replace(moment_refits(None), of_rows=of_rows, held=_held_rule, left_out=_left_out)
+    if choice is not None and choice.chooses:
         refits = replace(refits, choice="the components and their covariances")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
     """The rule of EM that begins at the components of the fit."""
-    x, codes, weights = weighted_rows(blocks)
-    refit = fit.numbers.refit(x, codes, weights)
+    refit = fit.numbers.refit(*weighted_rows(blocks))
     return None if refit is None else refit.rule(fit.log_prior())
 
 
-def _rule_as_asked(asked: MixtureOptions, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
-    """The rule of what was asked for, from new starts."""
+def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
+    """The rule of the verb's options, chosen anew."""
     moments = class_moments(blocks, "diagonal")
     if (moments.rows < 1).any():
         return None
     try:
-        held, _ = fitted_as_asked(asked, blocks, moments, fit.numbers.prior, estimated_prior=False)
+        refit, _ = fitted(choice, blocks, moments.n_classes, fit.numbers.prior, estimated_prior=False)
     except CollinearError:
         return None
-    return held.rule(fit.log_prior())
+    return refit.rule(fit.log_prior())
 
 
 def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
@@ -261,13 +237,7 @@ def _from_file(
     moments: ClassMoments, prior: Floats, *, covariance: str, starts: int, seed: int, tol: float,
     maxiter: int, **held: Any,
 ) -> MixtureFit:  # fmt: skip
-    """The fit that a file is of.
-
-    Raises
-    ------
-    DataError
-        The components are none, or not as many as their classes have.
-    """
+    """The fit of a file; a DataError where its components are none, or not as many as their classes have."""
     forms = tuple(covariance.split(","))
     sizes = held["sizes"]
     if len(forms) != len(prior) or any(form not in FORMS for form in forms):
@@ -283,38 +253,26 @@ def _from_file(
 
 
 SAVED = Saved(
-    {
-        "covariance": (str,),
-        "together": (bool,),
-        "estimated_prior": (bool,),
-        "converged": (bool,),
-        "starts": (int,),
-        "seed": (int,),
-        "tol": (float,),
-        "maxiter": (int,),
-    },
+    {"covariance": (str,), "together": (bool,), "estimated_prior": (bool,), "converged": (bool,)}
+    | {"starts": (int,), "seed": (int,), "tol": (float,), "maxiter": (int,)},
     "diagonal",
     _from_file,
     mixture_fit,
     MixtureFit.buffers,
-    lambda k, p: {
-        "sizes": (k,),
-        "unit": (p,),
-        "shares": (-1,),
-        "means": (-1, p),
-        "roots": (-1, p, p),
-        "likelihoods": (2,),
-    },
+    lambda k, p: (
+        {"sizes": (k,), "unit": (p,), "shares": (-1,), "means": (-1, p), "roots": (-1, p, p)}
+        | {"likelihoods": (2,)}
+    ),
     lambda k, p: {"tried": (k, 2)},
     constant=True,
 )
 
 
-def refuse_few_rows_a_component(asked: MixtureOptions, blocks: Blocks, moments: ClassMoments) -> None:
+def refuse_few_rows_a_component(choice: MixtureChoice, blocks: Blocks, moments: ClassMoments) -> None:
     """Refuse classes of fewer rows than components."""
     few = [
         label
-        for label, size, rows in zip(blocks.design.levels, asked.sizes, moments.rows.tolist(), strict=True)
+        for label, size, rows in zip(blocks.design.levels, choice.sizes, moments.rows.tolist(), strict=True)
         if size is not None and rows < size
     ]
     if few:
@@ -371,11 +329,11 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def covariance(self) -> pd.Series:
         """The form of the covariances of each class."""
         numbers = self._fit.numbers
-        shown = [
+        forms = [
             form if numbers.together else form_of(form, size)
             for form, size in zip(numbers.forms, numbers.sizes, strict=True)
         ]
-        return pd.Series(shown, index=self.classes, name="covariance")
+        return pd.Series(forms, index=self.classes, name="covariance")
 
     @property
     def _index(self) -> pd.MultiIndex:
@@ -414,7 +372,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """Log-determinants of the components' covariances."""
         numbers = self._fit.numbers
         units = 2.0 * np.log(numbers.scale).sum()
-        values = np.array([held.logdet for held in numbers.components.covariances]) - units
+        values = np.array([covariance.logdet for covariance in numbers.components.covariances]) - units
         return pd.Series(values[self._order], index=self._index, name="logdet")
 
     @property
@@ -490,14 +448,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
         rule = self._fit.numbers.rule(logs_of_prior(self._fit.prior_values()))
-        found = np.full((blocks.table.nrows, len(self._order)), np.nan)
+        values = np.full((blocks.table.nrows, len(self._order)), np.nan)
         for place, x, missing in blocks.every_row():
             known = slice(None) if missing is None else ~missing
-            part = np.full((len(x), len(self._order)), np.nan)
             if len(x[known]):
-                part[known] = np.exp(log_posteriors(rule.components.scores(x[known])))
-            found[place] = part
-        return pd.DataFrame(found[:, self._order], index=blocks.table.index, columns=self._index)
+                values[place][known] = np.exp(log_posteriors(rule.components.scores(x[known])))
+        return pd.DataFrame(values[:, self._order], index=blocks.table.index, columns=self._index)
 
     # ---- tables
 
@@ -677,9 +633,10 @@ def mixture(
     [0.677, 0.323]
     """
     options = verb_options(locals())
-    plan = _plan(starts, seed, tol, maxiter)
-    if not (is_whole(most) and 1 <= most <= MOST_TRIED):
-        raise DataError(f"most={told(most)}: give a number of components from 1 to {MOST_TRIED:,}.")
+    starts = check_whole("starts", starts, 1, MOST_STARTS)
+    maxiter, seed = check_whole("maxiter", maxiter, 1), check_whole("seed", seed, 0)
+    plan = EMPlan(starts, seed, check_number("tol", tol, 0, 1, ends="[)"), maxiter)
+    most = check_whole("most", most, 1, MOST_TRIED, what="a number of components")
     check_word("over", over, ("class", "classes"), optional=True)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     refuse_large(blocks, "mixture() holds the rows")
@@ -693,14 +650,15 @@ def mixture(
         None if form == "bic" else WORDS.get(form, form)
         for form in _by_class("covariance", covariance, labels, _check_form)
     )
-    asked = MixtureOptions(sizes, forms, _is_together(covariance, sizes, forms, over), int(most), plan)
-    refuse_few_rows_a_component(asked, blocks, moments)
+    choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
+    refuse_few_rows_a_component(choice, blocks, moments)
     if None in sizes:
-        _refuse_too_many(int(most), labels, moments)
+        _refuse_too_many(most, labels, moments)
     shares = prior_vector(prior, labels, moments.counts)
-    fit, path = fitted_as_asked(asked, blocks, moments, shares, estimated_prior=prior is None)
-    warn_if_unfinished(fit)
-    return MixtureResults(mixture_fit(fit, blocks, options, asked=asked, path=path))
+    fit, path = fitted(choice, blocks, moments.n_classes, shares, estimated_prior=prior is None)
+    if not fit.components.converged:
+        warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
+    return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))
 
 
 def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None:
@@ -714,21 +672,9 @@ def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None
         )
 
 
-def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> EMPlan:
-    for name, value, largest in (("starts", starts, MOST_STARTS), ("maxiter", maxiter, None)):
-        if not (is_whole(value) and value >= 1 and (largest is None or value <= largest)):
-            upto = "on" if largest is None else f"to {largest:,}"
-            raise DataError(f"{name}={told(value)}: give a whole number from 1 {upto}.")
-    if not (is_whole(seed) and seed >= 0):
-        raise DataError(f"seed={told(seed)}: give a whole number from 0 on.")
-    if not (is_number(tol) and 0 <= tol < 1):
-        raise DataError(f"tol={told(tol)}: give a number from 0 on, below 1.")
-    return EMPlan(int(starts), int(seed), float(tol), int(maxiter))
-
-
 def _check_size(value: Any) -> None:
-    if not (isinstance(value, str) and value == "bic") and not (is_whole(value) and value >= 1):
-        raise DataError(f'components={told(value)}: give a number from 1 on for each class, or "bic".')
+    if not (isinstance(value, str) and value == "bic"):
+        check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
 
 
 def _check_form(value: Any) -> None:
@@ -737,13 +683,7 @@ def _check_form(value: Any) -> None:
 
 
 def _by_class(name: str, value: Any, labels: pd.Index, check: Callable[[Any], None]) -> list[Any]:
-    """An option of each class, of a dict or of one value for all.
-
-    Raises
-    ------
-    DataError
-        It is none, or the dict has not the classes.
-    """
+    """An option of each class, from a dict or one value for all; a DataError where a class has none."""
     if not isinstance(value, Mapping):
         check(value)
         return [value] * len(labels)
@@ -761,13 +701,7 @@ def _by_class(name: str, value: Any, labels: pd.Index, check: Callable[[Any], No
 def _is_together(
     covariance: Any, sizes: tuple[int | None, ...], forms: tuple[str | None, ...], over: str | None
 ) -> bool:
-    """Whether a form is that of the components of all classes.
-
-    Raises
-    ------
-    DataError
-        It is to be, and is not the same for all, or BIC is to choose components of one class only.
-    """
+    """Whether a form is that of the components of all classes."""
     alike = len(set(forms)) == 1 and (None not in sizes or len(set(sizes)) == 1)
     if over is None:
         return alike and ((isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1})

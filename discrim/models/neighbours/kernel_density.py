@@ -1,13 +1,8 @@
-"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it.
-
-Kernel densities as one value: the choice of the bandwidth, how they are fitted again, and saved.
-
-What a fit of kernel densities gives.
-"""
+"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -40,9 +35,10 @@ from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
+    check_grid,
+    check_number,
     check_word,
     class_moments,
-    is_number,
     listed,
     prior_vector,
     refuse_large,
@@ -76,20 +72,20 @@ class BandwidthSearch:
 
 def refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
     """Raise a CollinearError for columns by whose spread nothing can be measured."""
-    found = singular(moments, metric, common)
-    if not found:
+    classes = singular(moments, metric, common)
+    if not classes:
         return
-    k, columns = found[0]
+    k, columns = classes[0]
     where = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
-    instead = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
+    other = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
             f"The rows {where} leave nothing from which to estimate a spread: give more of them, or "
-            f"pass {instead}."
+            f"pass {other}."
         )
     names = listed(blocks.terms[j] for j in columns)
     tells = said_of_separation(moments, blocks.terms)
-    way_out = f"Pass {instead}" if tells else f"Drop such columns from the formula, or pass {instead}"
+    way_out = f"Pass {other}" if tells else f"Drop such columns from the formula, or pass {other}"
     raise CollinearError(
         f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
         f"determined by the columns before.{tells} {way_out}."
@@ -129,17 +125,12 @@ def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
     return None if alone else groups
 
 
-def chosen(
+def choose_bandwidth(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
     """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
 
     Rows that are equal are left out together.
-
-    Raises
-    ------
-    DataError
-        No bandwidth has a likelihood above zero.
     """
     x, codes, weights = rows
     typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
@@ -154,8 +145,7 @@ def chosen(
             scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes, groups)
             # A row that no kernel reaches has no class, and is wrong.
             wrong[i] = (best_class(scores) != codes) @ member
-            own = scores[np.arange(len(x)), codes] - log_prior[codes]
-            llf[i] = float(w @ own)
+            llf[i] = float(w @ (scores[np.arange(len(x)), codes] - log_prior[codes]))
             tell(1)
     path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     path["llf"] = llf
@@ -202,36 +192,25 @@ def kernel_density_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _refitted(fit: Fit[KernelDensityFit], blocks: Blocks) -> tuple[KernelDensityFit, Any] | None:
-    rows = weighted_rows(blocks)
-    refit = fit.numbers.refit(*rows)
-    return None if refit is None else (refit, rows)
-
-
 def _held_rule(fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
-    found = _refitted(fit, blocks)
-    return None if found is None else found[0].rule(fit.log_prior())
+    refit = fit.numbers.refit(*weighted_rows(blocks))
+    return None if refit is None else refit.rule(fit.log_prior())
 
 
 def _chosen_rule(search: BandwidthSearch, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
-    found = _refitted(fit, blocks)
-    if found is None:
+    rows = weighted_rows(blocks)
+    refit = fit.numbers.refit(*rows)
+    if refit is None:
         return None
     try:
-        refit, _ = chosen(*found, search)
+        refit, _ = choose_bandwidth(refit, rows, search)
     except DataError:
         return None
     return refit.rule(fit.log_prior())
 
 
 def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensityFit:
-    """The fit that a file is of.
-
-    Raises
-    ------
-    DataError
-        An option is none, or the rows are not as many as their classes have.
-    """
+    """The fit of a file; a DataError where its options, rows and covariances do not fit together."""
     for name, words in (
         ("kernel", ("normal", *KERNELS)),
         ("metric", ("mahalanobis", "diagonal", "euclidean")),
@@ -255,25 +234,16 @@ def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensi
 
 
 SAVED = Saved(
-    {
-        "kernel": (str,),
-        "metric": (str,),
-        "common": (bool,),
-        "rule_of_radii": (str,),
-        "estimated_prior": (bool,),
-    },
+    {"kernel": (str,), "metric": (str,), "common": (bool,), "rule_of_radii": (str,)}
+    | {"estimated_prior": (bool,)},
     "diagonal",
     _from_file,
     kernel_density_fit,
     KernelDensityFit.buffers,
-    lambda k, p: {
-        "radii": (k,),
-        "sizes": (k,),
-        "points": (-1, p),
-        "weights": (-1,),
-        "centres_of_rows": (k, p),
-        "unit": (p,),
-    },
+    lambda k, p: (
+        {"radii": (k,), "sizes": (k,), "points": (-1, p), "weights": (-1,)}
+        | {"centres_of_rows": (k, p), "unit": (p,)}
+    ),
     lambda k, p: {"roots": (k, p, p), "deviations": (k, p)},
     constant=True,
     # Kernels that end at a radius reach no class mean where no row is near it.
@@ -503,16 +473,12 @@ def kernel_density(
     check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
     check_word("covariance", covariance, ("pooled", "class"))
     check_word("select", select, ("likelihood", "error"))
-    tried = _checked_grid(bandwidth, grid)
+    if bandwidth is not None and grid is not None:
+        raise DataError("bandwidth= is given, so that there is nothing to choose: leave out grid=.")
+    tried = None if grid is None else tuple(check_grid(grid, "bandwidth", 0, ends="()"))
     common = covariance == "pooled"
-    blocks = read(
-        formula,
-        data,
-        weights=weights,
-        levels=levels,
-        functions=functions,
-        in_memory="kernel_density() compares rows with all others, and",
-    )
+    why = "kernel_density() compares rows with all others, and"
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     spread = metric_spread(metric, common)
@@ -530,7 +496,7 @@ def kernel_density(
         refuse_lone_rows(moments, blocks, search)
         if tried is not None:
             refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
-        fit, path = chosen(fit, (x, codes, w), search)
+        fit, path = choose_bandwidth(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         fit = fit.with_radii(_radii(bandwidth, labels), "given")
@@ -538,43 +504,21 @@ def kernel_density(
     return KernelDensityResults(kernel_density_fit(fit, blocks, options))
 
 
-def _is_radius(value: Any) -> bool:
-    return is_number(value) and 0 < value < np.inf
-
-
 def _radii(bandwidth: Any, labels: pd.Index) -> Floats:
     """A bandwidth (K,) for each class."""
-    way_out = 'give a number above 0, a dict of them by class, "normal", or None to have it chosen.'
     if isinstance(bandwidth, pd.Series):
         bandwidth = bandwidth.to_dict()
     if not isinstance(bandwidth, Mapping):
-        if not _is_radius(bandwidth):
-            raise DataError(f"bandwidth={told(bandwidth)}: {way_out}")
-        return np.full(len(labels), float(bandwidth))
+        return np.full(len(labels), _radius(bandwidth))
     missing = [label for label in labels if label not in bandwidth]
     if missing:
         raise DataError(f"bandwidth= gives nothing for class {told(missing[0])}: give each class a number.")
     unknown = [label for label in bandwidth if label not in labels]
     if unknown:
         raise DataError(f"bandwidth= names {told(unknown[0])}, which is no class: name {listed(labels)}.")
-    values = [bandwidth[label] for label in labels]
-    wrong = [value for value in values if not _is_radius(value)]
-    if wrong:
-        raise DataError(f"bandwidth= holds {told(wrong[0])}: {way_out}")
-    return np.array(values, dtype=np.float64)
+    return np.array([_radius(bandwidth[label]) for label in labels])
 
 
-def _checked_grid(bandwidth: Any, grid: Any) -> tuple[float, ...] | None:
-    """The bandwidths to try, in increasing order; None for those about the normal one."""
-    if grid is None:
-        return None
-    if bandwidth is not None:
-        raise DataError("bandwidth= is given, so that there is nothing to choose: leave out grid=.")
-    if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)}: give a list of numbers above 0.")
-    values = list(grid)
-    wrong = [value for value in values if not _is_radius(value)]
-    if wrong or not values:
-        what = f"holds {told(wrong[0])}" if wrong else "is empty"
-        raise DataError(f"grid {what}: give numbers above 0.")
-    return tuple(sorted({float(value) for value in values}))
+def _radius(value: Any) -> float:
+    also = ', a dict of them by class, "normal", or None to have it chosen'
+    return check_number("bandwidth", value, 0, ends="()", also=also)

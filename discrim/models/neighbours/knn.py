@@ -1,14 +1,11 @@
-"""k nearest neighbours: a row is of the class that most of the rows near it are of.
-
-What nearest neighbours are asked for, checked.
-"""
+"""k nearest neighbours: a row is of the class that most of the rows near it are of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,70 +20,29 @@ from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.levels import Unseen
-from discrim.frame.rows import gathered_rows, read, repeated, used_rows
+from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
+    check_flag,
+    check_grid,
     check_word,
     class_moments,
     is_whole,
     listed,
     prior_vector,
     refuse_large,
+    told,
     usable_rows,
 )
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
-if TYPE_CHECKING:
-    from discrim.frame.rows import GatheredRows
-
 MOST_NEIGHBOURS = 50
 """The largest k that is tried, unless a grid says otherwise."""
-
-
-def check_options(k: Any, metric: Any, scale: Any, grid: Any) -> None:
-    """Raise a DataError for options that no table would make sense of."""
-    check_word("metric", metric, METRICS)
-    if not isinstance(scale, (bool, np.bool_)):
-        raise DataError(f"scale={scale!r}: give True or False.")
-    if metric == "seuclidean" and not scale:
-        raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
-    if k is not None and grid is not None:
-        raise DataError("k= is given, so that there is nothing to choose: leave out grid=.")
-
-
-def checked_k(k: Any, n: int) -> int:
-    """A k that is given."""
-    if not (is_whole(k) and 1 <= k <= n):
-        raise DataError(
-            f"k={k!r}: give a number of neighbours from 1 to the {n} rows of the fit, or None to have it "
-            "chosen."
-        )
-    return int(k)
-
-
-def neighbour_grid(grid: Sequence[int] | None, n: int) -> list[int]:
-    """The k to try, in increasing order."""
-    if n < 2:
-        raise DataError("A k is chosen by leaving rows out, which takes two rows: give k=.")
-    if grid is None:
-        return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
-    way_out = f"give numbers from 1 to {n - 1}, one less than the rows, as each is left out."
-    if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={grid!r} is no sequence: {way_out}")
-    values = list(grid)
-    bad = [value for value in values if not (is_whole(value) and 1 <= value < n)]
-    if bad or not values:
-        what = f"{bad[0]!r} is no k" if bad else "there is none"
-        raise DataError(
-            f"grid=[{', '.join(map(repr, values[:10]))}{', ...' * (len(values) > 10)}]: {what}; {way_out}"
-        )
-    return sorted({int(value) for value in values})
 
 
 def refuse_too_many_neighbours(moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -103,18 +59,18 @@ def refuse_constant(
 ) -> None:
     """Raise a CollinearError for columns by whose spread nothing can be divided."""
     if within is not None:
-        found = dependencies(within)
-        if found:
+        collinear = [terms[each.column] for each in dependencies(within)]
+        if collinear:
             raise CollinearError(
-                f"The covariance within classes is singular: {listed(terms[d.column] for d in found)} is "
+                f"The covariance within classes is singular: {listed(collinear)} is "
                 "constant or depends on the columns before it. Drop it from the formula, or take "
                 'metric="euclidean".'
             )
     elif scale:
-        still = constant_columns(moments)
-        if still:
+        constant = [terms[j] for j in constant_columns(moments)]
+        if constant:
             raise CollinearError(
-                f"{listed(terms[j] for j in still)} is constant: there is no standard deviation to divide "
+                f"{listed(constant)} is constant: there is no standard deviation to divide "
                 "by. Drop it from the formula, or pass scale=False."
             )
 
@@ -273,19 +229,18 @@ def knn(
     [0.0, 0.4, 0.6]
     """
     options = verb_options(locals())
-    check_options(k, metric, scale, grid)
-    blocks = read(
-        formula,
-        data,
-        levels=levels,
-        functions=functions,
-        in_memory="knn() compares rows with all others, and",
-    )
+    check_word("metric", metric, METRICS)
+    check_flag("scale", scale)
+    if metric == "seuclidean" and not scale:
+        raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
+    if k is not None and grid is not None:
+        raise DataError("k= is given, so that there is nothing to choose: leave out grid=.")
+    why = "knn() compares rows with all others, and"
+    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
     refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
-    n = int(moments.total)
-    tried = [checked_k(k, n)] if k is not None else neighbour_grid(grid, n)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    tried = _neighbours_to_try(k, grid, int(moments.total))
+    shares = prior_vector(prior, blocks.design.levels, moments.counts)
     refuse_zero(shares, blocks.design.levels)
     within = None
     if metric == "mahalanobis":
@@ -294,16 +249,9 @@ def knn(
     refuse_constant(moments, within, blocks.terms, scale)
     rows = gathered_rows(blocks)
     fit = fit_knn(
-        rows.x,
-        rows.codes,
-        moments,
-        shares,
-        k=tried[0],
-        metric=metric,
-        scale=bool(scale),
-        estimated_prior=prior is None,
-        within=within,
-    )
+        rows.x, rows.codes, moments, shares, k=tried[0], metric=metric, scale=bool(scale),
+        estimated_prior=prior is None, within=within,
+    )  # fmt: skip
     refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
         return KNNResults(knn_fit(fit, blocks, options))
@@ -311,6 +259,23 @@ def knn(
     fit = fit.with_k(largest_as_good(path))
     _warn_of_copies(fit, rows.x, tried)
     return KNNResults(knn_fit(fit, blocks, options, path=path))
+
+
+def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
+    """The k that is given, or those to choose from, in increasing order."""
+    if k is not None:
+        if not (is_whole(k) and 1 <= k <= n):
+            raise DataError(
+                f"k={told(k)}: give a number of neighbours from 1 to the {n} rows of the fit, or None to "
+                "have it chosen."
+            )
+        return [int(k)]
+    if n < 2:
+        raise DataError("A k is chosen by leaving rows out, which takes two rows: give k=.")
+    if grid is None:
+        return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
+    also = ", one less than the rows, as each is left out"
+    return check_grid(grid, "k", 1, n - 1, whole=True, also=also)
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
@@ -324,11 +289,11 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     # Where classes share places, the columns have few values, and equal rows are observations of their own.
     if copied < COPIED * n or len(first) - places > SHARED * len(first):
         return
-    apart = fit.with_k(1).refit(x[np.sort(first)], codes[np.sort(first)])
+    distinct = fit.with_k(1).refit(x[np.sort(first)], codes[np.sort(first)])
     tried = [k for k in grid if k < len(first)]
-    if apart is None or not tried:
+    if distinct is None or not tried:
         return
-    other = largest_as_good(_path(apart, tried))
+    other = largest_as_good(_path(distinct, tried))
     if other != fit.k:
         warn_user(
             f"Leave-one-out chose k={fit.k} where {copied} of {n} rows equal another row of their class, "
@@ -492,17 +457,13 @@ class KNNResults(ClassifierResults):
         blocks = self._fit.new_rows(data, Gaps(unseen))
         rule = self._fit.numbers.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
-        for place, found in self._searched(blocks, rule):
-            frame.iloc[place] = found
-        return frame if frame.isna().any(axis=None) else frame.astype(np.int64)
-
-    def _searched(self, blocks: Blocks, rule: NeighbourRule) -> Iterator[tuple[slice, Any]]:
         for place, x, missing in blocks.every_row():
-            found = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
+            votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
             known = slice(None) if missing is None else ~missing
             if len(x[known]):
-                found[known] = rule.votes(x[known])
-            yield place, found
+                votes[known] = rule.votes(x[known])
+            frame.iloc[place] = votes
+        return frame if frame.isna().any(axis=None) else frame.astype(np.int64)
 
     # ---- tables and pictures
 

@@ -1,6 +1,7 @@
 """The optimal separating hyperplane: of all planes between two classes the one farthest from both.
 
-The certificate of separation under the names of rows, columns and classes.
+Where there is none a certificate proves it, under the names of rows, columns and classes; logistic regression
+has it too.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Certificate(NamedTuple):
 
 
 def labelled_certificate(
-    found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
+    proof: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
 ) -> Certificate:
     """A certificate from one of arrays.
 
@@ -114,10 +115,10 @@ def labelled_certificate(
     index = blocks.table.index[rows.positions]
     classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
     names = pd.Index(["constant", *blocks.terms], name="term")
-    direction = pd.DataFrame(to_data @ found.coef, index=names, columns=classes)
-    weights = None if found.weights is None else pd.DataFrame(found.weights, index=index, columns=classes)
-    on_plane = index[found.on_plane] if found.kind == "quasi" else index[:0]
-    return Certificate(found.kind, direction, found.margin, on_plane, weights)
+    direction = pd.DataFrame(to_data @ proof.coef, index=names, columns=classes)
+    weights = None if proof.weights is None else pd.DataFrame(proof.weights, index=index, columns=classes)
+    on_plane = index[proof.on_plane] if proof.kind == "quasi" else index[:0]
+    return Certificate(proof.kind, direction, proof.margin, on_plane, weights)
 
 
 class ClassPair(NamedTuple):
@@ -128,15 +129,15 @@ class ClassPair(NamedTuple):
     touching: NDArray[np.intp]
 
 
-def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[ClassPair]:
+def separated_pairs(proof: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[ClassPair]:
     """Pairs of classes of which no row lies on the other's side, and some off the plane.
 
     A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
     to any row is on the plane.
     """
-    eta = found.coef.T @ columns
+    eta = proof.coef.T @ columns
     leads = eta[codes, np.arange(len(codes))] - eta
-    touching = leads[:, found.on_plane].max(initial=0.0) if found.kind == "quasi" else 0.0
+    touching = leads[:, proof.on_plane].max(initial=0.0) if proof.kind == "quasi" else 0.0
     slack = max(SLACK, float(-leads.min()), float(touching))
     pairs = []
     for b in range(len(eta)):
@@ -229,14 +230,14 @@ def hyperplane(
             f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
     with late_bar(0, "search for the widest margin"):
-        found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
-    if isinstance(found, CommonPoint):
-        _refuse(found, rows, blocks)
-    return HyperplaneResults(hyperplane_fit(found, blocks, {}))
+        fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
+    if isinstance(fit, CommonPoint):
+        _refuse(fit, rows, blocks)
+    return HyperplaneResults(hyperplane_fit(fit, blocks, {}))
 
 
-def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
-    levels, codes = blocks.design.levels, rows.codes[found.rows]
+def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
+    levels, codes = blocks.design.levels, rows.codes[common.rows]
     space = standard(rows.x)
     certificate = labelled_certificate(
         separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows
@@ -253,19 +254,19 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
             f"{message} Bring them to like units, as standardize() does.",
             certificate._replace(message=message),
         )
-    labels = blocks.table.index[rows.positions[found.rows]]
-    sides = []
+    labels = blocks.table.index[rows.positions[common.rows]]
+    mixtures = []
     for k in (0, 1):
-        own = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
-        what = f"row {own[0]!r}" if len(own) == 1 else f"a mixture of rows {listed(own)}"
-        sides.append(f"{what} of {levels[k]!r}")
+        mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
+        what = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {listed(mixed)}"
+        mixtures.append(f"{what} of {levels[k]!r}")
     touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
     message = (
         f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
-        f"{touch if certificate.kind != 'overlap' else ''}. {sides[0][0].upper()}{sides[0][1:]} is also "
-        f"{sides[1]}."
+        f"{touch if certificate.kind != 'overlap' else ''}. {mixtures[0][0].upper()}{mixtures[0][1:]} is "
+        f"also {mixtures[1]}."
     )
-    mixture = pd.Series(found.weights, index=labels, name="weight")
+    mixture = pd.Series(common.weights, index=labels, name="weight")
     raise SeparationError(
         f"{message} See logistic(), lda(), or perceptron() for the plane with few errors.",
         certificate._replace(mixture=mixture, message=message),
@@ -284,19 +285,19 @@ def hyperplane_fit(
 
 def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:
     """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
-    held, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
-    if held**2 * columns * (held**2 + fit.nobs) > MOST_PRODUCTS:
+    points, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
+    if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
         raise NotSupportedError(
-            f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {held} "
+            f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
             'support points, which takes long: cross-validate instead, with error_rates(["cv"]) or '
             'confusion("cv").'
         )
     rule = fit.rule()
 
     def scores(x: NDArray[np.float64], codes: Any, weights: Any) -> NDArray[np.float64]:
-        found = rule.scores(x)
-        found[np.abs(found[:, 1]) < 1 + NEAR] = np.nan
-        return found
+        values = rule.scores(x)
+        values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
+        return values
 
     return scores
 
@@ -340,9 +341,8 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def intercept(self) -> float:
         """Value of the plane at zero."""
-        return self._fit.numbers.plane.intercept - float(
-            self._fit.numbers.origin @ self._fit.numbers.plane.coef
-        )
+        plane, origin = self._fit.numbers.plane, self._fit.numbers.origin
+        return plane.intercept - float(origin @ plane.coef)
 
     @property
     def margin(self) -> float:
@@ -362,14 +362,14 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def multipliers(self) -> pd.Series:
         """Multipliers of the support points."""
-        held = self._fit.numbers.plane.multipliers
-        if not (np.isfinite(held) & (held > 0)).all():
+        values = self._fit.numbers.plane.multipliers
+        if not (np.isfinite(values) & (values > 0)).all():
             warn_user(
                 "The multipliers change with the square of the columns' units, and are out of the "
                 "range of double precision here: give all columns in another unit. The plane itself "
                 "is right in any unit."
             )
-        return pd.Series(held, index=self.support, name="multiplier")
+        return pd.Series(values, index=self.support, name="multiplier")
 
     @property
     def kkt(self) -> float:
@@ -385,9 +385,5 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = self._sizes() | {
-            "margin": self.margin,
-            "support": len(self._fit.numbers.plane.support),
-            "kkt": self.kkt,
-        }
-        return pd.DataFrame([row])
+        support = len(self._fit.numbers.plane.support)
+        return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])

@@ -19,7 +19,7 @@ from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import NaAction, is_number, is_whole, listed, told
+from discrim.models.fits.reading import NaAction, check_whole, is_number, listed, told
 from discrim.models.results.geometry import (
     LinearGeometry,
     SeparatingLines,
@@ -140,15 +140,13 @@ def perceptron(
     options = verb_options(locals())
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
-            f"step={step!r}: give a positive number, from 1e-300 to 1e200; from a start of zero it scales "
-            "the coefficients alone."
+            f"step={told(step)}: give a positive number, from 1e-300 to 1e200; from a start of zero it "
+            "scales the coefficients alone."
         )
-    if maxiter is not None and not (is_whole(maxiter) and 1 <= maxiter <= MOST_PASSES):
-        raise DataError(
-            f"maxiter={told(maxiter)}: give a number of passes, 1 or more and up to {MOST_PASSES:,}, or None."
-        )
-    if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
-        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
+    if maxiter is not None:
+        check_whole("maxiter", maxiter, 1, MOST_PASSES, what="a number of passes", also=", or None")
+    if seed is not None:
+        seed = check_whole("seed", seed, 0, also=", or None for the order of the table")
     blocks, moments, rows = plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MOST_CLASSES:
         raise DataError(
@@ -164,12 +162,10 @@ def perceptron(
             f"are, so that their products would exceed double precision: write standardize({name}) in "
             "the formula, or give it in other units."
         )
-    prior = moments.counts / moments.total
-    seed = None if seed is None else int(seed)
-    begin = _start_of(start, blocks, float(step))
     fit = fit_perceptron(
-        rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed, start=begin
-    )
+        rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
+        seed=seed, start=_start_of(start, blocks, float(step)),
+    )  # fmt: skip
     results = PerceptronResults(perceptron_fit(fit, blocks, options))
     _warn(results, fit)
     return results
@@ -177,13 +173,15 @@ def perceptron(
 
 def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
     planes = results.planes
-    apart = planes[~planes["separable"]]
-    if len(apart):
-        hint = "" if fit.seed is not None else " Another order of the rows, seed=, may find a better one."
+    overlapping = planes[~planes["separable"]]
+    if len(overlapping):
+        in_order = fit.seed is None
+        hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
+        counted = "on the way" if results.nobs <= COUNTED else "of those on the way that the pocket counted"
         warn_user(
-            f"No plane separates {_sides(results, apart)}: the perceptron would run for ever. After "
-            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors "
-            f"{_counted(results.nobs)}, {listed(apart['errors'].tolist())} in {results.nobs} rows.{hint} See "
+            f"No plane separates {_classes_of(overlapping, results)}: the perceptron would run for ever. "
+            f"After {overlapping['passes'].max()} passes the answer is the plane with the fewest errors "
+            f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} See "
             "logistic() and lda()."
         )
     late = planes[planes["separable"] & ~planes["converged"]]
@@ -191,14 +189,9 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         bound = ", ".join(_many(b) for b in late["bound"])
         pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
-            f"A plane separates {_sides(results, late)}, but {late['passes'].max()} passes did not find it; "
-            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
+            f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
+            f"it; {bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
         )
-
-
-def _counted(nobs: float) -> str:
-    """The planes whose errors the pocket knows."""
-    return "on the way" if nobs <= COUNTED else "of those on the way that the pocket counted"
 
 
 def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
@@ -208,19 +201,19 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
     classes = list(blocks.design.levels)
     names = ["constant", *blocks.terms]
     if len(classes) == 2:
-        found: dict[Any, Any] = {classes[1]: start}
-    elif isinstance(start, (Mapping, pd.DataFrame)):
-        found = dict(start.items())
-        if sorted(map(str, found)) != sorted(map(str, classes)) or not all(k in found for k in classes):
+        planes = [start]
+    elif isinstance(start, Mapping | pd.DataFrame):
+        given = dict(start.items())
+        if sorted(map(str, given)) != sorted(map(str, classes)) or not all(k in given for k in classes):
             raise DataError(
-                f"start= gives planes of {listed(list(found))}: name the classes, {listed(classes)}."
+                f"start= gives planes of {listed(list(given))}: name the classes, {listed(classes)}."
             )
-        found = {name: found[name] for name in classes}
+        planes = [given[name] for name in classes]
     else:
-        if not isinstance(start, (Sequence, np.ndarray)) or len(start) != len(classes):
+        if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
             raise DataError(f"start={told(start)}: give coefficients for each of {listed(classes)}.")
-        found = dict(zip(classes, start, strict=True))
-    begin = np.column_stack([_plane_of(plane, names) for plane in found.values()])
+        planes = list(start)
+    begin = np.column_stack([_plane_of(plane, names) for plane in planes])
     if np.abs(begin).max() / step > LARGEST:
         raise DataError(
             f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted. "
@@ -231,11 +224,11 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
 
 def _plane_of(plane: Any, names: list[str]) -> Floats:
     """Coefficients (p + 1,) of one plane, by the names of the constant and the columns or in this order."""
-    if isinstance(plane, (Mapping, pd.Series)):
-        held = dict(plane.items())
-        if len(held) != len(plane) or sorted(map(str, held)) != sorted(names):
+    if isinstance(plane, Mapping | pd.Series):
+        by_name = dict(plane.items())
+        if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
             raise DataError(f"start= has numbers for {listed(list(plane.keys()))}; name {listed(names)}.")
-        plane = [held[name] for name in names]
+        plane = [by_name[name] for name in names]
     try:
         numbers = np.asarray(plane, dtype=np.float64)
     except (TypeError, ValueError):
@@ -259,7 +252,8 @@ def _many(bound: float) -> str:
     return f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}"
 
 
-def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
+def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
+    """What planes separate, in words."""
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
@@ -405,9 +399,6 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = self._sizes() | {
-            "separable": self.separable,
-            "converged": self.converged,
-            "updates": self.updates,
-        }
-        return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
+        row = self._sizes() | {"separable": self.separable, "converged": self.converged}
+        row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
+        return pd.DataFrame([row | {"step": self._fit.numbers.step}])

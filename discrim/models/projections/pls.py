@@ -1,9 +1,4 @@
-"""Discriminant analysis by partial least squares: few directions that covary with the classes.
-
-Fits of partial least squares as one value: how they are made again, chosen, and saved.
-
-What a fit of partial least squares gives.
-"""
+"""Discriminant analysis by partial least squares: few directions that covary with the classes."""
 
 from __future__ import annotations
 
@@ -24,7 +19,6 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.inference.resampling import drawn_seed
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
@@ -32,27 +26,27 @@ from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_flag,
+    check_whole,
     check_word,
     class_moments,
     folds_or_cv,
-    is_number,
-    is_whole,
     is_wide,
     prior_vector,
-    told,
+    refuse_no_spread,
     usable_rows,
 )
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.judging.validation import Splits, read_splits
+from discrim.models.judging.tuning import GridSearch, TuningFolds
+from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.projections.pls_choice import (
-    ComponentSearch,
-    chosen_from,
+from discrim.models.projections.pls_components import (
+    choose_components,
     component_grid,
     components_of,
     engine_fit,
     permutation_test,
+    refuse_few,
     tried_components,
 )
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
@@ -61,48 +55,6 @@ from discrim.models.saving.fit_file import Saved
 
 BUFFERS = ("weights", "loadings", "rotations")
 """What a file keeps of the components that an engine has found."""
-
-
-def chosen(blocks: Blocks, fit: PLSFit, search: ComponentSearch) -> tuple[PLSFit, pd.DataFrame]:
-    """The fit with the components that folds choose, of one with as many as are tried."""
-    refuse_few(fit, 1)
-    able = fit.components if fit.decides != "lda" else fit.spread_components()
-    fit = fit.with_components(max(able, 1))
-    refuse_few(fit, 1)
-    count, path = chosen_from(tried_components(blocks, fit, search), search)
-    return fit.with_components(count), path
-
-
-def refuse_few(fit: PLSFit, asked: int) -> None:
-    """Raise where there are fewer components than asked for, or their scores do not vary within classes."""
-    if not fit.components:
-        raise DataError(
-            "The class means do not differ in any column, so that there is no component: name columns whose "
-            "means differ in the formula."
-        )
-    if fit.components < asked:
-        raise DataError(
-            f"components={told(asked)}: these rows have {fit.components}, beyond which nothing of the "
-            f"columns covaries with the classes. Give components={fit.components} or fewer, or None to have "
-            "it chosen."
-        )
-    able = fit.spread_components()
-    if fit.decides == "lda" and able < asked:
-        raise CollinearError(
-            f"Within classes the scores of {asked} components vary along {able} directions only, so that "
-            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
-            f'rule="lda" takes components={able} here at most.'
-        )
-
-
-def refuse_no_spread(moments: ClassMoments) -> None:
-    """Raise where there are no more rows than classes, or as much weight."""
-    if moments.total <= moments.n_classes:
-        raise CollinearError(
-            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing from which to "
-            "estimate the spread within classes: some class has to have two rows, and weights have "
-            "to count rows."
-        )
 
 
 MODEL = Model(
@@ -126,7 +78,7 @@ def pls_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    search: ComponentSearch | None = None,
+    search: GridSearch | None = None,
     path: pd.DataFrame | None = None,
 ) -> Fit[PLSFit]:
     """Partial least squares as one value; `search` and `path` are those of a choice of components."""
@@ -141,24 +93,21 @@ def pls_fit(
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _chosen_rule(search: ComponentSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
-    moments = class_moments(blocks, fit.numbers.moments.spread)
-    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
-        return None
-    refit = fit.numbers.refit_up_to(moments, max(component_grid(search)))
+def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
+    moments = _enough_moments(fit, blocks)
+    refit = None if moments is None else fit.numbers.refit_up_to(moments, max(component_grid(search)))
     if refit is None:
         return None
     try:
-        held, _ = chosen(blocks, refit, search)
+        refit, _ = choose_components(blocks, refit, search)
     except (CollinearError, DataError):
         return None
-    return held.rule(fit.log_prior())
+    return refit.rule(fit.log_prior())
 
 
 def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
-    numbers = fit.numbers
-    moments = class_moments(blocks, numbers.moments.spread)
-    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+    numbers, moments = fit.numbers, _enough_moments(fit, blocks)
+    if moments is None:
         return None
     try:
         refit = engine_fit(
@@ -172,18 +121,18 @@ def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     return refit.rule(fit.log_prior())
 
 
+def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
+    """Moments of rows; None where a class has none, or there are no more rows than classes."""
+    moments = class_moments(blocks, fit.numbers.moments.spread)
+    return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
+
+
 def _left_out(fit: Fit[PLSFit]) -> LeftOut:
     return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
 def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
-    """The fit that a file's moments are of.
-
-    Raises
-    ------
-    DataError, CollinearError
-        An option is none, or the moments have fewer components.
-    """
+    """The fit that a file's moments are of."""
     for name, words in (
         ("algorithm", ("nipals", "simpls", "engine")),
         ("decides", ("lda", "max", "centroid")),
@@ -191,25 +140,25 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
     ):
         check_word(name, options[name], words)
     refuse_no_spread(moments)
-    own = [options.pop(name, None) for name in BUFFERS]
+    latent = [options.pop(name, None) for name in BUFFERS]
     found = None
     if options["algorithm"] == "engine":
-        if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in own):
+        if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in latent):
             raise DataError(
                 f"The {components} components that an engine has found are not there: save the fit again."
             )
-        found = partial(_as_found, own)
+        found = partial(_latent_of_file, latent)
     fit = fit_pls(moments, prior, components=components, engine=found, **options)
     refuse_few(fit, components)
     return fit
 
 
-def _as_found(own: list[Any], a: Floats, b: Floats) -> Latent:
-    return latent_of(a, b, *own)
+def _latent_of_file(latent: list[Any], a: Floats, b: Floats) -> Latent:
+    return latent_of(a, b, *latent)
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:
-    """What an engine has found, which moments alone do not say."""
+    """The components of an engine, which do not follow from the moments."""
     return {name: getattr(fit.latent, name) for name in BUFFERS} if fit.algorithm == "engine" else {}
 
 
@@ -317,16 +266,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The fit was loaded and has no rows.
         """
-        fit = self._fit
-        blocks = fit.rows("q2()")
+        blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        parts: Any = len(splits) or folds
-        if not is_whole(parts):
-            raise DataError(f"folds={told(folds)}: give a number of folds.")
-        return tried_components(
-            blocks, fit.numbers, ComponentSearch(None, int(parts), drawn_seed(seed), splits=splits)
-        )
+        return tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -400,8 +342,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def y_loadings(self) -> pd.DataFrame:
         """Slopes of the indicators on the scores."""
         numbers = self._fit.numbers
-        held = numbers.latent.y_loadings / numbers.reach
-        return pd.DataFrame(held, index=self.classes, columns=self._names)
+        slopes = numbers.latent.y_loadings / numbers.reach
+        return pd.DataFrame(slopes, index=self.classes, columns=self._names)
 
     @property
     def centroids(self) -> pd.DataFrame:
@@ -413,8 +355,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def score_covariance(self) -> pd.DataFrame:
         """Covariance of the scores within classes, divisor N - K."""
         numbers = self._fit.numbers
-        held = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
-        return pd.DataFrame(held.T @ held, index=self._names, columns=self._names)
+        root = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
+        return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
 
     def _centroids(self) -> pd.DataFrame:
         return self.centroids
@@ -461,8 +403,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             There is no such number of components.
         """
         most = self.components
-        if components is not None and not (is_whole(components) and 1 <= components <= most):
-            raise DataError(f"components={told(components)}: the fit has {most}; give 1 to {most}.")
+        if components is not None:
+            check_whole("components", components, 1, most, what="a number of components")
         values = self._fit.numbers.latent.importance()[:, (components or most) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
@@ -513,8 +455,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row for each term and component: weight, loading and rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
-        held = self._fit.numbers.latent
-        columns = {"weight": held.weights, "loading": held.loadings, "rotation": held.rotations}
+        latent = self._fit.numbers.latent
+        columns = {"weight": latent.weights, "loading": latent.loadings, "rotation": latent.rotations}
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
 
@@ -680,50 +622,40 @@ def pls(
     """
     options = verb_options(locals())
     folds = folds_or_cv("pls", folds, cv)
-    _check_options(components, rule, scale, indicators, algorithm, select)
+    if components is not None:
+        check_whole("components", components, 1, what="a number", also=", or None to have it chosen")
+    check_word("rule", rule, ("lda", "max", "centroid"))
+    check_flag("scale", scale)
+    check_word("indicators", indicators, ("scaled", "centred"))
+    check_word("algorithm", algorithm, ("nipals", "simpls"))
+    check_word("select", select, ("min", "1se"))
     if prior is not None and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read()
-        blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+        blocks, stats = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
         why = CHOSEN_FROM_ROWS if components is None else ""
-        blocks, held = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
-    refuse_no_spread(held)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+        blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
+    refuse_no_spread(stats)
+    shares = prior_vector(prior, blocks.design.levels, stats.counts)
     fitted = partial(
-        fit_pls, held, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,
+        fit_pls, stats, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,
         estimated_prior=prior is None,
     )  # fmt: skip
     path = search = None
     if engine is not None:
         count = components_of(engine, components)
         fit = engine_fit(
-            engine, blocks, held, shares, components=count, scale=bool(scale), indicators=indicators,
+            engine, blocks, stats, shares, components=count, scale=bool(scale), indicators=indicators,
             decides=rule, estimated_prior=prior is None,
         )  # fmt: skip
         refuse_few(fit, count)
     elif components is None:
-        # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        parts: Any = len(splits) or folds
-        search = ComponentSearch(grid, parts, drawn_seed(seed), select, splits)
-        fit, path = chosen(blocks, fitted(components=max(component_grid(search))), search)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select)
+        fit, path = choose_components(blocks, fitted(components=max(component_grid(search))), search)
     else:
         fit = fitted(components=int(components))
         refuse_few(fit, int(components))
     return PLSResults(pls_fit(fit, blocks, options, has_rows=moments is None, search=search, path=path))
-
-
-def _check_options(
-    components: Any, rule: Any, scale: Any, indicators: Any, algorithm: Any, select: Any
-) -> None:
-    """Raise a DataError for an option that is none."""
-    if components is not None and not (is_whole(components) and components >= 1):
-        raise DataError(f"components={told(components)}: give a number from 1 on, or None to have it chosen.")
-    check_word("rule", rule, ("lda", "max", "centroid"))
-    check_flag("scale", scale)
-    check_word("indicators", indicators, ("scaled", "centred"))
-    check_word("algorithm", algorithm, ("nipals", "simpls"))
-    check_word("select", select, ("min", "1se"))

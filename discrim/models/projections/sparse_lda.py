@@ -1,139 +1,133 @@
-"""Sparse discriminant analysis: discriminants of few of many columns.
-
-What `nonzero=`, `penalty=` and `ncomp=` of a sparse discriminant analysis ask for, checked.
-
-Sparse discriminant analyses as values: how they are fitted, again too, and what goes into a file.
-
-What a sparse discriminant analysis gives: directions, the columns they have selected, and their path.
-"""
+"""Sparse discriminant analysis: discriminants of few of many columns, at a penalty that folds may choose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.projections.sparse_lda import By, SparseFit, along, fit_sparse, sparse_from_file
+from discrim.core.numerics.progress import late_bar
+from discrim.core.projections.sparse_lda import (
+    By,
+    SparseFit,
+    along,
+    fit_sparse,
+    sparse_from_file,
+    top_penalty,
+)
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import LinearRule, Rule
+from discrim.core.rules.rules import LinearRule, Rule, best_class, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.inference.resampling import drawn_seed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
+    check_grid,
+    check_number,
+    check_whole,
     check_word,
     class_moments,
     collinear_error,
     folds_or_cv,
-    is_number,
     is_whole,
     is_wide,
     listed,
     prior_vector,
+    refuse_no_spread,
     said_of_separation,
     told,
     usable_rows,
     warn_of_near,
     without_constants_if_wide,
 )
-from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.judging.validation import Splits, read_splits
+from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
+from discrim.models.judging.tuning import (
+    GridSearch,
+    TuningFolds,
+    judged_rows,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
+from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.projections.sparse_choice import (
-    PenaltyChoice,
-    PenaltySearch,
-    choose_penalty,
-    penalties_of,
-    penalty_grid,
-)
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
+MOST_TRIED = 10_000
+"""Penalties that can be tried."""
 
-class SparseOptions(NamedTuple):
-    """What the directions are asked for by; `values` is None where the penalty is to be chosen."""
+LEAST, LEAST_WIDE = 1e-3, 1e-2
+"""The smallest penalty of our own, as a share of the largest; of fewer rows than columns."""
+
+
+class Sparsity(NamedTuple):
+    """By what each direction is made sparse; `values` is None where the penalty is to be chosen."""
 
     by: By
     values: tuple[float, ...] | None
 
 
-def to_be_chosen(nonzero: Any, penalty: Any) -> bool:
-    """Whether the penalty is to be chosen; raises a DataError for what is none, or for both."""
+def checked_sparsity(nonzero: Any, penalty: Any) -> bool:
+    """Whether the penalty is to be chosen; raises a DataError for one that is none, or for both."""
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
-    for value in _listed(nonzero):
-        if not (is_whole(value) and is_number(value) and value >= 1):
-            raise DataError(
-                f"nonzero={told(value)}: give a number of columns from 1 on, or one for each direction."
-            )
-    for value in _listed(penalty):
-        if not (is_number(value) and 0 <= value < np.inf):
-            raise DataError(
-                f"penalty={told(value)}: give a number from 0 on, one for each direction, or None to have it "
-                "chosen by folds."
-            )
+    for value in _as_list(nonzero):
+        check_whole("nonzero", value, 1, what="a number of columns", also=", or one for each direction")
+    for value in _as_list(penalty):
+        also = ", one for each direction, or None to have it chosen by folds"
+        check_number("penalty", value, 0, also=also)
     return nonzero is None and penalty is None
 
 
-def _listed(given: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """What is given once, or once for each direction, as a list."""
-    if given is None:
+    if value is None:
         return []
-    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         # An empty one has no direction.
-        return list(given) or [given]
-    return [given]
+        return list(value) or [value]
+    return [value]
 
 
-def directions_of(ncomp: Any, held: ClassMoments) -> int:
-    """The number of directions that are asked for; raises a DataError for one that there is not."""
-    most = min(held.n_columns, held.n_classes - 1)
+def directions_of(ncomp: Any, moments: ClassMoments) -> int:
+    """The number of directions; raises a DataError for one that there is not."""
+    p, k = moments.n_columns, moments.n_classes
+    most = min(p, k - 1)
     if ncomp is None:
         return most
     if not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={told(ncomp)}: {held.n_columns} columns and {held.n_classes} classes have {most} "
-            f"directions; give a number from 1 to {most}, or None for all."
+            f"ncomp={told(ncomp)}: {p} columns and {k} classes have {most} directions; give a number from 1 "
+            f"to {most}, or None for all."
         )
     return int(ncomp)
 
 
-def asked_of(nonzero: Any, penalty: Any, most: int, held: ClassMoments) -> SparseOptions:
-    """What each of so many directions is asked for by; raises a DataError where they are not as many."""
+def sparsity_of(nonzero: Any, penalty: Any, most: int, n_classes: int) -> Sparsity:
+    """That of so many directions; raises a DataError where the values are not as many."""
     name: By = "penalty" if nonzero is None else "nonzero"
-    values = _listed(penalty if nonzero is None else nonzero)
+    values = _as_list(penalty if nonzero is None else nonzero)
     if not values:
-        return SparseOptions(name, None)
+        return Sparsity(name, None)
     if len(values) not in (1, most):
         raise DataError(
-            f"{name}={values}: {held.n_classes} classes have {most} direction{'s' if most > 1 else ''}; give "
-            "one number for all of them, or one for each."
+            f"{name}={values}: {n_classes} classes have {most} direction{'s' if most > 1 else ''}; give one "
+            "number for all of them, or one for each."
         )
-    return SparseOptions(name, tuple(float(value) for value in values) * (most if len(values) == 1 else 1))
-
-
-def refuse_equal_means(held: ClassMoments) -> None:
-    """Raise where nothing is left to vary within classes."""
-    if held.total <= held.n_classes:
-        raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes leave nothing from which to estimate "
-            "the spread within classes: some class has to have two rows, and weights have to count "
-            "rows."
-        )
+    return Sparsity(name, tuple(float(value) for value in values) * (most if len(values) == 1 else 1))
 
 
 def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
@@ -141,57 +135,52 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     if not fit.is_singular():
         return
     used = np.any(fit.coef != 0, axis=1)
-    names = [blocks.terms[j] for j in np.flatnonzero(used).tolist()]
-    still = [each.column for each in dependencies(fit.moments, diagonal=True)]
-    still = [j for j in still if bool(used[j])]
-    if still:
-        does, it = ("does", "it") if len(still) == 1 else ("do", "them")
+    constant = [each.column for each in dependencies(fit.moments, diagonal=True) if used[each.column]]
+    if constant:
+        does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
         tells = said_of_separation(fit.moments, blocks.terms)
         way_out = (
             'Use lda(covariance="shrunk", shrinkage=1e-6)' if tells else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{listed(blocks.terms[j] for j in still)} {does} not vary within classes, where distances "
+            f"{listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where distances "
             f"have their unit.{tells} {way_out}."
         )
+    names = listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
-        f"A direction of {listed(names)} does not vary within classes: these columns tell the classes apart "
+        f"A direction of {names} does not vary within classes: these columns tell the classes apart "
         "without error. Give a larger penalty= or a smaller nonzero=, or ridge= above 0."
     )
 
 
-def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: SparseOptions, ridge: float) -> None:
-    """Raise where columns that are all to have a part do not leave one minimum."""
-    values = asked.values or ()
-    p = held.n_columns
-    all_in = any(value == 0 if asked.by == "penalty" else value >= p for value in values)
-    if ridge > 0 or not all_in:
+def _refuse_dependent(moments: ClassMoments, blocks: Blocks, sparsity: Sparsity, ridge: float) -> None:
+    """Raise where columns that all have a coefficient do not leave one minimum."""
+    values, p = sparsity.values or (), moments.n_columns
+    is_dense = any(value == 0 if sparsity.by == "penalty" else value >= p for value in values)
+    if ridge > 0 or not is_dense:
         return
-    if held.spread == "thin" or held.rows.sum() - held.n_classes < p:
+    rows, k = moments.rows.sum(), moments.n_classes
+    if moments.spread == "thin" or rows - k < p:
         raise CollinearError(
-            f"{held.rows.sum()} rows in {held.n_classes} classes cannot tell the coefficients of all {p} "
-            "columns apart: give penalty= above 0, nonzero= a smaller number, or ridge= above 0."
+            f"{rows} rows in {k} classes cannot tell the coefficients of all {p} columns apart: give "
+            "penalty= above 0, nonzero= a smaller number, or ridge= above 0."
         )
-    found = dependencies(held)
-    if found:
-        raise collinear_error(found, blocks.terms, instead="pass penalty= or ridge= above 0")
-    warn_of_near(held, blocks.terms)
+    collinear = dependencies(moments)
+    if collinear:
+        raise collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
+    warn_of_near(moments, blocks.terms)
 
 
-def fitted(
-    held: ClassMoments, blocks: Blocks, shares: Floats, asked: SparseOptions, **options: Any
-) -> SparseFit:
-    """The numbers of what was asked for.
+class Directions(TypedDict):
+    """Arguments of `fit_sparse` and `along` that do not depend on the penalty."""
 
-    Raises
-    ------
-    CollinearError
-        Columns that are all to have a part are collinear, or a direction does not vary within classes.
-    """
-    _refuse_dependent(held, blocks, asked, options["ridge"])
-    fit = fit_sparse(held, shares, by=asked.by, tuning=asked.values or (), **options)
-    _refuse_singular(fit, blocks)
-    return fit
+    ridge: float
+    ncomp: int | None
+    estimated_prior: bool
+
+
+def _directions(fit: SparseFit) -> Directions:
+    return {"ridge": fit.ridge, "ncomp": fit.ncomp, "estimated_prior": fit.estimated_prior}
 
 
 MODEL = Model(
@@ -210,7 +199,7 @@ def sparse_lda_fit(
     options: Mapping[str, Any],
     *,
     has_rows: bool = True,
-    search: PenaltySearch | None = None,
+    search: GridSearch | None = None,
     choice: PenaltyChoice | None = None,
 ) -> Fit[SparseFit]:
     """A sparse discriminant analysis as one value; `search` and `choice` are of a penalty chosen."""
@@ -226,54 +215,109 @@ def _left_out(fit: Fit[SparseFit]) -> LeftOut:
     return left_out_by_refits(fit, "takes a fit a row")
 
 
-def chosen(
-    blocks: Blocks,
-    held: ClassMoments,
-    shares: Floats,
-    search: PenaltySearch,
-    *,
-    ridge: float,
-    ncomp: int | None,
-    estimated_prior: bool,
-) -> PenaltyChoice:
-    """The choice of a penalty by folds or splits; as of `choose_penalty`.
+class PenaltyChoice(NamedTuple):
+    """What was tried, and what is best.
 
-    Raises
-    ------
-    CollinearError
-        A direction does not vary within classes, of all rows or without a fold.
+    Attributes
+    ----------
+    penalty : float
+    path : DataFrame
+        penalty, error, se, columns, directions.
+    fits : list of SparseFit
+        To all rows, at each penalty.
     """
-    whole = along(
-        held,
-        shares,
-        penalties_of(held, search.n_penalties) if search.grid is None else search.grid,
-        ridge=ridge,
-        ncomp=ncomp,
-        estimated_prior=estimated_prior,
-    )
-    for fit in whole:
+
+    penalty: float
+    path: pd.DataFrame
+    fits: list[SparseFit]
+
+
+def penalty_grid(grid: Any) -> Floats | None:
+    """Penalties in decreasing order, each once; a DataError where there is none, or one not above 0."""
+    if grid is None:
+        return None
+    also = ", or None for evenly spaced ones"
+    return np.array(check_grid(grid, "penalty to choose from", 0, ends="()", also=also)[::-1])
+
+
+def penalties_of(moments: ClassMoments, count: int) -> Floats:
+    """Penalties (L,) from the least that leaves no column, with evenly spaced logarithms."""
+    least = LEAST_WIDE if moments.spread == "thin" else LEAST
+    return np.asarray(top_penalty(moments) * least ** np.linspace(0, 1, count))
+
+
+def choose_penalty(
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    search: GridSearch,
+    directions: Directions,
+) -> PenaltyChoice:
+    """The penalty chosen by folds or splits, and the path.
+
+    Errors and their standard errors are those of rows left out, by the fit to the others at the same
+    penalties; the number of columns is that of the fit to all rows.
+    """
+    penalties: Any = penalties_of(moments, search.count) if search.grid is None else search.grid
+    fits = along(moments, prior, penalties, **directions)
+    for fit in fits:
         _refuse_singular(fit, blocks)
-    return choose_penalty(blocks, whole, search)
+    refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+    k, log_prior = moments.n_classes, logs_of_prior(prior)
+    penalties = np.array([fit.tuning[0] for fit in fits])
+    parts, judged = search.folds.training_moments(blocks, moments.spread)
+    wrong, rows = np.zeros((len(penalties), k)), np.zeros(k)
+    with late_bar(len(judged), "choice of the penalty") as tell:
+        for fold, (part, often) in enumerate(zip(parts, judged, strict=True)):
+            tell(1)
+            refits = _fits_without(part, prior, penalties, search.folds, fold, directions)
+            rules = [fit.rule(log_prior) for fit in refits]
+            for _, x, codes, times in judged_rows(blocks, [often]):
+                member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
+                rows += member.sum(axis=0)
+                wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
+    refuse_none_judged(rows, "penalties")
+    path = error_path("penalty", penalties, wrong, rows, prior, sampled=directions["estimated_prior"])
+    path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
+    path["directions"] = [fit.coef.shape[1] for fit in fits]
+    return PenaltyChoice(float(search.good(path).max()), path, fits)
 
 
-def _chosen_rule(search: PenaltySearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
+def _fits_without(
+    moments: ClassMoments,
+    prior: Floats,
+    penalties: Floats,
+    folds: TuningFolds,
+    fold: int,
+    directions: Directions,
+) -> list[SparseFit]:
+    """The fits to the rows that a fold leaves."""
+    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
+    fits = along(moments, prior, penalties, **directions) if enough else []
+    if not enough or any(fit.is_singular() for fit in fits):
+        where, more = folds.training_rows(fold)
+        raise CollinearError(
+            f"{where} a class is gone, or a direction does not vary within classes: give penalty= or "
+            f"nonzero=, a grid= of larger penalties, or {more}."
+        )
+    return fits
+
+
+def _chosen_rule(search: GridSearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, which choose the penalty anew."""
     numbers = fit.numbers
-    held = class_moments(blocks, numbers.moments.spread)
-    if (held.rows < 1).any() or held.total <= held.n_classes:
+    moments = class_moments(blocks, numbers.moments.spread)
+    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
         return None
-    ncomp = None if numbers.ncomp is None else min(numbers.ncomp, held.n_columns)
-    options: dict[str, Any] = {
-        "ridge": numbers.ridge, "ncomp": ncomp, "estimated_prior": numbers.estimated_prior
-    }  # fmt: skip
+    directions, most = _directions(numbers), min(moments.n_classes - 1, moments.n_columns)
+    if numbers.ncomp is not None:
+        directions["ncomp"] = most = min(numbers.ncomp, moments.n_columns)
     try:
-        choice = chosen(blocks, held, numbers.prior, search, **options)
+        choice = choose_penalty(blocks, moments, numbers.prior, search, directions)
     except (CollinearError, DataError):
         return None
-    most = min(held.n_classes - 1, held.n_columns)
-    asked = (choice.penalty,) * (most if ncomp is None else ncomp)
-    found = fit_sparse(held, numbers.prior, by="penalty", tuning=asked, **options)
-    return None if found.is_singular() else found.rule(fit.log_prior())
+    refit = fit_sparse(moments, numbers.prior, by="penalty", tuning=(choice.penalty,) * most, **directions)
+    return None if refit.is_singular() else refit.rule(fit.log_prior())
 
 
 SAVED = Saved(
@@ -415,10 +459,10 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
             return np.array([each.tuning[0] for each in fits]), fits
-        asked = penalty_grid(grid, PENALTIES)
-        penalties = penalties_of(fit.moments, PENALTIES) if asked is None else asked
+        given = penalty_grid(grid)
+        penalties = penalties_of(fit.moments, PENALTIES) if given is None else given
         fits = along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
-        if asked is None:
+        if given is None:
             cache["along"] = fits
         return penalties, fits
 
@@ -654,36 +698,35 @@ def sparse_lda(
     options = verb_options(locals())
     folds = folds_or_cv("sparse_lda", folds, cv)
     check_word("select", select, ("min", "1se"))
-    tried = penalty_grid(grid, n_penalties)
-    if not (is_number(ridge) and 0 <= ridge <= MOST_RIDGE):
-        raise DataError(f"ridge={told(ridge)}: give a number from 0 to {MOST_RIDGE:g}.")
-    by_folds = to_be_chosen(nonzero, penalty)
+    check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
+    tried = penalty_grid(grid)
+    check_number("ridge", ridge, 0, MOST_RIDGE)
+    by_folds = checked_sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = without_constants_if_wide(sample.read())
-        blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+        blocks, stats = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
-        blocks, held = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")
-    refuse_equal_means(held)
-    most = directions_of(ncomp, held)
-    asked = asked_of(nonzero, penalty, most, held)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    shape: dict[str, Any] = {
+        blocks, stats = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")
+    refuse_no_spread(stats)
+    most = directions_of(ncomp, stats)
+    sparsity = sparsity_of(nonzero, penalty, most, stats.n_classes)
+    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    directions: Directions = {
         "ridge": float(ridge),
         "ncomp": None if ncomp is None else int(ncomp),
         "estimated_prior": prior is None,
     }
     search = choice = None
-    if asked.values is None:
-        # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        count: Any = len(splits) or folds
-        search = PenaltySearch(tried, int(n_penalties), count, drawn_seed(seed), select, splits)
-        choice = chosen(blocks, held, shares, search, **shape)
-        asked = SparseOptions("penalty", (choice.penalty,) * most)
-    fit = fitted(held, blocks, shares, asked, **shape)
+    if sparsity.values is None:
+        search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
+        choice = choose_penalty(blocks, stats, shares, search, directions)
+        sparsity = Sparsity("penalty", (choice.penalty,) * most)
+    _refuse_dependent(stats, blocks, sparsity, directions["ridge"])
+    fit = fit_sparse(stats, shares, by=sparsity.by, tuning=sparsity.values or (), **directions)
+    _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
-        no_penalty = asked.by == "penalty" and not any(fit.tuning)
+        no_penalty = sparsity.by == "penalty" and not any(fit.tuning)
         why = (
             "The classes have equal means in all columns, so that there is no direction"
             if no_penalty

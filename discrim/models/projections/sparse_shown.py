@@ -58,8 +58,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
     chosen += "" if fit.loaded else " given"
     if by_path:
         search = fit.refits.search
-        how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
-        chosen = f"{how}, {'one SE' if search.select == '1se' else 'least error'}"
+        chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),

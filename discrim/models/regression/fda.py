@@ -1,7 +1,4 @@
-"""Flexible discriminant analysis: optimal scoring with any regression as its engine.
-
-Regressions of the user's own as engines of a flexible discriminant analysis.
-"""
+"""Flexible discriminant analysis: optimal scoring with any regression, of the user's own, as its engine."""
 
 from __future__ import annotations
 
@@ -35,6 +32,7 @@ from discrim.models.fits.reading import (
     is_whole,
     prior_vector,
     refuse_large,
+    told,
     usable_rows,
 )
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
@@ -73,15 +71,8 @@ def regressed(
     prior : (K,) float
     ncomp, estimated_prior
         As of `fit_flexible`.
-
-    Raises
-    ------
-    DataError
-        The engine cannot be copied or fitted, or predicts no scores; or predicts them without error.
-    NotSupportedError
-        Weights that are not whole numbers of rows; rows that do not fit in memory.
     """
-    own, width = _copy_of(engine), moments.n_classes - 1
+    copy, width = _copy_of(engine), moments.n_classes - 1
     refuse_large(
         blocks, "fda() gives the engine all rows", times=moments.total if blocks.weights is not None else 0
     )
@@ -93,14 +84,14 @@ def regressed(
         x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
-    with late_bar(2, f"regression by {type(own).__name__}") as tell:
-        _fit_engine(own, x, scores[:, 0] if width == 1 else scores, engine, width)
+    with late_bar(2, f"regression by {type(copy).__name__}") as tell:
+        _fit_engine(copy, x, scores[:, 0] if width == 1 else scores, engine, width)
         tell(1)
-        regress = _Regression(own, width)
+        regress = _Regression(copy, width)
         fitted = regress(x)
-    sides = np.zeros((moments.n_classes, width))
-    np.add.at(sides, codes, fitted)
-    fit = fit_flexible(moments, prior, regress, sides, ncomp=ncomp, estimated_prior=estimated_prior)
+    sums = np.zeros((moments.n_classes, width))
+    np.add.at(sums, codes, fitted)
+    fit = fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
     if fit.every_value[0] >= MOST:
         raise DataError(
             f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, on "
@@ -111,12 +102,12 @@ def regressed(
             f"engine={text_of(engine)} predicts no score of the classes: there is no axis that tells them "
             "apart. Use another engine, or other columns."
         )
-    return fit, own
+    return fit, copy
 
 
-def _fit_engine(own: Any, x: Floats, scores: Floats, engine: Any, width: int) -> None:
+def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -> None:
     try:
-        own.fit(x, scores)
+        copy.fit(x, scores)
     except Exception as error:
         # An engine is the user's own code, which may raise anything.
         raise DataError(
@@ -162,23 +153,23 @@ class _Regression:
     def __call__(self, x: Floats) -> Floats:
         name, shape = text_of(self.engine), (len(x), self.width)
         try:
-            found = np.asarray(self.engine.predict(x), dtype=np.float64)
+            fitted = np.asarray(self.engine.predict(x), dtype=np.float64)
         except Exception as error:
             raise DataError(
                 f"engine={name} cannot predict {len(x)} rows: {error}. Use another engine."
             ) from error
-        if found.shape != shape and not (self.width == 1 and found.shape == (len(x),)):
+        if fitted.shape != shape and not (self.width == 1 and fitted.shape == (len(x),)):
             raise DataError(
-                f"engine={name} predicts an array of shape {found.shape}, where {shape} is asked for: use "
+                f"engine={name} predicts an array of shape {fitted.shape}, where {shape} is asked for: use "
                 "an engine of several responses."
             )
-        lost = np.count_nonzero(~np.isfinite(found.reshape(shape)).all(axis=1))
-        if lost:
+        odd = np.count_nonzero(~np.isfinite(fitted.reshape(shape)).all(axis=1))
+        if odd:
             raise DataError(
-                f"engine={name} predicts values that are not finite for {lost} of {len(x)} rows. Use an "
+                f"engine={name} predicts values that are not finite for {odd} of {len(x)} rows. Use an "
                 "engine that predicts numbers, or columns of another scale."
             )
-        return found.reshape(shape)
+        return fitted.reshape(shape)
 
 
 def fda(
@@ -263,21 +254,17 @@ def fda(
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
     options = verb_options(locals())
-    blocks = read(
-        formula,
-        data,
-        weights=weights,
-        levels=levels,
-        functions=functions,
-        in_memory="fda() gives its engine all rows, and",
-    )
+    why = "fda() gives its engine all rows, and"
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
     if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
-        raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit, own = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
-    return FDAResults(fda_fit(fit, blocks, options, own), own)
+        raise DataError(
+            f"ncomp={told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
+        )
+    shares = prior_vector(prior, blocks.design.levels, moments.counts)
+    fit, fitted = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
+    return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -308,14 +295,8 @@ def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule |
     moments, numbers = class_moments(blocks, "diagonal"), fit.numbers
     if not (moments.counts > 0).all():
         return None
-    refit, _ = regressed(
-        engine,
-        blocks,
-        moments,
-        numbers.prior,
-        ncomp=fit.options["ncomp"],
-        estimated_prior=numbers.estimated_prior,
-    )
+    ncomp, estimated = fit.options["ncomp"], numbers.estimated_prior
+    refit, _ = regressed(engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=estimated)
     return refit.rule(fit.log_prior())
 
 
@@ -391,7 +372,7 @@ class FDAResults(ClassMeans, ClassifierResults):
             out[place] = self._fit.numbers.variates(x)
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
-    # ---- what an engine has not
+    # ---- what an engine does not have
 
     @property
     def llf(self) -> float:
@@ -422,7 +403,8 @@ class FDAResults(ClassMeans, ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row for each class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
-        columns = {"score": self._fit.numbers.scores.ravel(), "centroid": self._fit.numbers.centroids.ravel()}
+        numbers = self._fit.numbers
+        columns = {"score": numbers.scores.ravel(), "centroid": numbers.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
 
     @displayed()

@@ -1,7 +1,4 @@
-"""Regression of class indicators: least squares of zeros and ones, and the class of largest fitted value.
-
-Optimal scores of classes under the names of classes and columns.
-"""
+"""Regression of class indicators: least squares of zeros and ones, and the class of largest fitted value."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
+from discrim.frame.rows import used_rows
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
@@ -24,8 +22,6 @@ from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import (
     NaAction,
     check_word,
-    collinear_error,
-    drop_columns,
     listed,
     usable_rows,
     warn_of_near,
@@ -34,6 +30,7 @@ from discrim.models.fits.reading import (
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
+from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results.geometry import ClassMeans, LinearGeometry, ValuesOnly
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -97,15 +94,15 @@ class OptimalScoring(Shown):
             A column is constant within classes, or a combination of others there, so that a score is
             predicted without error.
         """
-        found, moments = self._scoring, self._fit.moments
-        barren = [self._terms[dependency.column] for dependency in dependencies(moments)]
-        if barren:
+        scoring, moments = self._scoring, self._fit.moments
+        collinear = [self._terms[dependency.column] for dependency in dependencies(moments)]
+        if collinear:
             raise CollinearError(
-                f"{listed(barren)}: constant within classes, or determined by other columns there, so that a "
-                "discriminant has no variance within classes. Leave it out of the formula."
+                f"{listed(collinear)}: constant within classes, or determined by other columns there, so "
+                "that a discriminant has no variance within classes. Leave it out of the formula."
             )
         free = moments.total - moments.n_classes
-        unit = np.sqrt(free / moments.total) / (found.correlations * np.sqrt(found.residuals))
+        unit = np.sqrt(free / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
         return pd.DataFrame(self.coef * unit)
 
     def summary(self) -> Summary:
@@ -225,21 +222,14 @@ def indicator(
         blocks = without_constants_if_wide(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.known, blocks.terms)
-        blocks, held = usable_rows(blocks, "pooled", na_action)
+        blocks, stats = usable_rows(blocks, "pooled", na_action)
     else:
-        blocks, held = sample.of_moments("pooled")
+        blocks, stats = sample.of_moments("pooled")
     if collinear == "raise":
-        _refuse_few(int(held.rows.sum()), blocks.terms)
-    found = dependencies(held.as_one())
-    if found and collinear == "raise":
-        raise collinear_error(found, blocks.terms, OVER_ALL)
-    if found:
-        blocks, held = drop_columns(blocks, held, found, OVER_ALL)
-    warn_of_near(held.as_one(), blocks.terms, OVER_ALL)
-    return IndicatorResults(indicator_fit(fit_indicator(held), blocks, options, has_rows=moments is None))
-
-
-OVER_ALL = "over all rows"
+        _refuse_few(int(stats.rows.sum()), blocks.terms)
+    blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
+    warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
+    return IndicatorResults(indicator_fit(fit_indicator(stats), blocks, options, has_rows=moments is None))
 
 
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
@@ -329,9 +319,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
             indicators do not have. For two classes the t of a column is still exact under normal classes with
             one covariance.
         """
-        found = self._fit.numbers.estimates()
+        estimates = self._fit.numbers.estimates()
         index = by_class_and_term(list(self.classes), ["constant", *self.terms])
-        return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
+        return t_table(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, index, level)
 
     @displayed()
     def regressions(self) -> pd.DataFrame:
@@ -373,14 +363,12 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
             The fit was loaded and has no rows.
         """
         self._fit.rows("masked")
-        given = self.confusion().to_numpy().sum(axis=0)
-        return self.classes.take(np.flatnonzero(given == 0))
+        predicted = self.confusion().to_numpy().sum(axis=0)
+        return self.classes.take(np.flatnonzero(predicted == 0))
 
     @property
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
-        from discrim.frame.rows import used_rows
-
         blocks = self._fit.rows("hat")
         out = np.full(blocks.table.nrows, np.nan)
         for rows, x, _, weights in used_rows(blocks):
@@ -417,8 +405,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
-        return pd.DataFrame([row])
+        return pd.DataFrame([self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}])
 
     def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pandas as pd
 
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Floats
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
@@ -16,29 +19,31 @@ from discrim.models.fits.reading import (
     NaAction,
     check_flag,
     check_word,
+    folds_or_cv,
     prior_vector,
     usable_rows,
     warn_of_near,
     without_constants_if_wide,
 )
+from discrim.models.judging.tuning import TuningFolds
 from discrim.models.judging.validation import Splits
-from discrim.models.regression import logistic_inference as infinite_estimates
-from discrim.models.regression.logistic_inference import (
+from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
+from discrim.models.regression.logistic_search import (
     OVER_ALL,
     check_search,
+    refuse_empty_cells,
     refuse_many_levels,
     refuse_no_freedom_left,
+    searched,
     without_collinear,
 )
-from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
 from discrim.models.regression.penalized import (
     FOLDS,
     STRENGTHS,
     PenalizedLogisticResults,
     PenaltyName,
-    StrengthSearch,
-    asked_search,
     check_alone,
+    checked_search,
     penalized,
 )
 
@@ -183,14 +188,23 @@ def logistic(
     check_search(tol, maxiter)
     check_flag("bias_reduction", bias_reduction)
     check_word("na_action", na_action, ("drop", "raise"))
-    search = asked_search(
+    search = checked_search(
         penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
-        seed=seed, select=select, cv=cv, tol=tol, maxiter=maxiter,
+        select=select, cv=cv, tol=tol, maxiter=maxiter,
     )  # fmt: skip
     if search is not None:
+        folds = folds_or_cv("logistic", folds, cv)
         check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-        return _penalized(blocks, options, na_action, prior, search, folds if cv is None else cv)
+        blocks, moments = usable_rows(blocks, "diagonal", na_action)
+        if search.strength is None:
+            search = replace(search, folds=TuningFolds.read(folds, seed, blocks))
+        shares, base = _prior_and_reference(prior, reference, blocks, moments)
+        return PenalizedLogisticResults(
+            penalized(
+                blocks, moments, shares, options, estimated_prior=prior is None, reference=base, search=search
+            )
+        )
     blocks = without_constants_if_wide(
         read(formula, data, weights=weights, levels=levels, functions=functions)
     )
@@ -202,49 +216,24 @@ def logistic(
         blocks.refuse_missing()
     check_word("separation", separation, ("raise", "warn"))
     if not bias_reduction and separation == "raise":
-        infinite_estimates.refuse_empty_cells(blocks)
+        refuse_empty_cells(blocks)
     blocks, moments = usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
         refuse_no_freedom_left(int(moments.rows.sum()), blocks.terms)
     blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
     warn_of_near(moments.as_one(), blocks.terms, OVER_ALL)
-    classes = pd.Index(list(blocks.design.levels))
-    shares = prior_vector(prior, classes, moments.counts)
-    base = 0 if reference is None else class_code(reference, classes)
-    fit, certificate = infinite_estimates.searched(
-        blocks,
-        moments,
-        shares,
-        reference=base,
-        estimated_prior=prior is None,
-        tol=tol,
-        maxiter=maxiter,
-        bias_reduction=bias_reduction,
-        warn=separation == "warn",
-    )
+    shares, base = _prior_and_reference(prior, reference, blocks, moments)
+    fit, certificate = searched(
+        blocks, moments, shares, reference=base, estimated_prior=prior is None, tol=tol, maxiter=maxiter,
+        bias_reduction=bias_reduction, warn=separation == "warn",
+    )  # fmt: skip
     return LogisticResults(logistic_fit(fit, blocks, options, certificate=certificate))
 
 
-def _penalized(
-    blocks: Blocks,
-    options: Mapping[str, Any],
-    na_action: NaAction,
-    prior: Any,
-    search: StrengthSearch,
-    folds: Any,
-) -> PenalizedLogisticResults:
-    """The fit with a penalty, which any rows have."""
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+def _prior_and_reference(
+    prior: Any, reference: Any, blocks: Blocks, moments: ClassMoments
+) -> tuple[Floats, int]:
+    """The prior (K,), and the code of the class against which the log odds are taken."""
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
-    reference = options["reference"]
-    fit = penalized(
-        blocks,
-        moments,
-        shares,
-        options,
-        estimated_prior=prior is None,
-        reference=0 if reference is None else class_code(reference, classes),
-        search=search.with_splits(folds, blocks),
-    )
-    return PenalizedLogisticResults(fit)
+    return shares, 0 if reference is None else class_code(reference, classes)

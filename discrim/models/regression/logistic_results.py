@@ -1,11 +1,4 @@
-"""What a logistic regression gives: log odds with their standard errors, tests, intervals.
-
-Logistic regressions as values: the model, how it is fitted again, and what of it goes into a file.
-
-What users of logistic regression ask of a fit: residuals, influence, tests, other covariances.
-
-Residuals, leverage and influence of the rows of a logistic regression, on the index of its table.
-"""
+"""What a logistic regression gives: log odds with standard errors, tests, and the influence of its rows."""
 
 from __future__ import annotations
 
@@ -35,9 +28,22 @@ from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_nam
 from discrim.models.fits.reading import asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.hyperplane import Certificate
-from discrim.models.regression import logistic_inference as infinite_estimates
-from discrim.models.regression.logistic_inference import profile_intervals, rows_with_maximum, to_statsmodels
-from discrim.models.regression.logistic_tests import likelihood_ratios_by_term
+from discrim.models.regression.logistic_search import (
+    certify,
+    overlap_by_score,
+    profile_intervals,
+    refitted_terms,
+    rows_with_maximum,
+    to_statsmodels,
+)
+from discrim.models.regression.logistic_tests import (
+    drop1,
+    likelihood_ratios_by_term,
+    wald_by_term,
+    wald_test,
+    with_covariance,
+)
+from discrim.models.regression.marginal_effects import marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -79,7 +85,7 @@ def logistic_fit(
 
 
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
-    refit = infinite_estimates.refitted_terms(fit.numbers, tuple(fit.terms), blocks)
+    refit = refitted_terms(fit.numbers, tuple(fit.terms), blocks)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -98,374 +104,7 @@ SAVED = Saved(
 )
 
 
-class LogisticMethods:
-    """Deviance, residuals, influence, tests, robust covariances, marginal effects; of `LogisticResults`."""
-
-    @property
-    def deviance(self: Any) -> float:
-        """Minus twice the log-likelihood, of rows that are not grouped."""
-        return -2 * float(self.llf)
-
-    @property
-    def null_deviance(self: Any) -> float:
-        """Minus twice the log-likelihood of the class proportions alone."""
-        return -2 * float(self.llnull)
-
-    def residuals(self: Any, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
-        """Residuals of the rows of the fit, on the index of its table.
-
-        Parameters
-        ----------
-        kind : {"deviance", "pearson", "response", "working"}
-            "response" is 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson"
-            divides these by their standard deviation. "deviance" is the root of the row's part of the
-            deviance. "working" are those of the last step of weighted least squares, in units of log odds.
-
-        Returns
-        -------
-        Series for two classes, else DataFrame
-            For two classes they are those of the class that is not the reference, as R's glm has them. For
-            more classes there is a column for each; "working" has none for the reference, and "deviance" is a
-            Series without signs. Rows that the fit did not use are missing. Probabilities are those of the
-            model, whatever prior was given.
-
-        Raises
-        ------
-        DataError
-            The kind is another one.
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Notes
-        -----
-        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
-        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is no test of
-        fit.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
-        >>> fit.residuals().round(3).iloc[:2].tolist()
-        [0.912, -1.226]
-        """
-        return residuals(self._fit, kind)
-
-    def leverage(self: Any) -> pd.Series:
-        """Leverage of the rows of the fit: their share in their own fitted values.
-
-        Returns
-        -------
-        Series on the index of the table
-            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); for more than two
-            classes the trace of a row's block (Lesaffre & Albert, 1989). The leverages sum to the number of
-            coefficients. A row of weight w has the leverage of w rows together.
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> float(logistic("sex ~ bill_depth_mm", load_penguins()).leverage().sum().round(6))
-        2.0
-        """
-        return leverage(self._fit)
-
-    @displayed(every="share")
-    def influence(self: Any) -> pd.DataFrame:
-        """What each row does to the estimates, by one step of Newton's method without it.
-
-        Returns
-        -------
-        DataFrame on the index of the table
-            leverage, as in `leverage`. cooks_distance says how far all coefficients move together: in the
-            metric of the information, divided by their number. studentized_pearson and, for two classes,
-            studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one (R's
-            `rstandard`). For more classes the first is the root of a quadratic form in the row's residuals
-            and has no sign. Rows that the fit did not use are missing.
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> table = logistic("sex ~ bill_depth_mm", load_penguins()).influence()
-        >>> table["cooks_distance"].idxmax()
-        114
-        """
-        return influence(self._fit)
-
-    def dfbetas(self: Any, *, scaled: bool = True) -> pd.DataFrame:
-        """How much each coefficient changes without a row, by one step of Newton's method.
-
-        Parameters
-        ----------
-        scaled : bool
-            Whether the changes are in standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels),
-            or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals in place of
-            Pearson's, and its `dfbetas` also divides by an estimate of the dispersion, which is one here.
-
-        Returns
-        -------
-        DataFrame on the index of the table, by (class, term)
-
-        Raises
-        ------
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> logistic("sex ~ bill_depth_mm", load_penguins()).dfbetas().shape
-        (344, 2)
-        """
-        return dfbetas(self._fit, scaled, self.bse.to_numpy())
-
-    @displayed(deviance="z", LRT="z")
-    def drop1(self: Any) -> pd.DataFrame:
-        """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
-
-        A term that another one contains, such as `a` where there is `a:b`, is not removed.
-
-        Returns
-        -------
-        DataFrame by term
-            Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT),
-            df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
-            penalized fit, deviance and AIC are those of the penalized fit without the term, and LRT is the
-            penalized likelihood ratio of `lr_test(by="term")`, which is not their difference.
-
-        Raises
-        ------
-        DataError
-            The fit without some term has not converged.
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ bill_depth_mm + island", load_penguins())
-        >>> fit.drop1().round(2)["AIC"].to_dict()
-        {'<none>': 378.25, 'bill_depth_mm': 467.55, 'island': 416.89}
-        """
-        from discrim.models.regression.logistic_tests import drop1
-
-        return drop1(self._fit)
-
-    @overload
-    def wald_test(
-        self: Any, hypothesis: Any, value: Any = None, *, by: None = None, type: int | str = 2
-    ) -> TestResult: ...
-
-    @overload
-    def wald_test(self: Any, *, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
-
-    @displayed()
-    def wald_test(
-        self: Any,
-        hypothesis: Any = None,
-        value: Any = None,
-        *,
-        by: Literal["term"] | None = None,
-        type: int | str = 2,
-    ) -> TestResult | pd.DataFrame:
-        """Wald's test of linear hypotheses on the coefficients, all together, or of each term.
-
-        Parameters
-        ----------
-        hypothesis : str, list of str, array, DataFrame, or (array, value)
-            A term of the formula or a column of the design says that its coefficients are zero, in all
-            classes. Equations are written as statsmodels takes them, "a = b, 2 * c = 1", with names of
-            columns and "constant"; for more than two classes they hold for each class, or name coefficients
-            as "class:column". A matrix has a column for each coefficient in the order of `cov_params`; a
-            DataFrame may name some, by (class, term).
-        value : float or sequence, optional
-            Right side of the equations, in place of their own; by default zero.
-        by : None or "term"
-            "term" tests each term of the formula, and then there is no hypothesis. A hypothesis that names a
-            term is on the coefficients of the whole model; where another term contains it, as `a:b` contains
-            `a`, these are its effects where the other factor is at its reference or at zero.
-        type : {1, 2, 3}
-            With by="term", what else may differ from zero where a term is tested: see `lr_test`.
-
-        Returns
-        -------
-        TestResult, or with by="term" a DataFrame by term
-            Chi-square, df and p, by the covariance that the fit has; see `robust`.
-
-        Raises
-        ------
-        DataError
-            A hypothesis has the wrong shape, or follows from the others; there is none, or one with by=; or
-            `type` is another number.
-        FormulaError
-            The equations cannot be read.
-        NotSupportedError
-            Classes are separated; or the covariance comes from fewer groups than there are equations.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ bill_depth_mm + bill_length_mm + island", load_penguins())
-        >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
-        ((2.0,), 0.918)
-        """
-        from discrim.models.regression.logistic_tests import wald_by_term, wald_test
-
-        kind = asked_type(type)
-        if by is not None:
-            check_word("by", by, ("term",))
-            if hypothesis is not None or value is not None:
-                raise DataError('by="term" tests each term by itself: leave the hypothesis out, or by=.')
-            return wald_by_term(self._fit, kind)
-        return wald_test(self._fit, hypothesis, value)
-
-    @property
-    def cov_type(self: Any) -> str:
-        """How the standard errors are computed: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
-        robust = self._fit.numbers.robust
-        return "nonrobust" if robust is None else str(robust.kind)
-
-    @property
-    def _clustered_by(self: Any) -> str | None:
-        """The column by whose groups robust standard errors are, where they are."""
-        return self._fit.numbers.robust.grouped_by or None
-
-    def robust(
-        self,
-        cov_type: Literal["HC0", "HC1", "cluster", "nonrobust"] = "HC1",
-        groups: Any = None,
-        *,
-        convention: Literal["statsmodels"] | None = None,
-    ) -> Self:
-        """The same fit with standard errors that are robust, or of groups of rows.
-
-        Parameters
-        ----------
-        cov_type : {"HC0", "HC1", "cluster", "nonrobust"}
-            "HC0" is the sandwich of the inverse information and the squares of the rows' scores (Huber,
-            White). "HC1" multiplies it by n/(n - k), where n counts the rows, or their weights, and k all
-            coefficients. "cluster" sums the scores by group (Liang & Zeger, 1986) and multiplies by G/(G - 1)
-            for G groups. "nonrobust" is the inverse information again.
-        groups : str or vector, optional
-            For "cluster": a column of the table, or a value for each of its rows.
-        convention : {None, "statsmodels"}
-            Factors for small samples. None stands for those above, which R's sandwich has (and Stata, for
-            groups). "statsmodels" stands for those of its `Logit` and `MNLogit`: none for "HC1", and for
-            "cluster" also (n - 1)/(n - k).
-
-        Returns
-        -------
-        LogisticResults
-            Estimates, predictions and likelihood are those of this fit. Standard errors, z, p, intervals,
-            `cov_params`, `wald_test`, `marginal_effects` and intervals of posteriors use the new covariance,
-            and the summary says which it is. A weight stands for so many equal rows.
-
-        Raises
-        ------
-        DataError
-            A word is not known; groups are given without "cluster", or not given with it; a row of the fit
-            has no group; or there is only one group.
-        NotSupportedError
-            The fit was loaded and has no rows, or classes are separated; or "HC1" is asked for with no more
-            rows than coefficients.
-
-        Notes
-        -----
-        For a fit with bias reduction the scores are those of the likelihood, at its estimates.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins()).robust("cluster", "island")
-        >>> fit.bse.round(3)["male"].tolist()
-        [2.725, 0.133]
-        """
-        from discrim.models.regression.logistic_tests import with_covariance
-
-        own: Any = self
-        fit: Self = type(own)(with_covariance(own._fit, cov_type, groups, convention))
-        return fit
-
-    @displayed()
-    def marginal_effects(
-        self: Any,
-        at: Literal["overall", "mean"] = "overall",
-        data: Any = None,
-        *,
-        columns: Any = None,
-        dummy: bool = True,
-        level: float = 0.95,
-        unseen: Unseen | None = None,
-    ) -> pd.DataFrame:
-        """How much the probabilities of the classes change when a column of the table does.
-
-        Parameters
-        ----------
-        at : {"overall", "mean"}
-            "overall" is the mean of the effects over the rows. "mean" is the effect on one row whose columns
-            of numbers are at their means, and whose categories are in the proportions of the rows.
-        data : table, optional
-            Rows to average over, each counted once. By default those of the fit, with their weights.
-        columns : str or list of str, optional
-            Columns of the table that the formula reads; by default all.
-        dummy : bool
-            Whether a column of numbers that contains only 0 and 1 changes from 0 to 1, and not by a small
-            part of a unit. Truth values and categories always change from one value to another: from the
-            first level to each of the others.
-        level : float
-            Level of the intervals: 0.95 stands for 95 percent.
-        unseen : {"raise", "missing"}, optional
-            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
-            as rows with a missing value, with a warning that counts them. An error is the default, except for
-            fits of `naive_bayes(unseen="missing")`.
-
-        Returns
-        -------
-        DataFrame by (class, column, change)
-            estimate, se by the delta method, z, p, low, high. A column of numbers has the change "dy/dx": the
-            derivative of the probability through all terms that contain the column. With two classes only the
-            one that is not the reference is shown. Probabilities are those of `predict_proba`, under the
-            fit's prior; standard errors use the covariance that the fit has, see `robust`.
-
-        Raises
-        ------
-        DataError
-            A word is not known; the formula does not read a column; or the data have no complete row.
-        NotSupportedError
-            A column is within a function of your own, or its category is computed in the formula; the fit was
-            loaded and no data are given; classes are separated; or the formula makes columns of a table that
-            is read part by part.
-
-        Examples
-        --------
-        >>> from discrim import logistic
-        >>> from discrim.datasets import load_penguins
-        >>> fit = logistic("sex ~ log(body_mass_g) + island", load_penguins())
-        >>> fit.marginal_effects()["estimate"].round(5).tolist()
-        [0.00047, 0.35996, 0.35704]
-        """
-        from discrim.models.regression.marginal_effects import marginal_effects
-
-        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level, unseen=unseen)
-
-
-class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, ClassifierResults):
+class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
@@ -502,12 +141,8 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            found = (
-                infinite_estimates.certify(self._fit.numbers, blocks)
-                if self._fit.numbers.bias_reduction
-                else infinite_estimates.overlap_by_score(self._fit.numbers, blocks)
-            )
-            self._fit.cache["separation"] = found
+            prove = certify if self._fit.numbers.bias_reduction else overlap_by_score
+            self._fit.cache["separation"] = prove(self._fit.numbers, blocks)
         certificate: Certificate = self._fit.cache["separation"]
         return certificate
 
@@ -526,8 +161,8 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         """Standard errors."""
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.numbers.standard_errors()
-        held: Floats = self._fit.cache["se"]
-        return self._frame(held.copy())
+        errors: Floats = self._fit.cache["se"]
+        return self._frame(errors.copy())
 
     @property
     def zvalues(self) -> pd.DataFrame:
@@ -562,8 +197,8 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
     def _covariance(self) -> Floats:
         if "covariance" not in self._fit.cache:
             self._fit.cache["covariance"] = self._fit.numbers.cov_params()
-        held: Floats = self._fit.cache["covariance"]
-        return held
+        covariance: Floats = self._fit.cache["covariance"]
+        return covariance
 
     @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
@@ -737,6 +372,364 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         """
         return to_statsmodels(self._fit)
 
+    # ---- rows, tests, other covariances
+
+    @property
+    def deviance(self) -> float:
+        """Minus twice the log-likelihood, of rows that are not grouped."""
+        return -2 * float(self.llf)
+
+    @property
+    def null_deviance(self) -> float:
+        """Minus twice the log-likelihood of the class proportions alone."""
+        return -2 * float(self.llnull)
+
+    def residuals(self, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
+        """Residuals of the rows of the fit, on the index of its table.
+
+        Parameters
+        ----------
+        kind : {"deviance", "pearson", "response", "working"}
+            "response" is 1 for the row's own class and 0 for others, less the fitted probabilities. "pearson"
+            divides these by their standard deviation. "deviance" is the root of the row's part of the
+            deviance. "working" are those of the last step of weighted least squares, in units of log odds.
+
+        Returns
+        -------
+        Series for two classes, else DataFrame
+            For two classes they are those of the class that is not the reference, as R's glm has them. For
+            more classes there is a column for each; "working" has none for the reference, and "deviance" is a
+            Series without signs. Rows that the fit did not use are missing. Probabilities are those of the
+            model, whatever prior was given.
+
+        Raises
+        ------
+        DataError
+            The kind is another one.
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated.
+
+        Notes
+        -----
+        A row of weight w stands for w equal rows: its "pearson" and "deviance" residuals are those of one
+        such row times the root of w, as in R's glm. Rows are not grouped, so that the deviance is no test of
+        fit.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.residuals().round(3).iloc[:2].tolist()
+        [0.912, -1.226]
+        """
+        return residuals(self._fit, kind)
+
+    def leverage(self) -> pd.Series:
+        """Leverage of the rows of the fit: their share in their own fitted values.
+
+        Returns
+        -------
+        Series on the index of the table
+            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); for more than two
+            classes the trace of a row's block (Lesaffre & Albert, 1989). The leverages sum to the number of
+            coefficients. A row of weight w has the leverage of w rows together.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> float(logistic("sex ~ bill_depth_mm", load_penguins()).leverage().sum().round(6))
+        2.0
+        """
+        return leverage(self._fit)
+
+    @displayed(every="share")
+    def influence(self) -> pd.DataFrame:
+        """What each row does to the estimates, by one step of Newton's method without it.
+
+        Returns
+        -------
+        DataFrame on the index of the table
+            leverage, as in `leverage`. cooks_distance says how far all coefficients move together: in the
+            metric of the information, divided by their number. studentized_pearson and, for two classes,
+            studentized_deviance are residuals divided by sqrt(1 - leverage), which have variance one (R's
+            `rstandard`). For more classes the first is the root of a quadratic form in the row's residuals
+            and has no sign. Rows that the fit did not use are missing.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> table = logistic("sex ~ bill_depth_mm", load_penguins()).influence()
+        >>> table["cooks_distance"].idxmax()
+        114
+        """
+        return influence(self._fit)
+
+    def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
+        """How much each coefficient changes without a row, by one step of Newton's method.
+
+        Parameters
+        ----------
+        scaled : bool
+            Whether the changes are in standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels),
+            or in units of the coefficients. R's `dfbeta` of a glm uses deviance residuals in place of
+            Pearson's, and its `dfbetas` also divides by an estimate of the dispersion, which is one here.
+
+        Returns
+        -------
+        DataFrame on the index of the table, by (class, term)
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> logistic("sex ~ bill_depth_mm", load_penguins()).dfbetas().shape
+        (344, 2)
+        """
+        return dfbetas(self._fit, scaled, self.bse.to_numpy())
+
+    @displayed(deviance="z", LRT="z")
+    def drop1(self) -> pd.DataFrame:
+        """Each term of the formula removed in turn, as R's `drop1(test="Chisq")` does.
+
+        A term that another one contains, such as `a` where there is `a:b`, is not removed.
+
+        Returns
+        -------
+        DataFrame by term
+            Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT),
+            df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
+            penalized fit, deviance and AIC are those of the penalized fit without the term, and LRT is the
+            penalized likelihood ratio of `lr_test(by="term")`, which is not their difference.
+
+        Raises
+        ------
+        DataError
+            The fit without some term has not converged.
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm + island", load_penguins())
+        >>> fit.drop1().round(2)["AIC"].to_dict()
+        {'<none>': 378.25, 'bill_depth_mm': 467.55, 'island': 416.89}
+        """
+        return drop1(self._fit)
+
+    @overload
+    def wald_test(
+        self, hypothesis: Any, value: Any = None, *, by: None = None, type: int | str = 2
+    ) -> TestResult: ...
+
+    @overload
+    def wald_test(self, *, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
+
+    @displayed()
+    def wald_test(
+        self,
+        hypothesis: Any = None,
+        value: Any = None,
+        *,
+        by: Literal["term"] | None = None,
+        type: int | str = 2,
+    ) -> TestResult | pd.DataFrame:
+        """Wald's test of linear hypotheses on the coefficients, all together, or of each term.
+
+        Parameters
+        ----------
+        hypothesis : str, list of str, array, DataFrame, or (array, value)
+            A term of the formula or a column of the design says that its coefficients are zero, in all
+            classes. Equations are written as statsmodels takes them, "a = b, 2 * c = 1", with names of
+            columns and "constant"; for more than two classes they hold for each class, or name coefficients
+            as "class:column". A matrix has a column for each coefficient in the order of `cov_params`; a
+            DataFrame may name some, by (class, term).
+        value : float or sequence, optional
+            Right side of the equations, in place of their own; by default zero.
+        by : None or "term"
+            "term" tests each term of the formula, and then there is no hypothesis. A hypothesis that names a
+            term is on the coefficients of the whole model; where another term contains it, as `a:b` contains
+            `a`, these are its effects where the other factor is at its reference or at zero.
+        type : {1, 2, 3}
+            With by="term", what else may differ from zero where a term is tested: see `lr_test`.
+
+        Returns
+        -------
+        TestResult, or with by="term" a DataFrame by term
+            Chi-square, df and p, by the covariance that the fit has; see `robust`.
+
+        Raises
+        ------
+        DataError
+            A hypothesis has the wrong shape, or follows from the others; there is none, or one with by=; or
+            `type` is another number.
+        FormulaError
+            The equations cannot be read.
+        NotSupportedError
+            Classes are separated; or the covariance comes from fewer groups than there are equations.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm + bill_length_mm + island", load_penguins())
+        >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
+        ((2.0,), 0.918)
+        """
+        kind = asked_type(type)
+        if by is not None:
+            check_word("by", by, ("term",))
+            if hypothesis is not None or value is not None:
+                raise DataError('by="term" tests each term by itself: leave the hypothesis out, or by=.')
+            return wald_by_term(self._fit, kind)
+        return wald_test(self._fit, hypothesis, value)
+
+    @property
+    def cov_type(self) -> str:
+        """How the standard errors are computed: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
+        robust = self._fit.numbers.robust
+        return "nonrobust" if robust is None else str(robust.kind)
+
+    @property
+    def _clustered_by(self) -> str | None:
+        """The column by whose groups robust standard errors are, where they are."""
+        robust = self._fit.numbers.robust
+        return None if robust is None else robust.grouped_by or None
+
+    def robust(
+        self,
+        cov_type: Literal["HC0", "HC1", "cluster", "nonrobust"] = "HC1",
+        groups: Any = None,
+        *,
+        convention: Literal["statsmodels"] | None = None,
+    ) -> Self:
+        """The same fit with standard errors that are robust, or of groups of rows.
+
+        Parameters
+        ----------
+        cov_type : {"HC0", "HC1", "cluster", "nonrobust"}
+            "HC0" is the sandwich of the inverse information and the squares of the rows' scores (Huber,
+            White). "HC1" multiplies it by n/(n - k), where n counts the rows, or their weights, and k all
+            coefficients. "cluster" sums the scores by group (Liang & Zeger, 1986) and multiplies by G/(G - 1)
+            for G groups. "nonrobust" is the inverse information again.
+        groups : str or vector, optional
+            For "cluster": a column of the table, or a value for each of its rows.
+        convention : {None, "statsmodels"}
+            Factors for small samples. None stands for those above, which R's sandwich has (and Stata, for
+            groups). "statsmodels" stands for those of its `Logit` and `MNLogit`: none for "HC1", and for
+            "cluster" also (n - 1)/(n - k).
+
+        Returns
+        -------
+        LogisticResults
+            Estimates, predictions and likelihood are those of this fit. Standard errors, z, p, intervals,
+            `cov_params`, `wald_test`, `marginal_effects` and intervals of posteriors use the new covariance,
+            and the summary says which it is. A weight stands for so many equal rows.
+
+        Raises
+        ------
+        DataError
+            A word is not known; groups are given without "cluster", or not given with it; a row of the fit
+            has no group; or there is only one group.
+        NotSupportedError
+            The fit was loaded and has no rows, or classes are separated; or "HC1" is asked for with no more
+            rows than coefficients.
+
+        Notes
+        -----
+        For a fit with bias reduction the scores are those of the likelihood, at its estimates.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins()).robust("cluster", "island")
+        >>> fit.bse.round(3)["male"].tolist()
+        [2.725, 0.133]
+        """
+        return type(self)(with_covariance(self._fit, cov_type, groups, convention))
+
+    @displayed()
+    def marginal_effects(
+        self,
+        at: Literal["overall", "mean"] = "overall",
+        data: Any = None,
+        *,
+        columns: Any = None,
+        dummy: bool = True,
+        level: float = 0.95,
+        unseen: Unseen | None = None,
+    ) -> pd.DataFrame:
+        """How much the probabilities of the classes change when a column of the table does.
+
+        Parameters
+        ----------
+        at : {"overall", "mean"}
+            "overall" is the mean of the effects over the rows. "mean" is the effect on one row whose columns
+            of numbers are at their means, and whose categories are in the proportions of the rows.
+        data : table, optional
+            Rows to average over, each counted once. By default those of the fit, with their weights.
+        columns : str or list of str, optional
+            Columns of the table that the formula reads; by default all.
+        dummy : bool
+            Whether a column of numbers that contains only 0 and 1 changes from 0 to 1, and not by a small
+            part of a unit. Truth values and categories always change from one value to another: from the
+            first level to each of the others.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        unseen : {"raise", "missing"}, optional
+            What to do with rows that have a level which the fit has not seen: raise an error, or treat them
+            as rows with a missing value, with a warning that counts them. An error is the default, except for
+            fits of `naive_bayes(unseen="missing")`.
+
+        Returns
+        -------
+        DataFrame by (class, column, change)
+            estimate, se by the delta method, z, p, low, high. A column of numbers has the change "dy/dx": the
+            derivative of the probability through all terms that contain the column. With two classes only the
+            one that is not the reference is shown. Probabilities are those of `predict_proba`, under the
+            fit's prior; standard errors use the covariance that the fit has, see `robust`.
+
+        Raises
+        ------
+        DataError
+            A word is not known; the formula does not read a column; or the data have no complete row.
+        NotSupportedError
+            A column is within a function of your own, or its category is computed in the formula; the fit was
+            loaded and no data are given; classes are separated; or the formula makes columns of a table that
+            is read part by part.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ log(body_mass_g) + island", load_penguins())
+        >>> fit.marginal_effects()["estimate"].round(5).tolist()
+        [0.00047, 0.35996, 0.35704]
+        """
+        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level, unseen=unseen)
+
+    # ---- tables
+
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names.
@@ -758,7 +751,7 @@ KINDS = ("deviance", "pearson", "response", "working")
 
 
 def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
-    """Residuals of the rows; see `LogisticMethods.residuals`."""
+    """Residuals of the rows; see `LogisticResults.residuals`."""
     check_word("kind", kind, KINDS)
     blocks = rows_with_maximum(fit, "residuals()")
     numbers, n = fit.numbers, blocks.table.nrows
@@ -777,21 +770,19 @@ def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
 
 
 def leverage(fit: Fit[LogisticFit]) -> pd.Series:
-    """Leverage of the rows; see `LogisticMethods.leverage`."""
+    """Leverage of the rows; see `LogisticResults.leverage`."""
     return influence(fit, "leverage()")["leverage"]
 
 
 def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
-    """Influence of the rows; see `LogisticMethods.influence`."""
+    """Influence of the rows; see `LogisticResults.influence`."""
     blocks = rows_with_maximum(fit, what)
-    two, n = len(fit.classes) == 2, blocks.table.nrows
-    table: dict[str, Floats] = {
-        name: np.full(n, np.nan) for name in ("leverage", "cooks_distance", "studentized_pearson")
-    }
-    for rows, found, sign in _pieces(fit, blocks, moves=False):
-        table["leverage"][rows] = found.leverage
-        table["cooks_distance"][rows] = found.cook
-        table["studentized_pearson"][rows] = found.standardized * (sign if two else 1.0)
+    two, names = len(fit.classes) == 2, ("leverage", "cooks_distance", "studentized_pearson")
+    table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
+    for rows, part, sign in _influence_by_piece(fit, blocks, moves=False):
+        table["leverage"][rows] = part.leverage
+        table["cooks_distance"][rows] = part.cook
+        table["studentized_pearson"][rows] = part.standardized * (sign if two else 1.0)
     if two:
         deviance = residuals(fit, "deviance").to_numpy()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -800,7 +791,7 @@ def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
 
 
 def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
-    """What each coefficient moves by without a row; see `LogisticMethods.dfbetas`."""
+    """What each coefficient moves by without a row; see `LogisticResults.dfbetas`."""
     check_flag("scaled", scaled)
     blocks = rows_with_maximum(fit, "dfbetas()")
     numbers = fit.numbers
@@ -813,21 +804,23 @@ def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
     # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
     lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
     out = np.full((n, q * p1), np.nan)
-    for rows, found, _ in _pieces(fit, blocks, moves=True):
-        moves: Any = found.moves
+    for rows, part, _ in _influence_by_piece(fit, blocks, moves=True):
+        moves: Any = part.moves
         for k, line in enumerate(lines):
-            own = slice(k * p1, (k + 1) * p1)
-            out[rows, own] = (line @ moves[own]).T
+            of_class = slice(k * p1, (k + 1) * p1)
+            out[rows, of_class] = (line @ moves[of_class]).T
     columns = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
     return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
-def _pieces(fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool) -> Iterator[tuple[Any, Influence, Floats]]:
+def _influence_by_piece(
+    fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool
+) -> Iterator[tuple[Any, Influence, Floats]]:
     """Positions in the table, influence, and the sign of the residual of some rows after others."""
     of_block = row_diagnostics.row_influence(fit.numbers, moves=moves)
     with late_bar(blocks.table.nrows, "influence of the rows") as tell:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            for at, found in of_block((x, codes, weights)):
-                yield positions[at], found, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
+            for at, part in of_block((x, codes, weights)):
+                yield positions[at], part, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
                 tell(at.stop - at.start)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.models.fits.refits import held_path
-from discrim.models.regression.logistic_inference import parts_of
+from discrim.models.regression.logistic_search import parts_of
 from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.penalized import fit_path
 from discrim.models.results.headers import (
@@ -172,8 +172,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     by_path, search = fit.path is not None, fit.refits.search
     chosen = "not in the file" if fit.loaded else "given"
     if by_path:
-        how = f"{search.folds} splits" if search.splits else f"{search.folds} folds"
-        chosen = f"{how}, {'one SE' if search.select == '1se' else 'least deviance'}"
+        chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least deviance'}"
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()

@@ -1,10 +1,6 @@
-"""Wald's test of hypotheses on the coefficients of a logistic regression.
+"""Tests of the coefficients of a logistic regression: of hypotheses, of terms, and of nested fits.
 
-A logistic regression beside another covariance of its estimates: robust, or of groups of rows.
-
-Fits to some of the terms of a formula, all to the same rows: `drop1`, nested fits, a choice of terms.
-
-Tests of the terms of a logistic regression, of types I, II and III.
+The covariance of the estimates is that of the model, robust, or of groups of rows.
 
 Theory. A test of a term says that some combinations L of the coefficients are zero where some others, M, are
 zero already. Of type I, M has the columns of the terms after it; of type II those of the terms that contain
@@ -63,9 +59,9 @@ from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.fit import Fit, by_class_and_term
 from discrim.models.fits.reading import asked_type, check_word, is_number, listed, told
-from discrim.models.regression.logistic_inference import (
-    HELD,
-    held,
+from discrim.models.regression.logistic_search import (
+    FEW,
+    cached_rows,
     parts_of,
     refuse_no_maximum,
     rows_with_maximum,
@@ -80,7 +76,7 @@ COV_TYPES = ("nonrobust", "HC0", "HC1", "cluster")
 def with_covariance(
     fit: Fit[LogisticFit], cov_type: str, groups: Any, convention: str | None
 ) -> Fit[LogisticFit]:
-    """The fit with another covariance of its estimates; see `LogisticMethods.robust`."""
+    """The fit with another covariance of its estimates; see `LogisticResults.robust`."""
     check_word("cov_type", cov_type, COV_TYPES)
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
@@ -167,22 +163,21 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
     )
     sums, there = np.zeros((len(labels), ended.coef.size)), np.zeros(len(labels), dtype=bool)
     with watched(blocks, "scores of the groups") as _:
-        for rows, x, own, weights in used_rows(blocks):
-            held = codes[rows]
-            if (held < 0).any():
-                place = int(np.argmax(held < 0))
+        for rows, x, classes, weights in used_rows(blocks):
+            groups = codes[rows]
+            if (groups < 0).any():
+                place = int(np.argmax(groups < 0))
                 position = rows.start + place if isinstance(rows, slice) else int(rows[place])
                 raise DataError(
                     f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit "
                     "uses: fill it, for example with a group of its own, or drop the row and fit again."
                 )
-            there[held] = True
-            group_scores(sums, numbers.frame, ended.coef, numbers.reference, x, own, weights, held)
+            there[groups] = True
+            group_scores(sums, numbers.frame, ended.coef, numbers.reference, x, classes, weights, groups)
     if there.sum() < 2:
         raise DataError(
-            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance "
-            "of groups "
-            'needs two, and many to be of use. Give other groups, or use cov_type="HC1".'
+            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance of "
+            'groups needs two, and many to be of use. Give other groups, or use cov_type="HC1".'
         )
     return sums[there]
 
@@ -201,7 +196,7 @@ Hypothesis = tuple[Floats, Floats]
 
 
 def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
-    """Wald's test; see `LogisticMethods.wald_test`."""
+    """Wald's test; see `LogisticResults.wald_test`."""
     numbers = fit.numbers
     refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
@@ -217,14 +212,13 @@ def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
-def _refuse_singular(numbers: LogisticFit, asked: int) -> NoReturn:
+def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
     robust = numbers.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
             f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
-            f"little for a hypothesis of {asked} equations: test fewer at once, or use the covariance of "
-            "the model, as in "
-            'robust("nonrobust").wald_test().'
+            f"little for a hypothesis of {equations} equations: test fewer at once, or use the covariance of "
+            'the model, as in robust("nonrobust").wald_test().'
         )
     raise NotSupportedError(
         "The covariance of what the hypothesis names is singular, or out of the range of double "
@@ -262,26 +256,23 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
             f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients: give a "
             "matrix with a column for each, in the order of cov_params()."
         )
-    if not np.isfinite(matrix).all():
-        raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
-    return matrix, np.zeros(len(matrix))
+    return _of_matrix(matrix)
 
 
 def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
     """A matrix whose columns are named (class, term), or by the term where there are two classes."""
-    own = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
-    if not own.is_unique or not matrix.columns.is_unique:
+    names = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
+    if not names.is_unique or not matrix.columns.is_unique:
         raise DataError("The columns of the hypothesis name no coefficient each: name them (class, term).")
-    unknown = [label for label in matrix.columns if label not in own]
+    unknown = [label for label in matrix.columns if label not in names]
     if unknown:
         raise DataError(
-            f"The hypothesis names {listed(unknown)}, which is no coefficient: name some of {listed(own)}."
+            f"The hypothesis names {listed(unknown)}, which is no coefficient: name some of {listed(names)}."
         )
-    return _read_matrix(matrix.reindex(columns=own, fill_value=0.0), index)
+    return _of_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
 
 
-def _read_matrix(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
-    values = matrix.to_numpy(dtype=np.float64)
+def _of_matrix(values: Floats) -> Hypothesis:
     if not np.isfinite(values).all():
         raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
     return values, np.zeros(len(values))
@@ -356,8 +347,7 @@ class Margins:
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
         factors = {part.label: _factors(design, part.text) for part in design.parts()}
-        own = {label: factors[label] for label in terms}
-        self.terms = dict(sorted(own.items(), key=lambda item: len(item[1])))
+        self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
         """Chosen terms that no other chosen term contains, but for those that stay, in R's order."""
@@ -366,11 +356,11 @@ class Margins:
 
     def addable(self, chosen: Collection[str]) -> list[str]:
         """Terms that are not chosen, of which all terms are that they contain, in R's order."""
-        return [
-            a
-            for a in self.terms
-            if a not in chosen and all(b in chosen for b, own in self.terms.items() if own < self.terms[a])
-        ]
+
+        def is_addable(a: str) -> bool:
+            return all(b in chosen for b, factors in self.terms.items() if factors < self.terms[a])
+
+        return [a for a in self.terms if a not in chosen and is_addable(a)]
 
 
 def _factors(design: Design, text: str) -> frozenset[str]:
@@ -423,19 +413,15 @@ class TermFits:
         self.parts = parts_of(blocks)
         self.margins = Margins(blocks.design, self.parts)
         self._blocks, self._moments = blocks, moments
-        self._rows = held(blocks, HELD)
-        self._options: dict[str, Any] = {
-            "reference": reference,
-            "bias_reduction": bias_reduction,
-            "tol": tol,
-            "maxiter": maxiter,
-        }
+        self._rows = cached_rows(blocks, FEW)
+        self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
+        self._options |= {"tol": tol, "maxiter": maxiter}
         self._known: dict[frozenset[str], TermFit] = {}
 
     def columns(self, terms: Collection[str]) -> list[int]:
         """Positions of the columns of terms."""
         chosen = set(terms)
-        return sorted(j for label, own in self.parts.items() if label in chosen for j in own)
+        return sorted(j for label, columns in self.parts.items() if label in chosen for j in columns)
 
     def rows(self, terms: Collection[str]) -> RowBlocks:
         """The rows of the columns of terms."""
@@ -463,19 +449,19 @@ class TermFits:
         prior = moments.counts / moments.counts.sum()
         named = " + ".join(label for label in self.margins.terms if label in key)
         with watched(self.rows(terms), f"fit of {named}, passes over the rows") as rows:
-            found = fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
-        if not found.newton.converged:
+            fit = fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
+        if not fit.newton.converged:
             raise DataError(
                 f"The fit of {named} has not converged, so that it cannot be compared: where a "
                 "hyperplane separates the classes there is no maximum. Fit with bias_reduction=True "
                 "(for stepwise(), in options=), or leave a term out."
             )
-        self._known[key] = TermFit(-2 * found.llf(), found.df_model(), found)
+        self._known[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
         return self._known[key]
 
 
 def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
-    """Each term removed; see `LogisticMethods.drop1`."""
+    """Each term removed; see `LogisticResults.drop1`."""
     blocks = rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
@@ -488,11 +474,11 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
     }
-    everything, factor = held(blocks, HELD), cho_factor(numbers.newton.information)
-    gone = fits.margins.removable(fits.parts)
-    with late_bar(len(gone), "terms removed") as tell:
-        for label in gone:
-            ratio = deviance_without(numbers, everything, fits.parts[label], factor)
+    few, factor = cached_rows(blocks, FEW), cho_factor(numbers.newton.information)
+    removable = fits.margins.removable(fits.parts)
+    with late_bar(len(removable), "terms removed") as tell:
+        for label in removable:
+            ratio = deviance_without(numbers, few, fits.parts[label], factor)
             if np.isnan(ratio):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that it cannot be dropped: fit with "
@@ -536,11 +522,6 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     """The likelihood ratio of nested fits to the same rows, and its degrees of freedom.
 
     That of penalized fits is held in the penalized likelihood of the large one.
-
-    Raises
-    ------
-    DataError
-        The small fit has a column that is no combination of the large one's.
     """
     ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
     found = nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
@@ -550,7 +531,7 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     if not large.numbers.bias_reduction or not df:
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
     normals = null_directions(found.combinations)
-    return deviance_on(large.numbers, held(ours, HELD), normals), df
+    return deviance_on(large.numbers, cached_rows(ours, FEW), normals), df
 
 
 def _refuse_not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> NoReturn:
@@ -590,7 +571,7 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame
         kept: pd.DataFrame = fit.cache[key]
         return kept.copy()
     tests = _tests(blocks, kind)
-    rows, factor = held(blocks, HELD), cho_factor(fit.numbers.newton.information)
+    rows, factor = cached_rows(blocks, FEW), cho_factor(fit.numbers.newton.information)
     falls: dict[bytes, float] = {np.empty(0).tobytes(): 0.0}
 
     def fall(combinations: Floats) -> float:
@@ -617,7 +598,7 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame
 
 
 def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
-    """Wald's test of each term of the formula; see `LogisticMethods.wald_test`."""
+    """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
     kind = asked_type(asked)
     refuse_no_maximum(fit, "wald_test()")
     numbers = fit.numbers

@@ -27,7 +27,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.log_odds import lengths
 from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import check_flag, check_word, listed, told
-from discrim.models.regression.logistic_inference import refuse_no_maximum
+from discrim.models.regression.logistic_search import refuse_no_maximum
 
 SLOPE = "dy/dx"
 """What the effect of a column of numbers is called."""
@@ -44,7 +44,7 @@ class Change(NamedTuple):
     then: Any = None
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """As the table names it."""
         return SLOPE if self.then is None else f"{self.then} - {self.first}"
 
@@ -59,21 +59,19 @@ def marginal_effects(
     level: float,
     unseen: Unseen | None,
 ) -> pd.DataFrame:
-    """Marginal effects with standard errors; see `LogisticMethods.marginal_effects`."""
+    """Marginal effects with standard errors; see `LogisticResults.marginal_effects`."""
     check_word("at", at, ("overall", "mean"))
     check_flag("dummy", dummy)
     half = check_level(level)
     refuse_no_maximum(fit, "marginal_effects()")
-    rows = _RowsOf(fit, data, unseen)
+    rows = _AveragedRows(fit, data, unseen)
     wanted = _wanted(columns, rows.names)
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
     shift = _shift(fit)
     if at == "mean":
-        found, total = rows.at_means(changes, survey, shift), 1.0
-    else:
-        found, total = rows.overall(changes, shift), survey.total
-    return _table(fit, changes, found, total, half)
+        return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, half)
+    return _table(fit, changes, rows.overall(changes, shift), survey.total, half)
 
 
 def _shift(fit: Fit[LogisticFit]) -> Floats:
@@ -85,22 +83,22 @@ def _shift(fit: Fit[LogisticFit]) -> Floats:
 
 
 def _table(
-    fit: Fit[LogisticFit], changes: list[Change], found: list[Effect], total: float, half: float
+    fit: Fit[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
 ) -> pd.DataFrame:
     numbers = fit.numbers
     root, known = numbers.root_in_frame(), numbers.constants_known()
     p1 = len(numbers.newton.coef)
     # Of two classes one is what the other lacks.
-    shown = numbers.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
+    classes = numbers.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
     lines, index = [], []
-    for k in shown:
-        for change, effect in zip(changes, found, strict=True):
+    for k in classes:
+        for change, effect in zip(changes, effects, strict=True):
             jacobian = effect.jacobian[k] / total
             variance = float(lengths((root @ jacobian)[:, None])[0]) ** 2
             constants = jacobian[::p1]
             variance += float(constants @ known @ constants)
             lines.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
-            index.append((fit.classes[k], change.column, change.said))
+            index.append((fit.classes[k], change.column, change.words))
     names = ["class", "column", "change"]
     table = pd.DataFrame(
         lines, index=pd.MultiIndex.from_tuples(index, names=names), columns=["estimate", "se"]
@@ -116,16 +114,16 @@ def _table(
 def _wanted(columns: Any, names: list[str]) -> list[str]:
     if columns is None:
         return names
-    asked = [columns] if isinstance(columns, str) else columns
-    if not isinstance(asked, Sequence | pd.Index) or not len(asked):
+    wanted = [columns] if isinstance(columns, str) else columns
+    if not isinstance(wanted, Sequence | pd.Index) or not len(wanted):
         raise DataError(f"columns={told(columns)}: give names of columns, in a list, or None for all.")
-    unknown = [name for name in asked if name not in names]
+    unknown = [name for name in wanted if name not in names]
     if unknown:
         raise DataError(
             f"columns= names {listed(unknown)}, which the formula does not read: name some of "
             f"{listed(names)}."
         )
-    return list(dict.fromkeys(asked))
+    return list(dict.fromkeys(wanted))
 
 
 class _Survey(NamedTuple):
@@ -149,11 +147,11 @@ class _Survey(NamedTuple):
     shares: dict[int, Floats]
 
 
-class _RowsOf:
+class _AveragedRows:
     """The rows over which effects are averaged: those of the fit, or of another table."""
 
     def __init__(self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None) -> None:
-        self._fit, self._numbers, self._own = fit, fit.numbers, data is None
+        self._fit, self._numbers, self._of_fit = fit, fit.numbers, data is None
         if data is None:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
@@ -190,7 +188,7 @@ class _RowsOf:
     def _used(self) -> tuple[NDArray[np.bool_], Floats]:
         """Which rows (n,) of the table count, and their weights."""
         blocks = self._blocks
-        if self._own:
+        if self._of_fit:
             weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
             return used_codes(blocks) >= 0, weights
         used = np.ones(blocks.table.nrows, dtype=bool)
@@ -203,25 +201,21 @@ class _RowsOf:
         k, q = len(self._fit.classes), len(self._numbers.others)
         m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
         blocks = self._blocks
-        codes, weights = (used_codes(blocks), blocks.weights) if self._own else (None, None)
+        codes, weights = (used_codes(blocks), blocks.weights) if self._of_fit else (None, None)
         for place, x, missing in blocks.every_row():
             used = np.ones(len(x), dtype=bool) if missing is None else ~missing
             used = used if codes is None else used & (codes[place] >= 0)
-            own = np.ones(len(x)) if weights is None else weights[place]
+            times = np.ones(len(x)) if weights is None else weights[place]
             if not used.all():
-                x, own = x[used], own[used]
+                x, times = x[used], times[used]
             for start in range(0, len(x), m):
-                yield x[start : start + m], own[start : start + m]
+                yield x[start : start + m], times[start : start + m]
 
     def survey(self) -> _Survey:
         """What a first pass tells."""
-        total, sums, binary, shares = (
-            0.0,
-            dict.fromkeys(self.names, 0.0),
-            set(self.names),
-            dict[int, Floats](),
-        )
+        total, sums, binary = 0.0, dict.fromkeys(self.names, 0.0), set(self.names)
         centres: dict[str, float] = {}
+        shares: dict[int, Floats] = {}
         for rows, weights in self._pieces():
             total += float(weights.sum())
             for j, name in enumerate(self.names):
@@ -235,12 +229,12 @@ class _RowsOf:
                 if name in binary and not ((values == 0) | (values == 1)).all():
                     binary.discard(name)
             if not self._plain:
-                held = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
-                shares = {i: shares.get(i, 0.0) + own for i, own in held.items()}
+                sizes = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
+                shares = {i: shares.get(i, 0.0) + size for i, size in sizes.items()}
         if not total > 0:
             raise DataError("No row of data= is complete, so there is nothing to average over: give rows.")
         means = {name: first + sums[name] / total for name, first in centres.items()}
-        return _Survey(total, means, binary, {i: own / total for i, own in shares.items()})
+        return _Survey(total, means, binary, {i: size / total for i, size in shares.items()})
 
     def changes(self, name: str, survey: _Survey, *, dummy: bool) -> list[Change]:
         """How a column is made to change."""
@@ -256,14 +250,13 @@ class _RowsOf:
 
     def overall(self, changes: list[Change], shift: Floats) -> list[Effect]:
         """The effects summed over the rows."""
-        found: list[Effect | None] = [None] * len(changes)
+        sums: list[Effect] = []
         with late_bar(0, "marginal effects") as tell:
             for rows, weights in self._pieces():
-                for i, effect in enumerate(self._of_piece(rows, changes, shift, weights)):
-                    held = found[i]
-                    found[i] = effect if held is None else held.plus(effect)
+                effects = list(self._of_piece(rows, changes, shift, weights))
+                sums = [a.plus(b) for a, b in zip(sums, effects, strict=True)] if sums else effects
                 tell(len(weights))
-        return [effect for effect in found if effect is not None]
+        return sums
 
     def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:
         fit, frame = self._numbers, self._numbers.frame
@@ -274,16 +267,15 @@ class _RowsOf:
                 if change.then is None:
                     yield marginal.slope(fit, z, self._unit(j), shift, weights)
                     continue
-                sides = []
+                ends = []
                 for value in (change.first, change.then):
                     moved = np.array(rows)
                     moved[:, j] = float(value)
-                    sides.append(frame.columns(moved))
-                yield marginal.difference(fit, sides[0], sides[1], shift, weights)
+                    ends.append(frame.columns(moved))
+                yield marginal.difference(fit, ends[0], ends[1], shift, weights)
             return
-        yield from self._of_changing(
-            Changing(self._blocks.design, rows, self._functions), changes, shift, weights
-        )
+        changing = Changing(self._blocks.design, rows, self._functions)
+        yield from self._of_changing(changing, changes, shift, weights)
 
     def _of_changing(
         self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
@@ -291,7 +283,7 @@ class _RowsOf:
         fit, frame = self._numbers, self._numbers.frame
         keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
         z = frame.columns(changing.at({})[:, keep])
-        sides: dict[tuple[str, Any], Effect] = {}
+        levels: dict[tuple[str, Any], Effect] = {}
         for change in changes:
             if change.then is None:
                 slopes = changing.slope(change.column)[:, keep]
@@ -299,10 +291,10 @@ class _RowsOf:
                 yield marginal.slope(fit, z, turned, shift, weights)
                 continue
             for value in (change.first, change.then):
-                if (change.column, value) not in sides:
+                if (change.column, value) not in levels:
                     moved = frame.columns(changing.at({change.column: value})[:, keep])
-                    sides[change.column, value] = marginal.level(fit, moved, shift, weights)
-            yield sides[change.column, change.then].less(sides[change.column, change.first])
+                    levels[change.column, value] = marginal.level(fit, moved, shift, weights)
+            yield levels[change.column, change.then].less(levels[change.column, change.first])
 
     def _unit(self, j: int) -> Floats:
         """What a row of the frame changes by, (p, 1), for one unit of a column."""
@@ -324,18 +316,18 @@ class _RowsOf:
         frame, fit = self._numbers.frame, self._numbers
         z = np.zeros((len(means) + 1, 1))
         z[0] = 1.0
-        if not self._own:
+        if not self._of_fit:
             z = frame.columns(means[None, :])
-        found = []
+        effects = []
         for change in changes:
             j = self.names.index(change.column)
             if change.then is None:
-                found.append(marginal.slope(fit, z, self._unit(j), shift, one))
+                effects.append(marginal.slope(fit, z, self._unit(j), shift, one))
                 continue
-            sides = []
+            ends = []
             for value in (change.first, change.then):
                 moved = z.copy()
                 moved[1:] += (float(value) - means[j]) * self._unit(j)
-                sides.append(moved)
-            found.append(marginal.difference(fit, sides[0], sides[1], shift, one))
-        return found
+                ends.append(moved)
+            effects.append(marginal.difference(fit, ends[0], ends[1], shift, one))
+        return effects

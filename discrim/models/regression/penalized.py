@@ -1,10 +1,6 @@
-"""Penalized logistic regressions as values: how they are fitted, again too, and what goes into a file.
+"""Logistic regression with a ridge, lasso or elastic net penalty, of a strength that folds may choose.
 
-What a penalized logistic regression is asked for: the penalty, its strength, and how that is chosen.
-
-The path of a penalized logistic regression, and the choice of a strength from it by folds.
-
-What a penalized logistic regression gives: coefficients, the path of its strengths, and no tests.
+It has coefficients and the path of its strengths. Standard errors, tests and intervals are refused.
 """
 
 from __future__ import annotations
@@ -38,22 +34,24 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes
 from discrim.inference.error_rates import rates_along
-from discrim.inference.resampling import dealt_codes, drawn_seed
+from discrim.inference.resampling import dealt_codes
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import (
+    check_grid,
+    check_number,
+    check_whole,
     check_word,
     class_moments,
-    folds_or_cv,
-    is_number,
     is_whole,
     listed,
     told,
 )
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.validation import Split, Splits, read_splits, used_splits
-from discrim.models.regression.logistic_inference import refuse_many_coefficients
+from discrim.models.judging.tuning import TuningFolds, refuse_none_judged
+from discrim.models.judging.validation import Splits, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, against_reference
+from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -98,11 +96,9 @@ class StrengthSearch:
         Strengths of the path, in decreasing order; None for evenly spaced ones.
     n_strengths : int
         How many of those.
-    folds : int
-        How many, also of splits.
     select : {"min", "1se"}
-    splits : tuple of Split
-        Those given in the place of folds.
+    folds : TuningFolds, optional
+        By which a strength is chosen; None until the rows are read.
     """
 
     penalty: PenaltyName
@@ -110,22 +106,13 @@ class StrengthSearch:
     strength: float | None
     grid: Floats | None
     n_strengths: int
-    folds: int
-    seed: int | None
     select: Literal["min", "1se"]
     tol: float
     maxiter: int
-    splits: tuple[Split, ...] = ()
-
-    def with_splits(self, given: Any, blocks: Blocks) -> StrengthSearch:
-        """The same with folds, or splits of the rows of a table, where a strength is to be chosen."""
-        if self.strength is not None or is_number(given):
-            return self
-        splits = read_splits(given, blocks, "a number of folds")
-        return replace(self, splits=splits, folds=len(splits))
+    folds: TuningFolds | None = None
 
 
-def asked_search(
+def checked_search(
     penalty: PenaltyName | None,
     *,
     strength: float | None,
@@ -133,19 +120,12 @@ def asked_search(
     grid: Sequence[float] | None,
     n_strengths: int,
     folds: int | Splits,
-    seed: int | None,
     select: Literal["min", "1se"],
     cv: Any,
     tol: float,
     maxiter: int,
 ) -> StrengthSearch | None:
-    """The options of a penalized fit, checked; None where no penalty is asked for.
-
-    Raises
-    ------
-    DataError
-        An option that is none, or one of a penalized fit without a penalty.
-    """
+    """The options of a penalized fit, checked; None without a penalty, where the others are refused."""
     check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
     if penalty is None:
         # A seed deals nothing here, as where a choice is not to be made.
@@ -163,58 +143,27 @@ def asked_search(
                 )
         return None
     check_word("select", select, ("min", "1se"))
-    folds = folds_or_cv("logistic", folds, cv)
-    if strength is not None and not (is_number(strength) and 0 < strength < np.inf):
-        raise DataError(
-            f"strength={told(strength)}: give a number above 0, or None to have it chosen by folds. Without "
-            "a penalty, leave penalty= out."
-        )
-    if not (is_whole(n_strengths) and 2 <= n_strengths <= MOST_TRIED):
-        raise DataError(
-            f"n_strengths={told(n_strengths)}: give a number of strengths, 2 or more and up to "
-            f"{MOST_TRIED:,}."
-        )
+    if strength is not None:
+        also = ", or None to have it chosen by folds. Without a penalty, leave penalty= out"
+        strength = check_number("strength", strength, 0, ends="()", also=also)
+    check_whole("n_strengths", n_strengths, 2, MOST_TRIED, what="a number of strengths")
     share = _checked_ratio(penalty, l1_ratio)
-    count: Any = folds if is_number(folds) else 0
-    # Choices in folds are made by the same seed, so that they can be made again.
-    drawn = drawn_seed(seed) if strength is None else seed
-    held = None if strength is None else float(strength)
-    return StrengthSearch(
-        penalty, share, held, _checked_grid(grid), int(n_strengths), count, drawn, select, tol, int(maxiter)
-    )
+    strengths = None if grid is None else np.array(check_grid(grid, "strength", 0, ends="()")[::-1])
+    return StrengthSearch(penalty, share, strength, strengths, int(n_strengths), select, tol, int(maxiter))
 
 
 def _checked_ratio(penalty: str, l1_ratio: Any) -> float:
     """The share of the lasso in a penalty."""
     if penalty != "elastic_net":
-        own = L1_RATIO[penalty]
-        if l1_ratio is not None and l1_ratio != own:
+        share = L1_RATIO[penalty]
+        if l1_ratio is not None and l1_ratio != share:
             raise DataError(
-                f"l1_ratio={told(l1_ratio)} is not that of penalty={penalty!r}, which has {own:g}: give "
+                f"l1_ratio={told(l1_ratio)} is not that of penalty={penalty!r}, which has {share:g}: give "
                 "penalty='elastic_net'."
             )
-        return own
-    share = 0.5 if l1_ratio is None else l1_ratio
-    if not (is_number(share) and 0 < share < 1):
-        raise DataError(
-            f"l1_ratio={told(l1_ratio)}: give a number between 0 and 1; the ends are penalty='ridge' and "
-            "penalty='lasso'."
-        )
-    return float(share)
-
-
-def _checked_grid(grid: Any) -> Floats | None:
-    """Strengths in decreasing order, each once."""
-    if grid is None:
-        return None
-    if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)}: give a list of strengths, or None for evenly spaced ones.")
-    values = list(grid)
-    wrong = [value for value in values if not (is_number(value) and 0 < value < np.inf)]
-    if wrong or not values:
-        said = f"{told(wrong[0])} is no strength" if wrong else "it is empty"
-        raise DataError(f"grid={listed(values)}: {said}; give numbers above 0.")
-    return np.unique(np.array(values, dtype=np.float64))[::-1].copy()
+        return share
+    also = "; the ends are penalty='ridge' and penalty='lasso'"
+    return 0.5 if l1_ratio is None else check_number("l1_ratio", l1_ratio, 0, 1, ends="()", also=also)
 
 
 def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
@@ -249,7 +198,7 @@ class Path(NamedTuple):
 
 
 def coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float | None = None) -> Path:
-    """Fits along the strengths that were asked for, or evenly spaced ones.
+    """Fits along the strengths of the grid, or evenly spaced ones.
 
     Parameters
     ----------
@@ -259,23 +208,18 @@ def coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float
     strengths = search.grid
     if strengths is None:
         strengths = strengths_of(model, search.l1_ratio, search.n_strengths)
-    _refuse_large(model, len(strengths))
-    own = search.grid is None and not (within is not None and within < strengths[-1])
+    what = f"The coefficients of {len(strengths):,} strengths"
+    numbers = float(len(strengths)) * model.functions * len(model.z)
+    refuse_beyond_memory(numbers, what, "Give a shorter grid=, or one strength=")
+    may_end = search.grid is None and not (within is not None and within < strengths[-1])
     with late_bar(len(strengths), "path of the strength") as tell:
-        ends = penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=own, tell=tell)
+        ends = penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell)
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
     table["df"] = [int(np.count_nonzero(ended.beta[:, 1:])) for ended in ends]
     table["explained"] = [1 - ended.loss / null for ended in ends]
     return Path(table, ends)
-
-
-def _refuse_large(model: Likelihood, count: int) -> None:
-    numbers = float(count) * model.functions * len(model.z)
-    refuse_beyond_memory(
-        numbers, f"The coefficients of {count:,} strengths", "Give a shorter grid=, or one strength="
-    )
 
 
 def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSearch) -> None:
@@ -295,11 +239,6 @@ def choose_strength(
     Each fold is judged by the path of the other rows, on the strengths of all rows. The deviance is that of a
     row, -2 log P, with weights; its standard error is that of the means of the folds, as cv.glmnet's. The
     error counts rows by the labels under the prior, which may be sampled, the class proportions.
-
-    Raises
-    ------
-    DataError
-        A class has no row outside a fold.
     """
     path = coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
@@ -307,12 +246,13 @@ def choose_strength(
     k = model.n_classes
     wrong, judged = np.zeros((len(strengths), k)), np.zeros(k)
     shift = logs_of_prior(prior) - np.log(model.class_shares)
-    parts = _parts(blocks, search)
+    folds: Any = search.folds
+    parts = _training_and_judged(blocks, folds)
     with late_bar(len(parts), "choice of the strength") as tell:
         for fold, (train, test) in enumerate(parts):
             part = _without(model, train)
             if part is None:
-                _refuse_part(search, fold, blocks, model.codes[train > 0])
+                _refuse_fold(folds, fold, blocks, model.codes[train > 0])
             at = np.flatnonzero(test)
             tell(1)
             if not len(at):
@@ -324,15 +264,14 @@ def choose_strength(
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
             scores = _by_class(scores_along(ends, z))
-            times, own = model.weights[at] * test[at], model.codes[at]
-            logs = np.stack([log_posteriors(each)[np.arange(len(at)), own] for each in scores])
+            times, codes = model.weights[at] * test[at], model.codes[at]
+            logs = np.stack([log_posteriors(each)[np.arange(len(at)), codes] for each in scores])
             deviances = np.vstack([deviances, -2 * (logs @ times)[None] / times.sum()])
             sizes = np.append(sizes, times.sum())
-            member = np.equal(own[:, None], np.arange(k)) * times[:, None]
+            member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
             judged += member.sum(axis=0)
-            wrong += np.stack([best_class(each + shift) != own for each in scores]) @ member
-    if not len(sizes):
-        raise DataError("No row is left to judge strengths by: give splits that judge more of them.")
+            wrong += np.stack([best_class(each + shift) != codes for each in scores]) @ member
+    refuse_none_judged(sizes, "strengths")
     share = sizes / sizes.sum()
     table = path.table
     table["deviance"] = share @ deviances
@@ -358,15 +297,15 @@ def _by_class(scores: Floats) -> Floats:
     return np.swapaxes(scores, 1, 2)
 
 
-def _parts(blocks: Blocks, search: StrengthSearch) -> list[tuple[Floats, Floats]]:
+def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
     """For each fold or split how often each row (n,) that is used is learnt from, and judged."""
-    if search.splits:
-        return [(split.train, split.test) for split in used_splits(search.splits, blocks)]
+    if folds.splits:
+        return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
     codes = used_codes(blocks)
-    dealt = dealt_codes(codes, search.folds, search.seed)[codes >= 0]
+    dealt = dealt_codes(codes, folds.count, folds.seed)[codes >= 0]
     return [
         ((dealt != fold).astype(np.float64), (dealt == fold).astype(np.float64))
-        for fold in range(search.folds)
+        for fold in range(folds.count)
     ]
 
 
@@ -384,23 +323,19 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
     mean = z[1:] @ weights
     z[1:] -= mean[:, None]
     sd = np.sqrt((z[1:] ** 2) @ weights)
-    still = sd <= CONSTANT
-    z[1:][still] = 0.0
-    sd[still] = 1.0
+    constant = sd <= CONSTANT
+    z[1:][constant] = 0.0
+    sd[constant] = 1.0
     z[1:] /= sd[:, None]
     return Likelihood(z, model.codes[at], weights, model.n_classes), mean, sd
 
 
-def _refuse_part(search: StrengthSearch, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
+def _refuse_fold(folds: TuningFolds, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
     levels = blocks.design.levels
-    gone = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
-    what, instead = (
-        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
-        if search.splits
-        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
-    )
+    absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
+    where, more = folds.training_rows(fold)
     raise DataError(
-        f"{what} class {listed(gone)} has no row: give strength=, or {instead}, or merge the class with "
+        f"{where} class {listed(absent)} has no row: give strength=, or {more}, or merge the class with "
         "another."
     )
 
@@ -424,13 +359,7 @@ MODEL = Model(
 
 
 def rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
-    """The rows that moments are of, in memory.
-
-    Raises
-    ------
-    DataError
-        They are more than the memory.
-    """
+    """The rows that moments are of, in memory."""
     rows, p = int(moments.rows.sum()), moments.n_columns
     refuse_beyond_memory(
         COPIES * float(rows) * (p + 1),
@@ -457,23 +386,17 @@ def penalized(
     reference: int,
     search: StrengthSearch,
 ) -> Fit[PenalizedFit]:
-    """The fit of a table.
-
-    Raises
-    ------
-    DataError
-        The rows are more than the memory, a class has no row outside a fold, the search has not converged.
-    """
+    """The fit of a table."""
     begun = PenalizedFit(
         moments, prior, estimated_prior, reference, search.penalty, 1.0, search.l1_ratio, np.zeros((1, 1)),
         0.0, 0.0, 0,
     )  # fmt: skip
     if not search.l1_ratio:
         # A ridge has all coefficients at once, in the space of the rows where these are fewer.
-        spanned = min(moments.n_columns, int(moments.rows.sum()))
-        found = (1 if moments.n_classes == 2 else moments.n_classes) * (spanned + 1)
-        instead = "use penalty='lasso', lda(), naive_bayes() or knn()"
-        refuse_many_coefficients(found, spanned, moments.n_classes, instead)
+        rank = min(moments.n_columns, int(moments.rows.sum()))
+        count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
+        others = "use penalty='lasso', lda(), naive_bayes() or knn()"
+        refuse_many_coefficients(count, rank, moments.n_classes, others)
     numbers, path = _searched(begun, blocks, rows_in_memory(blocks, moments), search, prior)
     return penalized_fit(numbers, blocks, options, search=search, path=path)
 
@@ -488,11 +411,11 @@ def _searched(
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
     ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
-        lost = ended.steps < search.maxiter
-        instead = "" if lost else f", or raise maxiter={search.maxiter}"
+        by_rounding = ended.steps < search.maxiter
+        more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
         raise DataError(
             f"At strength {strength:.4g} the search has not converged in {ended.steps} "
-            f"steps{', because of rounding' if lost else ''}: give a larger strength={instead}."
+            f"steps{', because of rounding' if by_rounding else ''}: give a larger strength={more}."
         )
     return fit.at(ended, strength), path
 
@@ -521,9 +444,8 @@ def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
     if not (moments.counts > 0).all():
         return None
     search = fit.refits.search
-    refit = refitted(
-        fit.numbers, moments, rows_in_memory(blocks, moments), 50 if search is None else search.maxiter
-    )
+    maxiter = 50 if search is None else search.maxiter
+    refit = refitted(fit.numbers, moments, rows_in_memory(blocks, moments), maxiter)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -533,52 +455,35 @@ def _chosen_rule(search: StrengthSearch, fit: Fit[PenalizedFit], blocks: Blocks)
         return None
     numbers = replace(fit.numbers, moments=moments)
     try:
-        found, _ = _searched(numbers, blocks, rows_in_memory(blocks, moments), search, fit.prior)
+        refit, _ = _searched(numbers, blocks, rows_in_memory(blocks, moments), search, fit.prior)
     except DataError:
         return None
-    return found.rule(fit.log_prior())
+    return refit.rule(fit.log_prior())
 
 
 def _left_out(fit: Fit[PenalizedFit]) -> LeftOut:
     return left_out_by_refits(fit, "of a penalized logistic regression takes a refit a row")
 
 
-def _shapes(k: int, p: int) -> dict[str, tuple[int, ...]]:
-    return {"beta": (1 if k == 2 else k, p + 1), "course": (3,)}
-
-
 SAVED = Saved(
-    {
-        "estimated_prior": (bool,),
-        "reference": (int,),
-        "penalty": (str,),
-        "strength": (float,),
-        "l1_ratio": (float,),
-    },
+    {"estimated_prior": (bool,), "reference": (int,), "penalty": (str,), "strength": (float,)}
+    | {"l1_ratio": (float,)},
     "diagonal",
     fit_from_end,
     penalized_fit,
     PenalizedFit.end,
-    _shapes,
+    lambda k, p: {"beta": (1 if k == 2 else k, p + 1), "course": (3,)},
     constant=True,
 )
 
 
 def fit_path(fit: Fit[PenalizedFit]) -> Path:
-    """The path of a fit, made where it was not.
-
-    Raises
-    ------
-    NotSupportedError
-        The fit was loaded.
-    """
+    """The path of a fit, made where it was not."""
     if "along" not in fit.cache:
-        blocks = fit.rows("path")
-        search = fit.refits.search
-        model = rows_in_memory(blocks, fit.numbers.moments)
-        fit.cache["along"] = coefficient_path(model, search, within=fit.numbers.strength)
-    found: Path = fit.cache["along"]
-    return found
+        model = rows_in_memory(fit.rows("path"), fit.numbers.moments)
+        fit.cache["along"] = coefficient_path(model, fit.refits.search, within=fit.numbers.strength)
+    path: Path = fit.cache["along"]
+    return path
 
 
 WAYS_OUT = {
@@ -626,15 +531,15 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def _numbers(self) -> PenalizedFit:
-        held: Any = self._fit.numbers
-        found: PenalizedFit = held
-        return found
+        fit: Any = self._fit
+        numbers: PenalizedFit = fit.numbers
+        return numbers
 
     @property
     def penalty(self) -> Penalty:
         """Name, strength and l1_ratio."""
-        held: Any = self._numbers
-        return Penalty(held.penalty, held.strength, held.l1_ratio)
+        numbers: Any = self._numbers
+        return Penalty(numbers.penalty, numbers.strength, numbers.l1_ratio)
 
     @property
     def class_params(self) -> pd.DataFrame:
@@ -644,9 +549,9 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     def selected(self) -> pd.Index:
         """Terms whose coefficient is not zero for some class, from the largest standardized one on."""
-        held = self._numbers.by_class[1:]
-        size = held.max(axis=1) - held.min(axis=1)
-        order = np.argsort(-size, kind="stable")[: int((held != 0).any(axis=1).sum())]
+        slopes = self._numbers.by_class[1:]
+        size = slopes.max(axis=1) - slopes.min(axis=1)
+        order = np.argsort(-size, kind="stable")[: int((slopes != 0).any(axis=1).sum())]
         return self.terms[order]
 
     @property
@@ -666,8 +571,8 @@ class PenalizedLogisticResults(LogisticResults):
         NotSupportedError
             The fit was loaded.
         """
-        held: Any = self._fit
-        return fit_path(held).table.copy()
+        fit: Any = self._fit
+        return fit_path(fit).table.copy()
 
     @property
     def prsquared(self) -> float:
@@ -728,8 +633,8 @@ class PenalizedLogisticResults(LogisticResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
-        own = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
-        return pd.DataFrame([self._sizes() | self.penalty._asdict() | own])
+        row = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
+        return pd.DataFrame([self._sizes() | self.penalty._asdict() | row])
 
 
 def refuse_penalized(fits: Iterable[Any], what: str) -> None:
@@ -755,14 +660,8 @@ def _refused(name: str, inherited: Any) -> Any:
 
 def _refuse_inference() -> None:
     """Refuse what a logistic regression has beyond any classifier: it is of estimates without a penalty."""
-    held = {
-        *dir(ClassifierResults),
-        *dir(LinearGeometry),
-        *vars(PenalizedLogisticResults),
-        "params",
-        "llnull",
-    }
-    for name in sorted(set(dir(LogisticResults)) - held):
+    kept = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
+    for name in sorted(set(dir(LogisticResults)) - kept - {"params", "llnull"}):
         if not name.startswith("_"):
             setattr(PenalizedLogisticResults, name, _refused(name, getattr(LogisticResults, name)))
 

@@ -323,7 +323,7 @@ def test_columns_of_any_units_have_the_same_fit():
         ({"penalty": "lasso", "strength": float("inf")}, "strength=inf: give a number above 0"),
         ({"penalty": "lasso", "l1_ratio": 0.5}, "l1_ratio=0.5 is not that of penalty='lasso', which has 1"),
         ({"penalty": "elastic_net", "l1_ratio": 1}, "l1_ratio=1: give a number between 0 and 1"),
-        ({"penalty": "lasso", "grid": []}, "it is empty; give numbers above 0"),
+        ({"penalty": "lasso", "grid": []}, "the grid is empty; give numbers above 0"),
         ({"penalty": "lasso", "grid": [0.1, -1]}, "-1 is no strength"),
         ({"penalty": "lasso", "folds": 1}, "folds=1: give a number from 2"),
         ({"penalty": "lasso", "n_strengths": 1}, "n_strengths=1: give a number of strengths"),

@@ -1,16 +1,13 @@
-"""The choice of the number of components, by folds whose moments are merged.
+"""Components of partial least squares: how many, by folds, those of an engine, and whether they predict.
 
-Partial least squares whose components a regression of the user's own finds, such as scikit-learn's.
-
-A permutation test of what partial least squares predicts of rows left out.
+An engine is a regression of the user's own, such as scikit-learn's PLSRegression. Whether rows left out are
+predicted better than with shuffled labels is tested by permutations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,89 +31,75 @@ from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import gathered_rows, repeated, used_codes, used_rows
-from discrim.inference.error_rates import TIE, as_good
-from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed, generator, permutation_pvalue
+from discrim.frame.rows import gathered_rows, repeated
+from discrim.inference.resampling import check_folds, drawn_seed, generator, permutation_pvalue
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.options import text_of
-from discrim.models.fits.reading import is_whole, listed, refuse_large, told
-from discrim.models.fits.refits import error_path, moment_folds
-from discrim.models.judging.validation import Split, split_moments
+from discrim.models.fits.reading import check_grid, check_whole, is_whole, listed, refuse_large, told
+from discrim.models.fits.refits import error_path
+from discrim.models.judging.tuning import (
+    GridSearch,
+    TuningFolds,
+    judged_rows,
+    refuse_lone_classes,
+    refuse_none_judged,
+)
 
 USUAL = 10
 """Components up to which are tried where no others are given."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentSearch:
-    """How a number of components is chosen.
-
-    Attributes
-    ----------
-    grid : sequence of int or None
-        Numbers to try; None for one, two and so on.
-    folds : int
-        How many, also of splits.
-    select : {"min", "1se"}
-    splits : tuple of Split
-        Those given in the place of folds.
-    """
-
-    grid: Sequence[int] | None
-    folds: int
-    seed: int | None
-    select: Literal["min", "1se"] = "min"
-    splits: tuple[Split, ...] = ()
-
-
-def component_grid(search: ComponentSearch, most: int = USUAL) -> list[int]:
-    """The numbers of components to try, in increasing order.
-
-    Raises
-    ------
-    DataError
-        None at all, or one that is no number of components.
-    """
-    asked_for: Any = search.grid
-    if asked_for is None:
+def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
+    """The numbers of components to try, in increasing order; a DataError where there is none."""
+    if search.grid is None:
         return list(range(1, most + 1))
-    if isinstance(asked_for, str) or not isinstance(asked_for, Iterable):
+    what, also = "numbers of components", f", or None for 1 to {USUAL}"
+    return check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
+
+
+def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+    """The fit with as many components as folds choose, the fewest that are good, and the path of the grid.
+
+    Parameters
+    ----------
+    fit : PLSFit
+        Of all rows, with as many components as are tried.
+    """
+    refuse_few(fit, 1)
+    able = fit.components if fit.decides != "lda" else fit.spread_components()
+    fit = fit.with_components(max(able, 1))
+    refuse_few(fit, 1)
+    path = tried_components(blocks, fit, search.folds)
+    tried = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
+    if not len(tried):
         raise DataError(
-            f"grid={told(asked_for)}: give a list of numbers of components, or None for 1 to {USUAL}."
+            f"grid={listed(search.grid)}: the rows outside each fold have {len(path)} components at most: "
+            "give such numbers."
         )
-    values = list(asked_for)
-    wrong = [value for value in values if not (is_whole(value) and value >= 1)]
-    if wrong:
+    return fit.with_components(int(search.good(tried).min())), tried
+
+
+def refuse_few(fit: PLSFit, wanted: int) -> None:
+    """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
+    if not fit.components:
         raise DataError(
-            f"grid holds {told(wrong[0])}, which is no number of components: give 1, 2 and so on."
+            "The class means do not differ in any column, so that there is no component: name columns whose "
+            "means differ in the formula."
         )
-    if not values:
-        raise DataError(f"grid is empty: give numbers of components, or None for 1 to {USUAL}.")
-    return sorted({int(value) for value in values})
-
-
-def _parts(
-    blocks: Blocks, search: ComponentSearch, spread: Any
-) -> tuple[Iterable[ClassMoments], list[Floats]]:
-    """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
-    if search.splits:
-        held = split_moments(blocks, search.splits, spread)
-        return held, [split.test for split in search.splits]
-    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
-    judged = [(dealt == fold).astype(np.float64) for fold in range(search.folds)]
-    return moment_folds(blocks, dealt, search.folds, spread), judged
-
-
-def _refuse_part(search: ComponentSearch, fold: int) -> NoReturn:
-    what, instead = (
-        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
-        if search.splits
-        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
-    )
-    raise CollinearError(
-        f"{what} a class is gone, or the scores do not vary within classes: give components=, or {instead}."
-    )
+    if fit.components < wanted:
+        raise DataError(
+            f"components={told(wanted)}: these rows have {fit.components}, beyond which nothing of the "
+            f"columns covaries with the classes. Give components={fit.components} or fewer, or None to have "
+            "it chosen."
+        )
+    able = fit.spread_components()
+    if fit.decides == "lda" and able < wanted:
+        raise CollinearError(
+            f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
+            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
+            f'rule="lda" takes components={able} here at most.'
+        )
 
 
 class _Judged(NamedTuple):
@@ -140,7 +123,7 @@ class _Judged(NamedTuple):
     total: float
 
 
-def tried_components(blocks: Blocks, fit: PLSFit, search: ComponentSearch) -> pd.DataFrame:
+def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
     """What is explained, and what is predicted of rows left out, by number of components.
 
     Parameters
@@ -153,97 +136,55 @@ def tried_components(blocks: Blocks, fit: PLSFit, search: ComponentSearch) -> pd
     DataFrame
         components, error, se, R2X, R2, Q2; errors are those of `error_rates(["cv"])` of a fit with as many
         components given, with the same folds and seed, or of the splits given.
-
-    Raises
-    ------
-    DataError
-        A class of one row, folds that are too many or too few.
-    CollinearError
-        Without some fold there is no rule.
     """
-    levels = blocks.design.levels
-    single = [level for level, rows in zip(levels, fit.moments.rows.tolist(), strict=True) if rows < 2]
-    if single:
-        which = "Class" if len(single) == 1 else "Each of the classes"
-        raise DataError(
-            f"{which} {listed(single)} has one row, and without it the class is not known: give "
-            "components=, merge it with another class, or leave it out."
-        )
-    held, often = _parts(blocks, search, fit.moments.spread)
-    parts = []
-    for number, moments in enumerate(held):
-        enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-        part = fit.refit_up_to(moments, fit.components) if enough else None
-        if part is None:
-            _refuse_part(search, number)
-        parts.append(part)
+    refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
+    moments, judged = folds.training_moments(blocks, fit.moments.spread)
+    parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
     most = min(part.components for part in parts)
-    found = _judged(blocks, fit, [part.with_components(most) for part in parts], often)
-    if not found.rows.any():
-        raise DataError("No row is left to judge components by: give splits that judge more of them.")
-    tried = np.arange(1, most + 1)
-    path = error_path("components", tried, found.wrong, found.rows, fit.prior, sampled=fit.estimated_prior)
+    left_out = _judged(blocks, fit, [part.with_components(most) for part in parts], judged)
+    refuse_none_judged(left_out.rows, "components")
+    tried, sampled = np.arange(1, most + 1), fit.estimated_prior
+    path = error_path("components", tried, left_out.wrong, left_out.rows, fit.prior, sampled=sampled)
     x, y = fit.latent.explained()
     path["R2X"], path["R2"] = x[:most].cumsum(), y[:most].cumsum()
-    path["Q2"] = 1.0 - found.press / found.total
+    path["Q2"] = 1.0 - left_out.press / left_out.total
     return path
 
 
-def _judged(blocks: Blocks, fit: PLSFit, parts: list[PLSFit], often: list[Floats]) -> _Judged:
+def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> PLSFit:
+    """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
+    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
+    part = fit.refit_up_to(moments, fit.components) if enough else None
+    if part is None:
+        where, more = folds.training_rows(fold)
+        raise CollinearError(
+            f"{where} a class is gone, or the scores do not vary within classes: give components=, or {more}."
+        )
+    return part
+
+
+def _judged(blocks: Blocks, fit: PLSFit, parts: list[PLSFit], judged: list[Floats]) -> _Judged:
     k, most = fit.moments.n_classes, parts[0].components
     log_prior, shares, sizes = logs_of_prior(fit.prior), fit.shares, fit.sizes
     wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
     with late_bar(blocks.table.nrows * len(parts), "choice of components") as tell:
-        for place, x, own, weights in used_rows(blocks):
-            positions = np.arange(place.start, place.stop) if isinstance(place, slice) else place
-            for part, times in zip(parts, often, strict=True):
-                tell(len(positions))
-                times_of = times[positions]
-                at = np.flatnonzero(times_of)
-                if not len(at):
-                    continue
-                count = times_of[at] if weights is None else weights[at] * times_of[at]
-                seen = np.equal(own[at, None], np.arange(k))
-                member = seen * count[:, None]
-                rows += member.sum(axis=0)
-                total += float(count @ (((seen - shares) / sizes) ** 2).sum(axis=1))
-                for j, (scores, fitted) in enumerate(part.along(x[at], log_prior)):
-                    wrong[j] += (best_class(scores) != own[at]) @ member
-                    press[j] += count @ (((seen - fitted) / sizes) ** 2).sum(axis=1)
+        for fold, x, codes, times in judged_rows(blocks, judged, tell):
+            indicators = np.equal(codes[:, None], np.arange(k))
+            member = indicators * times[:, None]
+            rows += member.sum(axis=0)
+            total += float(times @ (((indicators - shares) / sizes) ** 2).sum(axis=1))
+            for j, (scores, fitted) in enumerate(parts[fold].along(x, log_prior)):
+                wrong[j] += (best_class(scores) != codes) @ member
+                press[j] += times @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
     return _Judged(wrong, rows, press, total)
 
 
-def chosen_from(path: pd.DataFrame, search: ComponentSearch) -> tuple[int, pd.DataFrame]:
-    """The fewest components that are as good as the best, and the path of those that were asked for.
-
-    Raises
-    ------
-    DataError
-        None of the numbers asked for can be had of the rows outside each fold.
-    """
-    asked = path[path["components"].isin(component_grid(search, len(path)))].reset_index(drop=True)
-    if not len(asked):
-        raise DataError(
-            f"grid={listed(search.grid)}: the rows outside each fold have {len(path)} components at most: "
-            "give such numbers."
-        )
-    slack = float(asked["se"].iloc[asked["error"].argmin()]) if search.select == "1se" else 0.0
-    good = as_good(asked["error"].to_numpy(), slack + TIE)
-    return int(asked["components"].to_numpy()[good].min()), asked
-
-
-FOUND = ("x_weights_", "x_loadings_", "x_rotations_")
-"""What an engine has when it is fitted, (p, a) each."""
+FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
+"""What a fitted engine has, (p, a) each."""
 
 
 def components_of(engine: Any, components: int | None) -> int:
-    """The number of components: that which is given, or the engine's own.
-
-    Raises
-    ------
-    DataError
-        The engine is none, or has no such number.
-    """
+    """The number of components that is given, or the engine's own; a DataError where there is none."""
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
@@ -279,13 +220,6 @@ def engine_fit(
         indicators that are centred, and scaled where that is asked for.
     prior, components, scale, indicators, decides, estimated_prior
         As of `fit_pls`.
-
-    Raises
-    ------
-    DataError
-        The engine cannot be fitted, or does not say what it has found.
-    NotSupportedError
-        Weights that are not whole numbers of rows.
     """
     if blocks.weights is not None and not blocks.has_whole_weights():
         raise NotSupportedError(
@@ -293,43 +227,44 @@ def engine_fit(
             "weights, repeat rows, or leave engine= out."
         )
     refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
-    held = partial(
+    fitted = partial(
         fit_pls, moments, prior, components=components, scale=scale, indicators=indicators, decides=decides,
         estimated_prior=estimated_prior, algorithm="engine",
     )  # fmt: skip
     tables = tables_of(moments, scale=scale, indicators=indicators)
     # Without components, for the middle of the rows.
-    middle = held(engine=lambda a, b: _none(a, b))
+    middle = fitted(engine=_no_components)
     rows = gathered_rows(blocks)
     x, codes = rows.x, rows.codes
     if blocks.weights is not None:
         x, codes = repeated(x, codes, blocks.weights[rows.positions])
     z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
-    seen = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
-    own = _fitted(engine, (z / middle.unit[:, None]).T, (seen - middle.shares) / tables.sizes, components)
-    return held(engine=lambda a, b: latent_of(a, b, *own))
+    indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
+    y = (indicators_of - middle.shares) / tables.sizes
+    latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
+    return fitted(engine=lambda a, b: latent_of(a, b, *latent))
 
 
-def _none(a: Floats, b: Floats) -> Latent:
+def _no_components(a: Floats, b: Floats) -> Latent:
     nothing = np.zeros((a.shape[1], 0))
     return latent_of(a, b, nothing, nothing, nothing)
 
 
-def _fitted(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
+def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
     """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
     name = text_of(engine)
     try:
-        own = copied(engine)
-        known = own.get_params() if hasattr(own, "get_params") else {}
-        asked = {"n_components": components, "scale": False}
-        own.set_params(**{key: value for key, value in asked.items() if key in known})
-        own.fit(np.ascontiguousarray(x), y)
-        found = [np.asarray(getattr(own, attribute), dtype=np.float64) for attribute in FOUND]
+        copy = copied(engine)
+        known = copy.get_params() if hasattr(copy, "get_params") else {}
+        settings = {"n_components": components, "scale": False}
+        copy.set_params(**{key: value for key, value in settings.items() if key in known})
+        copy.fit(np.ascontiguousarray(x), y)
+        found = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
     except Exception as error:
         # An engine is the user's own code, which may raise anything.
         raise DataError(
             f"engine={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
-            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FOUND)}: "
+            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}: "
             "use PLSRegression, or leave engine= out."
         ) from error
     shape = (x.shape[1], components)
@@ -348,8 +283,7 @@ MOST = 10**6
 
 def permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
     """The test of Q2; see `PLSResults.permutation_test`."""
-    if not (is_whole(n) and 1 <= n <= MOST):
-        raise DataError(f"n={told(n)}: give a number of permutations, 1 or more and up to {MOST:,}.")
+    check_whole("n", n, 1, MOST, what="a number of permutations")
     blocks = fit.rows("permutation_test()")
     if blocks.weights is not None and not blocks.has_whole_weights():
         raise NotSupportedError(

@@ -1,6 +1,7 @@
-"""From the options of `naive_bayes` to what each column is, and errors where a density does not exist.
+"""What naive Bayes is fitted to: the kind of each column, and moments and a tally of rows, or of moments.
 
-Moments and tally of columns that rows miss: each is gathered from the rows that have it.
+A column that rows miss is gathered from the rows that have it. Where a density does not exist, the error
+names the class and the column.
 """
 
 from __future__ import annotations
@@ -16,26 +17,36 @@ from numpy.typing import NDArray
 from discrim.core.independent.kernel_density import FACTORS
 from discrim.core.independent.naive_bayes import NaiveBayesFit, has_variances
 from discrim.core.independent.tally import ColumnPlan, Tally
+from discrim.core.moments.given_moments import with_scatter
+from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import dependencies
-from discrim.errors import CollinearError, DataError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import boolean_terms, term_levels
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.categories import shown
+from discrim.frame.levels import boolean_terms, level_design, level_terms, term_levels
 from discrim.models.fits.reading import (
+    NaAction,
+    check_number,
     check_word,
     class_moments,
-    is_number,
     listed,
     present_classes,
     refuse_extreme,
     said_of_separation,
+    usable_rows,
     warn_of_weights,
     without_constants,
 )
+from discrim.models.moments.given import Sample, fitting
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.normal_fits import drop_hint, some_of
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
+KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
 
 SMOOTHING = 1e-9
 """scikit-learn's `var_smoothing`."""
@@ -54,15 +65,95 @@ class Options(NamedTuple):
     missing: str | None = None
 
 
-def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
-    """What each column of a `level_design` is.
+def usable_tally(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
+    blocks = replace(blocks, design=level_design(blocks.design))
+    plan = plan_of(blocks, options)
+    if options.missing is not None:
+        return _usable_available(blocks, plan, na_action)
+    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
+    tally = Tally(plan, len(blocks.design.levels))
+    classes, terms = blocks.design.levels, blocks.terms
+    # Beside others a constant count has its share of their sum.
+    blocks, moments = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
+    if not blocks.constant:
+        return blocks, moments, _tally_of_present(tally, classes, blocks)
+    constant = set(blocks.constant)
+    kept = [j for j, term in enumerate(terms) if term not in constant]
+    tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
+    return blocks, class_moments(blocks, "diagonal", tally.watch), tally
 
-    Raises
-    ------
-    DataError
-        An option names no column, or one of another kind, or is no number where it should be one; a count is
-        negative.
-    """
+
+def _tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+    """The tally of the classes that are left of those before."""
+    present = blocks.design.levels
+    return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
+
+
+def given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally."""
+    kernel = options.kernel
+    has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
+    given = sample.checked_moments(
+        AVAILABLE if options.missing is not None else KERNELS if has_kernels else ""
+    )
+    given._need("Naive Bayes", "diagonal")
+    design = level_design(given._design)
+    blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)
+    plan = plan_of(blocks, options)
+    names, _ = level_terms(design)
+    if len(given._level_counts.tables) != len(names):
+        raise NotSupportedError(
+            f"These moments hold no counts of the levels of {listed(names)}, because a part of them "
+            "comes from published statistics: add up moments of tables only, or leave such columns "
+            "out."
+        )
+    moments = _moments_of_levels(given, blocks.terms, names)
+    _refuse_negative(given, plan, blocks, moments)
+    tally = Tally(plan, moments.n_classes)
+    tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
+    classes, terms = design.levels, blocks.terms
+    blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
+    tally = _tally_of_present(tally, classes, blocks)
+    if len(blocks.terms) < len(terms):
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return blocks, moments, tally
+
+
+def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
+    """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
+    moments, given_terms = with_scatter(given._held, "diagonal"), given._design.terms
+    if not names:
+        return moments
+    means, squares = as_columns(given._level_counts.tables, moments.counts)
+    numeric = [j for j, term in enumerate(terms) if term not in names]
+    source = [given_terms.index(terms[j]) for j in numeric]
+    levels = [terms.index(name) for name in names]
+    shape = (moments.n_classes, len(terms))
+    centres, rests, scatters, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(len(terms))
+    centres[:, numeric], rests[:, numeric] = moments.centres[:, source], moments.rests[:, source]
+    scatters[:, numeric], scale[numeric] = moments.scatters[:, source], moments.scale[source]
+    centres[:, levels], scatters[:, levels] = means, squares
+    return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
+
+
+def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a column of counts holds a value below zero, as far as moments tell."""
+    below = given._held.class_means < 0
+    for j in plan.counts.tolist():
+        place = given._design.terms.index(blocks.terms[j])
+        if not given._level_counts.negative[place] and not below[:, place].any():
+            continue
+        k = int(np.argmax(moments.class_means[:, j] < 0))
+        where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
+        raise DataError(
+            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
+            "out of counts=, or gather the moments again of corrected rows."
+        )
+
+
+def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
+    """What each column of a `level_design` is."""
     check_word("method", options.method, ("moment", "mle"))
     check_word("unseen", options.unseen, ("raise", "missing"))
     terms = list(blocks.terms)
@@ -81,8 +172,8 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
             "the column before the fit."
         )
     rule, given = _bandwidths(options.bandwidth, terms, families)
-    laplace = _number("laplace", options.laplace, "what is added to each count")
-    smoothing = _number("smoothing", options.smoothing, "a share of the largest variance")
+    laplace = check_number("laplace", options.laplace, 0)
+    smoothing = check_number("smoothing", options.smoothing, 0)
     return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
 
 
@@ -92,12 +183,12 @@ def _wanted(
     """Positions of the columns that an option names: all that are still normal for True."""
     if isinstance(wanted, bool | np.bool_):
         return np.flatnonzero((families == NORMAL) & bool(wanted))
-    asked_for = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(asked_for, Sequence) or not all(isinstance(name, str) for name in asked_for):
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
     numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
     place = {term: j for j, term in enumerate(terms)}
-    for name in asked_for:
+    for name in names:
         if name in place and families[place[name]] != NORMAL:
             kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
             raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
@@ -105,7 +196,7 @@ def _wanted(
             raise DataError(
                 f"{what}= names {name!r}, which is no numeric column of the fit: {listed(numeric)}."
             )
-    return [place[name] for name in asked_for]
+    return [place[name] for name in names]
 
 
 def _bandwidths(
@@ -130,28 +221,19 @@ def _bandwidths(
                 f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
                 f"{listed(kernels)}. Name the column there too."
             )
-        if not (is_number(value) and 0 < value < np.inf):
-            raise DataError(
-                f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {listed(FACTORS)}."
-            )
-        given[terms.index(name)] = float(value)
+        also = f" for {name!r}, or one of {listed(FACTORS)}"
+        given[terms.index(name)] = check_number("bandwidth", value, 0, ends="()", also=also)
     return "nrd0", given
-
-
-def _number(name: str, value: Any, what: str) -> float:
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise DataError(f"{name}={value!r}: give {what}, a number from 0 on.")
-    return float(value)
 
 
 def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
     """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
     plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
     if len(plan.normal):
-        names, own = tuple(terms[plan.normal]), moments.columns(plan.normal)
+        names = tuple(terms[plan.normal])
         if tally.available is not None:
             _refuse_single(tally.available[:, plan.normal], names, levels, plan)
-        _refuse_no_variance(own, names, levels, plan)
+        _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
     empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and empty.any():
         raise CollinearError(
@@ -190,10 +272,10 @@ def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
             f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
         )
     said = [
-        f"{listed(name for name, none in zip(names, own, strict=True) if none)} "
-        f"{'has' if own.sum() == 1 else 'have'} one row or one value only in class {label!r}"
-        for label, own in zip(blocks.design.levels, lacking, strict=True)
-        if own.any()
+        f"{listed(name for name, none in zip(names, bare, strict=True) if none)} "
+        f"{'has' if bare.sum() == 1 else 'have'} one row or one value only in class {label!r}"
+        for label, bare in zip(blocks.design.levels, lacking, strict=True)
+        if bare.any()
     ]
     given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
@@ -206,7 +288,7 @@ def _refuse_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
     said: list[str] = []
-    gone: set[int] = set()
+    constant: set[int] = set()
     few = light = False
     for k, label in enumerate(levels):
         count = moments.counts[k]
@@ -216,12 +298,11 @@ def _refuse_no_variance(
             has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
             said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
             continue
-        found = [] if plan.smoothing else dependencies(moments, k, diagonal=True)
-        if found:
-            gone |= {each.column for each in found}
-            one = len(found) == 1
-            still = listed(terms[each.column] for each in found)
-            said.append(f"{still} {'is' if one else 'are'} constant in class {label!r}")
+        here = [] if plan.smoothing else [each.column for each in dependencies(moments, k, diagonal=True)]
+        if here:
+            constant.update(here)
+            verb = "is" if len(here) == 1 else "are"
+            said.append(f"{listed(terms[j] for j in here)} {verb} constant in class {label!r}")
     if said:
         text = some_of(said, "classes")
         smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
@@ -232,7 +313,7 @@ def _refuse_no_variance(
             else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
         )
         tells = said_of_separation(moments, tuple(terms))
-        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
         raise CollinearError(
             f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
             f"{way_out[0].upper()}{way_out[1:]}{hint}."
@@ -245,23 +326,22 @@ def _refuse_no_variance(
         )
 
 
-def available_rows(blocks: Blocks) -> Blocks:
-    """Blocks of all rows with a class, whatever else they miss."""
-    return replace(blocks, partial=True, incomplete=True)
-
-
-def usable_available(blocks: Blocks, plan: ColumnPlan) -> tuple[Blocks, ClassMoments, Tally]:
-    """Blocks of all rows with a class, without empty classes and constant columns, moments and tally.
-
-    Raises
-    ------
-    DataError
-        No row has a class, or those of one only; a class has no value of a column.
-    CollinearError
-        Every column is constant.
-    """
-    blocks = available_rows(blocks)
-    levels, terms = blocks.design.levels, blocks.terms
+def _usable_available(
+    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
+    check_word("na_action", na_action, ("drop", "raise"))
+    if na_action == "raise":
+        raise DataError(
+            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
+        )
+    if len(plan.counts):
+        raise NotSupportedError(
+            'counts= follow a multinomial given their sum, and with missing="available" a row may '
+            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
+        )
+    blocks = replace(blocks, partial=True, incomplete=True)
+    classes, terms = blocks.design.levels, blocks.terms
     moments, tally = gather_available(blocks, plan)
     if not moments.total:
         raise DataError(
@@ -271,13 +351,12 @@ def usable_available(blocks: Blocks, plan: ColumnPlan) -> tuple[Blocks, ClassMom
     if blocks.weighted:
         warn_of_weights(moments, whole=blocks.has_whole_weights())
     blocks, moments = present_classes(blocks, moments)
-    if len(blocks.design.levels) < len(levels):
-        tally = tally.classes(np.array([levels.index(level) for level in blocks.design.levels]))
+    tally = _tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)
     refuse_extreme(moments, blocks.terms)
     dropped = blocks.dropped
     # Without rows to look for again, columns are taken out of the moments as they are.
-    blocks, moments = without_constants(replace(blocks, dropped=0), moments, held=plan.counts.tolist())
+    blocks, moments = without_constants(replace(blocks, dropped=0), moments)
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return replace(blocks, dropped=dropped), moments, tally
@@ -297,12 +376,12 @@ def gather_available(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Ta
     scale, tally = np.ones(p), Tally(plan, k)
     tally.available = np.zeros(shape)
     for columns in patterns:
-        own = replace(blocks.with_codes(used), partial=False, incomplete=False).columns(columns.tolist())
+        group = replace(blocks.with_codes(used), partial=False, incomplete=False).columns(columns.tolist())
         part = Tally(plan.columns(columns), k)
-        found = class_moments(own, "diagonal", part.watch)
+        moments = class_moments(group, "diagonal", part.watch)
         for name, values in parts.items():
-            values[:, columns] = getattr(found, name)
-        scale[columns], tally.available[:, columns] = found.scale, found.counts[:, None]
+            values[:, columns] = getattr(moments, name)
+        scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
         _place(tally, part, columns)
     blocks.dropped = blocks.table.nrows - int((used >= 0).sum())
     return ClassMoments(counts, rows, scale=scale, **parts), tally
@@ -317,17 +396,16 @@ def _rows_and_patterns(blocks: Blocks) -> tuple[Floats, NDArray[np.int64], list[
     """Weights (K,) and rows (K,) of the classes, and the columns in groups that the same rows miss."""
     used, weights = _used(blocks), blocks.weights
     k = len(blocks.design.levels)
-    own = None if weights is None else weights[used]
-    codes = blocks.codes[used]
-    counts = np.bincount(codes, own, k).astype(np.float64)
-    rows = np.bincount(codes if own is None else codes[own > 0], minlength=k)
+    used_weights, codes = None if weights is None else weights[used], blocks.codes[used]
+    counts = np.bincount(codes, used_weights, k).astype(np.float64)
+    rows = np.bincount(codes if used_weights is None else codes[used_weights > 0], minlength=k)
     marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
     for place, x, missing in blocks.every_row():
         if missing is None or not missing.any():
             continue
-        lost = np.isnan(x)
-        for j in np.flatnonzero(lost.any(axis=0)).tolist():
-            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(lost[:, j]).tobytes())
+        nan = np.isnan(x)
+        for j in np.flatnonzero(nan.any(axis=0)).tolist():
+            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
     groups: dict[bytes, list[int]] = {}
     for j, mark in enumerate(marks):
         groups.setdefault(mark.digest(), []).append(j)
@@ -336,20 +414,12 @@ def _rows_and_patterns(blocks: Blocks) -> tuple[Floats, NDArray[np.int64], list[
 
 def _place(tally: Tally, part: Tally, columns: NDArray[np.intp]) -> None:
     """Write the tally of some columns into that of all."""
-    plan, where = tally.plan, {j: i for i, j in enumerate(columns.tolist())}
-    own = part.plan
-    tables, kernels, sums = (
-        {columns[j]: i for i, j in enumerate(kind.tolist())} for kind in (own.tables, own.kernels, own.counts)
-    )
-    for i, j in enumerate(plan.tables.tolist()):
-        if j in where:
-            tally.tables[i] = part.tables[tables[j]]
-    for i, j in enumerate(plan.kernels.tolist()):
-        if j in where:
-            tally.values[i] = part.values[kernels[j]]
-    for i, j in enumerate(plan.counts.tolist()):
-        if j in where:
-            tally.sums[:, i] = part.sums[:, sums[j]]
+    for i, j in enumerate(columns[part.plan.tables].tolist()):
+        tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
+    for i, j in enumerate(columns[part.plan.kernels].tolist()):
+        tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]
+    for i, j in enumerate(columns[part.plan.counts].tolist()):
+        tally.sums[:, tally.plan.counts.tolist().index(j)] = part.sums[:, i]
 
 
 def _refuse_bare(blocks: Blocks, tally: Tally) -> None:

@@ -1,15 +1,14 @@
-"""What a logistic regression says beyond its estimates: profile intervals, statsmodels.
+"""The search for the maximum of a logistic regression's likelihood, and what is said where there is none.
 
-Designs that a logistic regression refuses, before or after a first pass over the rows.
-
-What to say where a hyperplane separates classes, and the estimates of a likelihood do not exist.
+Designs are refused before or after a first pass over the rows. Where a hyperplane separates classes there is
+no maximum: a certificate proves it, and the message names classes, columns and rows. What needs a maximum is
+here too: profiles of the likelihood, and the results object of statsmodels.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,16 +32,23 @@ from discrim.frame.rows import GatheredRows, gathered_rows, used_codes
 from discrim.frame.slopes import class_cells
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import class_moments, collinear_error, drop_columns, listed
+from discrim.models.fits.reading import (
+    check_number,
+    check_whole,
+    class_moments,
+    collinear_error,
+    drop_columns,
+    listed,
+)
 from discrim.models.planes.hyperplane import Certificate, ClassPair, labelled_certificate, separated_pairs
 
 OVER_ALL = "over all rows"
 
 WRITTEN = 2**23
-"""Numbers that a formula writes up to which they are held: to write them takes longer than their products."""
+"""Numbers that a formula makes up to which they are kept: to make them takes longer than their products."""
 
 COPIES = 3
-"""Times that the information is held: as it is, factorised, and inverted."""
+"""Times that the information is in memory: as it is, factorised, and inverted."""
 
 MOST_COEFFICIENTS = 10_000
 """Coefficients whose information is formed: each step over it takes their cube, some minutes here."""
@@ -51,21 +57,19 @@ MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
 
 
-def held(blocks: Blocks, most: int) -> Iterable[RowBlock]:
+def cached_rows(blocks: Blocks, most: int) -> Iterable[RowBlock]:
     """The rows as they are, or copied where they are few, so that no pass makes them again.
 
-    Rows that lie apart stay there. Few are no more than some numbers, or `WRITTEN` where a formula writes the
-    columns.
+    Rows that workers have stay there. Few are no more than `most` numbers, or than `WRITTEN` where a formula
+    makes the columns.
     """
     return blocks.rows.copied(blocks, most if blocks.design.plain else max(most, WRITTEN))
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
     """Raise a DataError for a tolerance or a number of steps that is none."""
-    if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
-        raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
-    if not isinstance(tol, (int, float, np.floating)) or not 0 < tol < 1:
-        raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
+    check_whole("maxiter", maxiter, 1, what="a whole number of steps")
+    check_number("tol", tol, 0, 1, ends="()")
 
 
 def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
@@ -80,10 +84,10 @@ def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
         )
 
 
-def refuse_many_coefficients(count: int, columns: int, n_classes: int, instead: str) -> None:
+def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
     """Raise, before any is formed, where the matrix of second derivatives would be too large."""
     what = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
-    way_out = f"Merge rare classes or name fewer columns, or {instead}"
+    way_out = f"Merge rare classes or name fewer columns, or {others}"
     refuse_beyond_memory(COPIES * float(count) ** 2, what, way_out)
     if count > MOST_COEFFICIENTS:
         raise DataError(
@@ -95,8 +99,8 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, instead: 
 def refuse_many_levels(blocks: Blocks) -> None:
     """Raise, before a product of columns is formed, where there are too many coefficients."""
     spec, n_classes = blocks.design.spec, len(blocks.design.levels)
-    found = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
-    refuse_many_coefficients(found, len(blocks.terms), n_classes, "use lda(), naive_bayes() or knn()")
+    count = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
+    refuse_many_coefficients(count, len(blocks.terms), n_classes, "use lda(), naive_bayes() or knn()")
     if spec is None:
         return
     coded = {
@@ -117,23 +121,17 @@ def refuse_many_levels(blocks: Blocks) -> None:
 def without_collinear(
     blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = 'pass collinear="drop"'
 ) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without columns that are constant over all rows, or combinations of others.
-
-    Raises
-    ------
-    CollinearError
-        There are such columns, and they are not to be dropped.
-    """
-    found = dependencies(moments.as_one())
-    if not found:
+    """Blocks and moments without columns that are constant over all rows, or combinations of others."""
+    collinear = dependencies(moments.as_one())
+    if not collinear:
         return blocks, moments
     if not drop:
-        raise collinear_error(found, blocks.terms, OVER_ALL, instead=instead)
-    return drop_columns(blocks, moments, found, OVER_ALL)
+        raise collinear_error(collinear, blocks.terms, OVER_ALL, instead=instead)
+    return drop_columns(blocks, moments, collinear, OVER_ALL)
 
 
-HELD = 2**20
-"""Numbers of a table up to which its rows are held for the many passes of several searches."""
+FEW = 2**20
+"""Numbers of a table up to which its rows stay in memory for the many passes of several searches."""
 
 
 def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
@@ -154,12 +152,13 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     """
     check_level(level)
     blocks = rows_with_maximum(fit, 'method="profile"')
-    bounds = profile_bounds(fit.numbers, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
+    rows = cached_rows(blocks, FEW)
+    bounds = profile_bounds(fit.numbers, rows, float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
-        lost = table.index[table.isna().any(axis=1)]
+        unfinished = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile of {listed(lost)} could not be followed to its bound: use "
+            f"The profile of {listed(unfinished)} could not be followed to its bound: use "
             'method="wald", or scale the columns of the formula.'
         )
     return table
@@ -238,7 +237,7 @@ ANY = 1e-20
 """Share of the information at the class proportions that is enough beside far rows."""
 
 NOT_FINITE = 2**14
-"""Numbers of a table up to which its rows are held for a search."""
+"""Numbers of a table up to which its rows stay in memory for a search."""
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -249,20 +248,15 @@ def refuse_empty_cells(blocks: Blocks) -> None:
     """Raise where a category has rows, but none of some class: the indicator of the category separates.
 
     A pass over the labels shows it, before any product of columns is formed.
-
-    Raises
-    ------
-    SeparationError
-        Predictors, categories and classes are named.
     """
     classes = blocks.design.levels
     said = []
     for cells in class_cells(blocks):
         present = cells.rows.sum(axis=0) > 0
         empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
-        found = np.argwhere(empty)
-        if len(found):
-            level, code = found[0]
+        at = np.argwhere(empty)
+        if len(at):
+            level, code = at[0]
             rows, bare = int(cells.rows[level].sum()), int(empty.any(axis=1).sum())
             verb = "misses" if bare == 2 else "miss"
             more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
@@ -283,31 +277,31 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
     with late_bar(0, "separation of the classes") as tell:
-        found = separation(columns, rows.codes, fit.moments.n_classes, guess, tell)
-        if found.kind == "quasi":
-            found = _overlap_of_far_rows(found, rows, fit.moments.n_classes)
-    certificate = labelled_certificate(found, fit.frame.to_data(), blocks, rows)
-    if found.kind == "overlap":
+        proof = separation(columns, rows.codes, fit.moments.n_classes, guess, tell)
+        if proof.kind == "quasi":
+            proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
+    certificate = labelled_certificate(proof, fit.frame.to_data(), blocks, rows)
+    if proof.kind == "overlap":
         return certificate._replace(message=OVERLAP)
-    pairs = separated_pairs(found, columns, rows.codes)
+    pairs = separated_pairs(proof, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
     index = blocks.table.index[rows.positions]
-    message = _said(found, pairs, fit, blocks, rows.positions)
+    message = _separation_message(proof, pairs, fit, blocks, rows.positions)
     return certificate._replace(on_plane=index[on_plane], message=message)
 
 
-def _overlap_of_far_rows(found: Separation, rows: GatheredRows, n_classes: int) -> Separation:
+def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
     """A separation in part, or that there is none where all but a few far rows seemed to lie on the plane."""
     with np.errstate(over="ignore", invalid="ignore"):
         even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
     if even is None or not FAR < even.size.max() < np.inf:
-        return found
-    again = separation(even.columns, rows.codes, n_classes)
-    if again.weights is None:
-        return found
-    weights = again.weights / even.size[:, None]
+        return proof
+    of_even = separation(even.columns, rows.codes, n_classes)
+    if of_even.weights is None:
+        return proof
+    weights = of_even.weights / even.size[:, None]
     weights /= weights[weights > 0].min()
-    return Separation("overlap", np.zeros_like(found.coef), 0.0, np.arange(len(rows.codes)), weights)
+    return Separation("overlap", np.zeros_like(proof.coef), 0.0, np.arange(len(rows.codes)), weights)
 
 
 def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
@@ -315,20 +309,20 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
     codes = used_codes(blocks)
     weights = None if blocks.weights is None else blocks.weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
-    own = fit if blocks.terms == terms else fit.of_columns(class_moments(blocks, "pooled"))
-    found = own.refit(held(blocks, 0), counts)
-    if found is not None or fit.bias_reduction or not (counts > 0).all() or not _has_far_rows(blocks):
-        return found
+    begun = fit if blocks.terms == terms else fit.of_columns(class_moments(blocks, "pooled"))
+    refit = begun.refit(cached_rows(blocks, 0), counts)
+    if refit is not None or fit.bias_reduction or not (counts > 0).all() or not _has_far_rows(blocks):
+        return refit
     # Far rows have most of the information of the columns of all rows, so that the others seem to have none.
-    own = fit.of_columns(class_moments(blocks, "pooled"))
-    return own.refit(held(blocks, 0), counts, ANY)
+    begun = fit.of_columns(class_moments(blocks, "pooled"))
+    return begun.refit(cached_rows(blocks, 0), counts, ANY)
 
 
 def _has_far_rows(blocks: Blocks) -> bool:
     """Whether a row of the table lies far from the middle of the others."""
-    whole = blocks.unweighted()
+    x = gathered_rows(blocks.unweighted()).x
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(evened_rows(gathered_rows(whole).x).size.max() > FAR)
+        return bool(evened_rows(x).size.max() > FAR)
 
 
 def _ways_out(fit: LogisticFit) -> str:
@@ -348,24 +342,18 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     weights[np.arange(len(weights)), rows.codes] = 0.0
     if blocks.weights is not None:
         weights *= blocks.weights[rows.positions][:, None]
-    none = Separation(
-        "overlap", np.zeros((len(fit.frame.scale) + 1, weights.shape[1])), 0.0, NO_ROWS, weights
-    )
-    return labelled_certificate(none, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
+    coef = np.zeros((len(fit.frame.scale) + 1, weights.shape[1]))
+    proof = Separation("overlap", coef, 0.0, NO_ROWS, weights)
+    return labelled_certificate(proof, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
 def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
-    """What is to be done of a search that did not converge: go on (None), warn, or raise.
+    """What becomes of a search that did not converge: it goes on (None), or a warning or an error ends it.
 
     Returns
     -------
     Certificate or None
         None where classes overlap.
-
-    Raises
-    ------
-    SeparationError
-        The classes are separated, wholly or in part, and there is not just to be a warning.
     """
     certificate = certify(fit, blocks)
     if certificate.kind == "overlap":
@@ -384,11 +372,11 @@ def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     steps = fit.newton.steps
     if fit.newton.converged:
         return
-    lost = (
+    by_rounding = (
         "rounding has lost the way, as where weights differ by orders of magnitude, or one row lies as far "
         "from the others: bring them closer, correct the row, or leave it out"
     )
-    why = "raise maxiter=" if steps >= maxiter else lost
+    why = "raise maxiter=" if steps >= maxiter else by_rounding
     raise DataError(
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
         f"and a maximum exists: {why}."
@@ -407,27 +395,13 @@ def searched(
     bias_reduction: bool,
     warn: bool,
 ) -> tuple[LogisticFit, Certificate | None]:
-    """The fit, as of `regression.logistic.fit_logistic`, and the certificate where classes are separated.
-
-    Raises
-    ------
-    SeparationError
-        There is no maximum, and there is not just to be a warning.
-    DataError
-        There is one, and the search has not found it.
-    """
-    table = held(blocks, NOT_FINITE)
+    """The fit, as of `regression.logistic.fit_logistic`, and the certificate where classes are separated."""
+    table = cached_rows(blocks, NOT_FINITE)
     with watched(table, PASSES) as rows:
         fit = fit_logistic(
-            rows,
-            moments,
-            prior,
-            reference=reference,
-            estimated_prior=estimated_prior,
-            tol=tol,
-            maxiter=maxiter,
-            bias_reduction=bias_reduction,
-        )
+            rows, moments, prior, reference=reference, estimated_prior=estimated_prior, tol=tol,
+            maxiter=maxiter, bias_reduction=bias_reduction,
+        )  # fmt: skip
     certificate = None
     if not fit.newton.converged and bias_reduction:
         raise DataError(_unfinished_penalized(fit, maxiter))
@@ -461,20 +435,20 @@ def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
     )
 
 
-def _said(
-    found: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
+def _separation_message(
+    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
 ) -> str:
     # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.
-    slopes = fit.frame.covariance.unwhiten(found.coef[1:]) * fit.frame.covariance.sd[:, None]
+    slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
     order = [j for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
     terms = listed(blocks.terms[j] for j in order)
-    apart = [pair for pair in pairs if not len(pair.touching)]
+    complete = [pair for pair in pairs if not len(pair.touching)]
     touching = [pair for pair in pairs if len(pair.touching)]
     said = []
-    if apart:
+    if complete:
         said.append(
-            f"A hyperplane separates {_who(apart, blocks)} by {terms}: every row lies on its own side."
+            f"A hyperplane separates {_who(complete, blocks)} by {terms}: every row lies on its own side."
         )
     if touching:
         on_plane = np.unique(np.concatenate([pair.touching for pair in touching]))
