@@ -205,6 +205,21 @@ def range_words(low: float, high: float, ends: str = "[]") -> str:
     }[ends]
 
 
+def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[Any], Any]) -> list[Any]:
+    """An option of each class as it is checked, from a dict by class or one value for all."""
+    if isinstance(value, pd.Series):
+        value = value.to_dict()
+    if not isinstance(value, Mapping):
+        return [check(value)] * len(classes)
+    unknown = [label for label in value if label not in classes]
+    if unknown:
+        raise DataError(f"{name}= names {told(unknown[0])}, which is no class: name {listed(classes)}.")
+    missing = [label for label in classes if label not in value]
+    if missing:
+        raise DataError(f"{name}= gives nothing for class {told(missing[0])}: give each class a value.")
+    return [check(value[label]) for label in classes]
+
+
 def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
     """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
     if prior is None or isinstance(prior, str) or keep.all():

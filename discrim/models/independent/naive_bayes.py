@@ -179,8 +179,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @displayed(every="count")
     def available(self) -> pd.DataFrame:
         """Number of rows, or their weight, that have a value of each column, by class."""
-        held = self._fit.numbers.available
-        counts = self._fit.counts[:, None] if held is None else held
+        available = self._fit.numbers.available
+        counts = self._fit.counts[:, None] if available is None else available
         values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
         whole = (values % 1 == 0).all()
         return pd.DataFrame(
@@ -205,8 +205,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """P(level | class) of each categorical column, Laplace's correction included."""
-        held = self._fit.numbers.tables
-        shares = () if held is None else held.probabilities()
+        tables = self._fit.numbers.tables
+        shares = () if tables is None else tables.probabilities()
         return {
             term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
             for (term, levels), values in zip(self._levels.items(), shares, strict=True)
@@ -215,15 +215,15 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     def bandwidths(self) -> pd.DataFrame:
         """Bandwidths of the kernel densities."""
-        terms, held = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
-        values = np.zeros((len(self.classes), 0)) if held is None else held.bandwidths()
+        terms, kernels = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
+        values = np.zeros((len(self.classes), 0)) if kernels is None else kernels.bandwidths()
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
     @property
     def multinomial(self) -> pd.DataFrame:
         """Probabilities of the columns of counts by class; they sum to one."""
-        terms, held = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
-        values = np.zeros((len(self.classes), 0)) if held is None else held.probabilities()
+        terms, counts = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
+        values = np.zeros((len(self.classes), 0)) if counts is None else counts.probabilities()
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
     @displayed()
@@ -263,22 +263,23 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if term in self.normal_terms:
             mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()
             z = (values[:, None] - mean) / sd
-            found = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
+            densities = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
         else:
-            found = np.stack([np.exp(held.log_density(values)) for held in self._kernels_of(term)], axis=1)
-        return pd.DataFrame(found, index=pd.Index(values, name=term), columns=self.classes)
+            kernels = self._kernels_of(term)
+            densities = np.stack([np.exp(kernel.log_density(values)) for kernel in kernels], axis=1)
+        return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernels_of(self, term: str) -> tuple[Any, ...]:
-        held = self._fit.numbers.kernels
-        return () if held is None else held.densities[self.bandwidths.columns.get_loc(term)]
+        kernels = self._fit.numbers.kernels
+        return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
     def _grid(self, term: str) -> Floats:
         if term in self.normal_terms:
             low = high = self.means[term].to_numpy()
             width = self.sds[term].to_numpy()
         else:
-            held = self._kernels_of(term)
-            low, high = (np.array([each.points[end] for each in held]) for end in (0, -1))
+            kernels = self._kernels_of(term)
+            low, high = (np.array([each.points[end] for each in kernels]) for end in (0, -1))
             width = self.bandwidths[term].to_numpy()
         return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
 
@@ -328,9 +329,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             if frames[0].shape[1]:
                 parts.append(self._long(frames[0].columns, "term", names, frames))
         for term, table in self.tables.items():
-            found = self._long(table.columns, "level", ("probability",), (table,))
-            found.insert(1, "term", term)
-            parts.append(found)
+            part = self._long(table.columns, "level", ("probability",), (table,))
+            part.insert(1, "term", term)
+            parts.append(part)
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
     def _long(

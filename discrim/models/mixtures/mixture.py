@@ -44,6 +44,7 @@ from discrim.models.fits.reading import (
     class_moments,
     collinear_error,
     listed,
+    option_by_class,
     prior_vector,
     refuse_large,
     told,
@@ -235,21 +236,21 @@ def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
 
 def _from_file(
     moments: ClassMoments, prior: Floats, *, covariance: str, starts: int, seed: int, tol: float,
-    maxiter: int, **held: Any,
+    maxiter: int, **arrays: Any,
 ) -> MixtureFit:  # fmt: skip
     """The fit of a file; a DataError where its components are none, or not as many as their classes have."""
     forms = tuple(covariance.split(","))
-    sizes = held["sizes"]
+    sizes = arrays["sizes"]
     if len(forms) != len(prior) or any(form not in FORMS for form in forms):
         raise DataError(f"covariance={covariance!r} is no form for each class: save the fit again.")
-    whole = (sizes >= 1).all() and (sizes % 1 == 0).all() and sizes.sum() == len(held["shares"])
-    if not whole or any(len(held[name]) != sizes.sum() for name in ("means", "roots")):
+    whole = (sizes >= 1).all() and (sizes % 1 == 0).all() and sizes.sum() == len(arrays["shares"])
+    if not whole or any(len(arrays[name]) != sizes.sum() for name in ("means", "roots")):
         raise DataError("The components are not as many as their classes have: save the fit again.")
-    roots = np.diagonal(held["roots"], axis1=1, axis2=2)
-    if not ((held["shares"] > 0).all() and (held["unit"] > 0).all() and (np.abs(roots) > 0).all()):
+    roots = np.diagonal(arrays["roots"], axis1=1, axis2=2)
+    if not ((arrays["shares"] > 0).all() and (arrays["unit"] > 0).all() and (np.abs(roots) > 0).all()):
         raise DataError("A share, a scale or a covariance of the components is none: save the fit again.")
     plan = EMPlan(starts, seed, tol, maxiter)
-    return mixture_from_file(moments, prior, forms=forms, plan=plan, **held)
+    return mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
 
 
 SAVED = Saved(
@@ -477,13 +478,13 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """One row for the fit."""
         numbers = self._fit.numbers
         forms = self.covariance.unique()
-        own = {
+        row = {
             "components": sum(numbers.sizes),
             "covariance": forms[0] if len(forms) == 1 else ",".join(self.covariance),
             "llf_given": self.llf_given,
             "llf_rows": self.llf_rows,
         }
-        return pd.DataFrame([self._glance() | own])
+        return pd.DataFrame([self._glance() | row])
 
 
 MOST_STARTS = 10_000
@@ -642,14 +643,8 @@ def mixture(
     refuse_large(blocks, "mixture() holds the rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     labels = pd.Index(list(blocks.design.levels))
-    sizes = tuple(
-        None if isinstance(size, str) else int(size)
-        for size in _by_class("components", components, labels, _check_size)
-    )
-    forms = tuple(
-        None if form == "bic" else WORDS.get(form, form)
-        for form in _by_class("covariance", covariance, labels, _check_form)
-    )
+    sizes = tuple(option_by_class("components", components, labels, _checked_size))
+    forms = tuple(option_by_class("covariance", covariance, labels, _checked_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     refuse_few_rows_a_component(choice, blocks, moments)
     if None in sizes:
@@ -672,30 +667,18 @@ def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None
         )
 
 
-def _check_size(value: Any) -> None:
-    if not (isinstance(value, str) and value == "bic"):
-        check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
+def _checked_size(value: Any) -> int | None:
+    """A number of components; None where BIC is to choose it."""
+    if isinstance(value, str) and value == "bic":
+        return None
+    return check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
 
 
-def _check_form(value: Any) -> None:
+def _checked_form(value: Any) -> str | None:
+    """The form of a covariance in mclust's letters; None where BIC is to choose it."""
     if not isinstance(value, str) or value not in (*FORMS, *WORDS, "bic"):
         raise DataError(f"covariance={told(value)}: give one of {listed([*WORDS, 'bic', *FORMS], most=20)}.")
-
-
-def _by_class(name: str, value: Any, labels: pd.Index, check: Callable[[Any], None]) -> list[Any]:
-    """An option of each class, from a dict or one value for all; a DataError where a class has none."""
-    if not isinstance(value, Mapping):
-        check(value)
-        return [value] * len(labels)
-    unknown = [key for key in value if key not in labels]
-    if unknown:
-        raise DataError(f"{name} names {told(unknown[0])}, which is no class: name {listed(labels)}.")
-    missing = [label for label in labels if label not in value]
-    if missing:
-        raise DataError(f"{name} gives nothing for class {told(missing[0])}: give each class a value.")
-    for each in value.values():
-        check(each)
-    return [value[label] for label in labels]
+    return None if value == "bic" else WORDS.get(value, value)
 
 
 def _is_together(

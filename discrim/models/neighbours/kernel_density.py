@@ -40,10 +40,10 @@ from discrim.models.fits.reading import (
     check_word,
     class_moments,
     listed,
+    option_by_class,
     prior_vector,
     refuse_large,
     said_of_separation,
-    told,
     usable_rows,
 )
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
@@ -209,25 +209,25 @@ def _chosen_rule(search: BandwidthSearch, fit: Fit[KernelDensityFit], blocks: Bl
     return refit.rule(fit.log_prior())
 
 
-def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensityFit:
+def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDensityFit:
     """The fit of a file; a DataError where its options, rows and covariances do not fit together."""
     for name, words in (
         ("kernel", ("normal", *KERNELS)),
         ("metric", ("mahalanobis", "diagonal", "euclidean")),
         ("rule_of_radii", ("given", "normal", "chosen")),
     ):
-        check_word(name, held[name], words)
-    sizes, roots = held["sizes"], held.get("roots", held.get("deviations"))
+        check_word(name, options[name], words)
+    sizes, roots = options["sizes"], options.get("roots", options.get("deviations"))
     whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
-    if not whole or not sizes.sum() == len(held["points"]) == len(held["weights"]):
+    if not whole or not sizes.sum() == len(options["points"]) == len(options["weights"]):
         raise DataError("The rows are not as many as their classes have: save the fit again.")
-    if roots is None or (roots.ndim == 3) != (held["metric"] == "mahalanobis"):
+    if roots is None or (roots.ndim == 3) != (options["metric"] == "mahalanobis"):
         raise DataError("The file has no covariance of its metric: save the fit again.")
     diagonal = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
-    positive = all((held[name] > 0).all() for name in ("radii", "weights", "unit"))
+    positive = all((options[name] > 0).all() for name in ("radii", "weights", "unit"))
     if not positive or not (np.abs(diagonal) > 0).all():
         raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
-    fit = kernel_from_file(moments, prior, **held)
+    fit = kernel_from_file(moments, prior, **options)
     if (fit.radii < fit.resolution()).any():
         raise DataError("A bandwidth of the file is below the rounding of distances: save the fit again.")
     return fit
@@ -340,13 +340,13 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         radii = self._fit.numbers.radii
-        own = {
+        row = {
             "kernel": self.kernel,
             "metric": self.metric,
             "covariance": "pooled" if self._fit.numbers.common else "class",
             "bandwidth": float(radii[0]) if (radii == radii[0]).all() else np.nan,
         }
-        return pd.DataFrame([self._sizes() | own])
+        return pd.DataFrame([self._sizes() | row])
 
 
 def kernel_density(
@@ -499,24 +499,10 @@ def kernel_density(
         fit, path = choose_bandwidth(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
-        fit = fit.with_radii(_radii(bandwidth, labels), "given")
+        radii = np.array(option_by_class("bandwidth", bandwidth, labels, _radius))
+        fit = fit.with_radii(radii, "given")
         refuse_fine(fit, blocks, fit.radii[:, None])
     return KernelDensityResults(kernel_density_fit(fit, blocks, options))
-
-
-def _radii(bandwidth: Any, labels: pd.Index) -> Floats:
-    """A bandwidth (K,) for each class."""
-    if isinstance(bandwidth, pd.Series):
-        bandwidth = bandwidth.to_dict()
-    if not isinstance(bandwidth, Mapping):
-        return np.full(len(labels), _radius(bandwidth))
-    missing = [label for label in labels if label not in bandwidth]
-    if missing:
-        raise DataError(f"bandwidth= gives nothing for class {told(missing[0])}: give each class a number.")
-    unknown = [label for label in bandwidth if label not in labels]
-    if unknown:
-        raise DataError(f"bandwidth= names {told(unknown[0])}, which is no class: name {listed(labels)}.")
-    return np.array([_radius(bandwidth[label]) for label in labels])
 
 
 def _radius(value: Any) -> float:

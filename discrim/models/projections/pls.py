@@ -54,7 +54,7 @@ from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
 BUFFERS = ("weights", "loadings", "rotations")
-"""What a file keeps of the components that an engine has found."""
+"""What a file has of the components of an engine."""
 
 
 MODEL = Model(
@@ -141,14 +141,14 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
         check_word(name, options[name], words)
     refuse_no_spread(moments)
     latent = [options.pop(name, None) for name in BUFFERS]
-    found = None
+    components_of_engine = None
     if options["algorithm"] == "engine":
         if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in latent):
             raise DataError(
                 f"The {components} components that an engine has found are not there: save the fit again."
             )
-        found = partial(_latent_of_file, latent)
-    fit = fit_pls(moments, prior, components=components, engine=found, **options)
+        components_of_engine = partial(_latent_of_file, latent)
+    fit = fit_pls(moments, prior, components=components, engine=components_of_engine, **options)
     refuse_few(fit, components)
     return fit
 

@@ -259,7 +259,7 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
         settings = {"n_components": components, "scale": False}
         copy.set_params(**{key: value for key, value in settings.items() if key in known})
         copy.fit(np.ascontiguousarray(x), y)
-        found = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
+        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
     except Exception as error:
         # An engine is the user's own code, which may raise anything.
         raise DataError(
@@ -268,13 +268,13 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
             "use PLSRegression, or leave engine= out."
         ) from error
     shape = (x.shape[1], components)
-    if any(each.shape != shape or not np.isfinite(each).all() for each in found) or not (
-        found[-1].any(axis=0).all()
+    if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
+        matrices[-1].any(axis=0).all()
     ):
         raise DataError(
             f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
         )
-    return found
+    return matrices
 
 
 MOST = 10**6

@@ -384,8 +384,8 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
     @property
     def scaling(self) -> pd.DataFrame:
         """Discriminant coefficients, unit variance within classes (divisor N - K)."""
-        held = self._fit.numbers
-        axes = held.scaling() * held.moments.scale[:, None]
+        numbers = self._fit.numbers
+        axes = numbers.scaling() * numbers.moments.scale[:, None]
         return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
 
     @property
@@ -537,23 +537,23 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
     def tidy(self) -> pd.DataFrame:
         """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
         rows = []
-        scaling, held = self.scaling.to_numpy(), self._fit.numbers.coef
+        scaling, coef = self.scaling.to_numpy(), self._fit.numbers.coef
         for r, axis in enumerate(self._axis_names):
-            order = np.argsort(-np.abs(held[:, r]), kind="stable")[: int((held[:, r] != 0).sum())]
-            rows += [(axis, self.terms[j], scaling[j, r], held[j, r]) for j in order.tolist()]
+            order = np.argsort(-np.abs(coef[:, r]), kind="stable")[: int((coef[:, r] != 0).sum())]
+            rows += [(axis, self.terms[j], scaling[j, r], coef[j, r]) for j in order.tolist()]
         return pd.DataFrame(rows, columns=["axis", "term", "estimate", "estimate_per_sd"])
 
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit: sizes, directions, columns selected, penalty of the first, ridge."""
         penalties = self._fit.numbers.penalties
-        own = {
+        row = {
             "directions": len(penalties),
             "selected": len(self.selected),
             "penalty": float(penalties[0]) if len(penalties) else np.nan,
             "ridge": self.ridge,
         }
-        return pd.DataFrame([self._sizes() | own])
+        return pd.DataFrame([self._sizes() | row])
 
 
 MOST_RIDGE = 1e100

@@ -524,13 +524,13 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     That of penalized fits is held in the penalized likelihood of the large one.
     """
     ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
-    found = nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
-    if not found.nested:
-        _refuse_not_nested(small, large, found.left)
+    nest = nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
+    if not nest.nested:
+        _refuse_not_nested(small, large, nest.left)
     df = float(large.numbers.df_model() - small.numbers.df_model())
     if not large.numbers.bias_reduction or not df:
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
-    normals = null_directions(found.combinations)
+    normals = null_directions(nest.combinations)
     return deviance_on(large.numbers, cached_rows(ours, FEW), normals), df
 
 
@@ -552,14 +552,14 @@ class _TermTest:
 
     Attributes
     ----------
-    own : (r, p + 1) float
+    contrasts : (r, p + 1) float
         L, of the constant and the columns of the data.
-    given : (s, p + 1) float
+    held : (s, p + 1) float
         M, the combinations that are zero in both models.
     """
 
-    own: Floats
-    given: Floats
+    contrasts: Floats
+    held: Floats
 
 
 def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
@@ -581,18 +581,18 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame
             falls[which] = deviance_on(fit.numbers, rows, _normals(fit.numbers, combinations), factor)
         return falls[which]
 
-    found = {}
+    statistics = {}
     with late_bar(len(tests), "likelihood ratios of terms") as tell:
         for label, test in tests.items():
-            statistic = fall(np.vstack([test.given, test.own])) - fall(test.given)
+            statistic = fall(np.vstack([test.held, test.contrasts])) - fall(test.held)
             if np.isnan(statistic):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
                     'it by its coefficients, as wald_test(by="term") does, or fit without it.'
                 )
-            found[label] = max(statistic, 0.0)
+            statistics[label] = max(statistic, 0.0)
             tell(1)
-    table = _table(found, tests, len(fit.numbers.others))
+    table = _table(statistics, tests, len(fit.numbers.others))
     fit.cache[key] = table
     return table.copy()
 
@@ -604,18 +604,18 @@ def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
     numbers = fit.numbers
     classes, root = np.eye(len(numbers.others)), numbers.root()
     estimates = numbers.params().T.ravel()
-    tests, found = _tests(fit.blocks, kind), {}
+    tests, statistics = _tests(fit.blocks, kind), {}
     for label, test in tests.items():
-        contrasts = np.asarray(np.kron(classes, test.own), dtype=np.float64)
-        given = np.asarray(np.kron(classes, test.given), dtype=np.float64)
-        found[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
-        if np.isnan(found[label]):
+        contrasts = np.asarray(np.kron(classes, test.contrasts), dtype=np.float64)
+        given = np.asarray(np.kron(classes, test.held), dtype=np.float64)
+        statistics[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
+        if np.isnan(statistics[label]):
             raise NotSupportedError(
                 f"The covariance of the coefficients of {label!r} is singular, or out of the range of double "
                 'precision: use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), '
                 "or give the columns in other units, as standardize() does."
             )
-    return _table(found, tests, len(classes))
+    return _table(statistics, tests, len(classes))
 
 
 def type_note(blocks: Blocks, asked: Any = 2) -> str:
@@ -631,10 +631,10 @@ def type_note(blocks: Blocks, asked: Any = 2) -> str:
     }[kind]
 
 
-def _table(found: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
+def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
     rows = {}
-    for label, statistic in found.items():
-        df = float(len(tests[label].own) * classes)
+    for label, statistic in statistics.items():
+        df = float(len(tests[label].contrasts) * classes)
         rows[label] = (statistic, df, float(chi2_sf(statistic, df)))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "p"])
     return table.rename_axis(index="term")
@@ -662,9 +662,9 @@ def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
         elif kind == 2:
             others = [other for other in order if margins.terms[label] < margins.terms[other]]
         given = units[[1 + j for other in others for j in parts[other]]]
-        contained = kind == 3 and any(margins.terms[label] < own for own in margins.terms.values())
-        own = _averaged(blocks, label) if contained else units[[1 + j for j in columns]]
-        tests[label] = _TermTest(own, given)
+        contained = kind == 3 and any(margins.terms[label] < factors for factors in margins.terms.values())
+        contrasts = _averaged(blocks, label) if contained else units[[1 + j for j in columns]]
+        tests[label] = _TermTest(contrasts, given)
     return tests
 
 
@@ -678,17 +678,17 @@ def _averaged(blocks: Blocks, label: str) -> Floats:
             f"The type III test of {label!r} averages over the levels of other factors, and columns of the "
             "formula were left out as constant or collinear: use type=2, or leave the interaction out."
         )
-    own = [each for each in spec.products if ":".join(spec.factors[j].code for j, _ in each) == label]
+    products = [each for each in spec.products if ":".join(spec.factors[j].code for j, _ in each) == label]
     starts = np.cumsum([1, *(math.prod(spec.widths(each)) for each in spec.products)])
-    found = []
-    for term in own:
+    contrasts = []
+    for term in products:
         rows = np.zeros((math.prod(_tested(spec, *pair).shape[0] for pair in term), int(starts[-1])))
         for each, start in zip(spec.products, starts[:-1], strict=True):
             part = _averages(spec, term, each)
             if part is not None:
                 rows[:, start : start + part.shape[1]] += part
-        found.append(rows)
-    return np.vstack(found)
+        contrasts.append(rows)
+    return np.vstack(contrasts)
 
 
 def _tested(spec: Spec, factor: int, coding: int) -> Floats:

@@ -341,10 +341,10 @@ def _refuse_fold(folds: TuningFolds, fold: int, blocks: Blocks, codes: NDArray[n
 
 
 COPIES = 3
-"""Times that the rows are held: as they are, those of a fold, and those of the columns that are searched."""
+"""Times that the rows are in memory: as they are, those of a fold, and those of the columns in the search."""
 
 FUNCTIONS = 8
-"""Times that a number of each row, and of each column, by class is held in a search."""
+"""Times that a search has a number of each row, and of each column, by class."""
 
 PASSES = "penalized logistic regression, passes over the rows"
 
