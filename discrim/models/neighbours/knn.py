@@ -20,6 +20,7 @@ from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
+from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
