@@ -5,7 +5,7 @@ fallen, it is lowered here in the same commit. There
 
 - `counted` counts files, lines, imports, names in two modules and, each by a pattern, the flags of the
   covariance (`FLAGS`), the questions for a source (`SOURCES`), the numbers of another object's fit
-  (`NUMBERS_OF_ANOTHER`) and ``monkeypatch.setattr(`` in tests: it reads texts and syntax, and takes seconds;
+  (`NUMBERS_OF_ANOTHER`) and ``monkeypatch.setattr`` in tests: it reads texts and syntax, and takes seconds;
 - `walked` counts the files and the depth of two calls on iris, in a process for each.
 """
 
