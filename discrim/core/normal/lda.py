@@ -1,10 +1,6 @@
-"""The numbers of a linear discriminant analysis, and the pure function that fits them.
+"""The numbers of a linear discriminant analysis, the function that fits them, and scores of its columns.
 
-A linear discriminant analysis from the buffers and options of a file, checked.
-
-Correlation-adjusted t-scores of columns by class, and what the columns are ranked by.
-
-Theory. With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a covariance S =
+*Scores of columns.* With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a covariance S =
 D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber & Strimmer, 2009,
 Bioinformatics 25, 2700-2707; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519)
 

@@ -79,9 +79,10 @@ def _refuse_others(
         )
     if "grid" not in takes:
         refuse_grid(asked.grid)
-    if not isinstance(asked.standardize, bool | np.bool_):
-        raise DataError(f"standardize={asked.standardize!r}: give True or False.")
-    if asked.standardize and "standardize" not in takes:
+    standardize = asked.standardize
+    if not isinstance(standardize, bool | np.bool_):
+        raise DataError(f"standardize={standardize!r}: give True or False.")
+    if standardize and "standardize" not in takes:
         raise DataError(
             'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '
             '"factor": pass one of these, or leave it out.'

@@ -1,10 +1,6 @@
 """Linear discriminant analysis: normal classes with one covariance.
 
-One covariance for all classes, of rows, as it is asked for.
-
-A fitted linear discriminant analysis.
-
-It has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
+A fit has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
 the row. The canonical variates are the directions in which the class means differ
 most against the spread within classes. The second is derived from the first.
 """

@@ -1,9 +1,4 @@
-"""What LDA and QDA share where a covariance is shrunk or an estimator's: refits, leave-one-out.
-
-Whether the classes of a fit have one covariance: Box's M, the likelihood ratio, the ladder of models.
-
-Covariances of classes that do not exist: of which classes, by which columns, and what to do about it.
-"""
+"""What LDA and QDA share: refits, refusals of covariances that do not exist, and tests that classes have one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Quadratic discriminant analysis: normal classes, each with a covariance of its own.
-
-A covariance for each class, of rows, as it is asked for.
-"""
+"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
 
 from __future__ import annotations
 
