@@ -74,7 +74,7 @@ def anew_by_moments(
     of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
     # Half of the rows, of two folds, have a scatter that is a root still.
     few = blocks.known - len(fit.classes) <= 2 * len(blocks.terms)
-    if not of_moments or few or refits.stays or refits.choice:
+    if not of_moments or few or refits.informative or refits.choice:
         return None
     numbers: Any = fit.numbers
     if blocks.dropped != fit.dropped:

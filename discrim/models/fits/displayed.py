@@ -203,14 +203,14 @@ class _Copied(Protocol):
 C = TypeVar("C", bound=_Copied)
 
 
-class HandedOut(Generic[C]):
+class CopiedAttribute(Generic[C]):
     """An attribute, set as any other, that is read as a copy.
 
     Examples
     --------
     >>> import pandas as pd
     >>> class Results:
-    ...     prior = HandedOut[pd.Series]()
+    ...     prior = CopiedAttribute[pd.Series]()
     >>> fit = Results()
     >>> fit.prior = pd.Series([0.5, 0.5])
     >>> fit.prior[0] = 99

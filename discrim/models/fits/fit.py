@@ -386,11 +386,11 @@ class Refits:
         What the rows were asked to choose, in words; empty where that is nothing.
     drops : bool
         Whether columns that others determine are dropped, in each refit anew.
-    stays : sequence of int
+    informative : sequence of int
         Columns that tell something even where they are constant.
     obstacles : callable, optional
         Collinear columns that the model does not bear, from moments; all of them by default.
-    why_not : callable, optional
+    why_no_rule : callable, optional
         From a fit and blocks to why there is no rule, and the way out.
     search : object, optional
         How what is chosen is searched for, of models whose refits or summaries ask.
@@ -406,9 +406,9 @@ class Refits:
     left_out: Callable[[Fit[Any]], LeftOut | Floats]
     choice: str = ""
     drops: bool = False
-    stays: Sequence[int] = ()
+    informative: Sequence[int] = ()
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
-    why_not: Callable[[Fit[Any], Blocks], str | None] | None = None
+    why_no_rule: Callable[[Fit[Any], Blocks], str | None] | None = None
     search: Any = None
     called: Callable[[Fit[Any], Codes, Codes], Floats] | None = None
 

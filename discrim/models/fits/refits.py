@@ -114,7 +114,7 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
 
 def _kept_columns(refits: Refits, moments: ClassMoments) -> Codes:
     """Positions of the columns that the verb would not leave out of these rows."""
-    gone = set(constant_columns(moments)) - set(refits.stays)
+    gone = set(constant_columns(moments)) - set(refits.informative)
     kept = [j for j in range(moments.n_columns) if j not in gone]
     if refits.drops and kept:
         less = moments.columns(np.array(kept)) if gone else moments

@@ -76,7 +76,9 @@ def naive_bayes_fit(
     numbers: NaiveBayesFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[NaiveBayesFit]:
     """A naive Bayes classifier as one value."""
-    refits = replace(moment_refits("diagonal"), stays=numbers.plan.counts.tolist(), why_not=_why_not)
+    refits = replace(
+        moment_refits("diagonal"), informative=numbers.plan.counts.tolist(), why_no_rule=_why_no_rule
+    )
     if not numbers.is_normal or numbers.available is not None:
         refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
     if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
@@ -109,7 +111,7 @@ def _left_out_smoothed(fit: Fit[NaiveBayesFit]) -> LeftOut:
     return left_out_by_refits(fit, "of smoothed variances of columns that rows miss takes a refit a row")
 
 
-def _why_not(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
+def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
     kept = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
     try:
         refuse_no_density(*_gathered(fit, blocks, fit.numbers.plan.columns(kept)), blocks)

@@ -28,7 +28,7 @@ from discrim.inference.class_shares import (
 )
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
-from discrim.models.fits.displayed import HandedOut, Shown, displayed
+from discrim.models.fits.displayed import CopiedAttribute, Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, scored
 from discrim.models.fits.reading import check_word, is_number, is_whole, listed, told
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
@@ -275,8 +275,8 @@ class PriorEstimate(Shown):
         Level of the intervals.
     """
 
-    prior = HandedOut[pd.Series]()
-    bse = HandedOut[pd.Series]()
+    prior = CopiedAttribute[pd.Series]()
+    bse = CopiedAttribute[pd.Series]()
 
     def __init__(
         self,

@@ -391,8 +391,8 @@ def _no_rule(
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
-    if fit.refits.why_not is not None:
-        said = fit.refits.why_not(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
+    if fit.refits.why_no_rule is not None:
+        said = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(dealt == fold, 0.0, weights)))
         if said is not None:
             return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))

@@ -19,7 +19,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.resampling import generator
-from discrim.models.fits.displayed import HandedOut, ShownModel, displayed
+from discrim.models.fits.displayed import CopiedAttribute, ShownModel, displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
 from discrim.models.fits.reading import check_word, cost_matrix, prior_vector
 from discrim.models.law.bayes_input import Known, known_law, law_frame, points_of, ruled
@@ -144,7 +144,7 @@ class BayesResults(Pictured, Reported, ShownModel):
     MOST_PAIRS: ClassVar[int] = 40
     """Pairs of classes whose bounds are worked out without being asked for."""
 
-    prior = HandedOut[pd.Series]()
+    prior = CopiedAttribute[pd.Series]()
 
     def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
         self._known = known

@@ -1,4 +1,4 @@
-"""What LDA and QDA share: refits, refusals of covariances that do not exist, and tests that classes have one."""
+"""What LDA and QDA share: refits, covariances that do not exist, and tests of equal covariances."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ShrunkCovariances:
         return held_path(self._fit, why, 'fit with shrinkage="loo"')
 
 
-def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_not: Any = None) -> Refits:
+def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
     """How a linear or quadratic discriminant analysis is fitted again.
 
     Parameters
@@ -71,7 +71,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_not: A
     numbers : LDAFit or QDAFit
     common : bool
         Whether the classes share one covariance.
-    drops, why_not
+    drops, why_no_rule
         As of `Refits`.
     """
     scatter: Scatter = numbers.scatter
@@ -81,7 +81,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_not: A
         choice="the shrinkage" if any(each.rule == "loo" for each in scatter.shrinkages) else "",
         drops=drops,
         obstacles=scatter.anew().obstacles,
-        why_not=why_not,
+        why_no_rule=why_no_rule,
     )
     if isinstance(scatter, Robust):
         return replace(refits, spread=None, of_rows=robust_rule)

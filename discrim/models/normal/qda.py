@@ -276,7 +276,7 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
     return rule_of_numbers(fit, prior, method, convention)
 
 
-def _why_not(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
+def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
     try:
         kind = fit.numbers.scatter.anew()
         refuse_singular(class_moments(blocks, "class"), blocks.terms, list(fit.classes), kind)
@@ -300,7 +300,7 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
-    refits = normal_refits(numbers, common=False, why_not=_why_not)
+    refits = normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

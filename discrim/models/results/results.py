@@ -18,7 +18,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.levels import Unseen
-from discrim.models.fits.displayed import HandedOut, ShownModel, displayed
+from discrim.models.fits.displayed import CopiedAttribute, ShownModel, displayed
 from discrim.models.fits.fit import (
     Decision,
     Fit,
@@ -442,8 +442,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         Names of the columns of the design.
     """
 
-    counts = HandedOut[pd.Series]()
-    prior = HandedOut[pd.Series]()
+    counts = CopiedAttribute[pd.Series]()
+    prior = CopiedAttribute[pd.Series]()
 
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit = fit
