@@ -1,8 +1,9 @@
 """The numbers of a linear discriminant analysis, the function that fits them, and scores of its columns.
 
 *Scores of columns.* With class means m_k, weights f_k that sum to one, the mean m = sum_k f_k m_k and a
-covariance S = D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber & Strimmer, 2009,
-Bioinformatics 25, 2700-2707; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519)
+covariance S = D^(1/2) R D^(1/2) of variances D and correlations R, the cat scores of class k are (Zuber &
+Strimmer, 2009, Bioinformatics 25, 2700-2707; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4,
+503-519)
 
     cat_k = sqrt(n f_k / (1 - f_k)) R^(-1/2) D^(-1/2) (m_k - m).
 
