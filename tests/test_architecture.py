@@ -102,7 +102,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 HOUSE = {
     "files": 261,
     "lines": 91_300,
-    "lines of imports over lines of other code, in percent": 9.7,
+    "lines of imports over lines of other code, in percent": 9.8,
     "lda() on iris, files": 39,
     "lda() on iris, depth": 21,
     "lda().summary(), files": 60,

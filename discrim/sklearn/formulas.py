@@ -217,9 +217,9 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     FormulaClassifier
         A fitted estimator, for displays, calibration (in `sklearn.frozen.FrozenEstimator`) and permutation
         importance. A clone of it is not fitted. The `fit` of a clone refits the formula with the options of
-        the fit: alpha and gamma, or a threshold, that were chosen are held, and weights are those that are
-        passed to it. The fit may have been loaded, but files hold no estimator of a covariance and no
-        functions, so that such a fit cannot be refitted.
+        the fit: alpha and gamma, or a threshold, that were chosen are held, a shrinkage by "loo" is chosen
+        anew, and weights are those that are passed to it. The fit may have been loaded, but files hold no
+        estimator of a covariance, no engine and no functions, so that such a fit cannot be refitted.
 
     Raises
     ------

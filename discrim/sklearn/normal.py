@@ -21,7 +21,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.scatter.robust import ROBUST
-from discrim.core.scatter.scatter import Asked
+from discrim.core.scatter.scatter import CovarianceKeywords
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -357,8 +357,8 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             return results
 
     def _spread(self) -> Spread | None:
-        asked = Asked(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
-        kind = read_scatter(self.covariance, OF_LDA, self.method, asked)
+        keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
+        kind = read_scatter(self.covariance, OF_LDA, self.method, keywords)
         return None if kind.needs_rows or self.method in ROBUST else kind.spread("pooled")
 
     def transform(self, X: Any) -> Floats:
@@ -497,8 +497,8 @@ class QDAClassifier(PartialClassifier):
         self.singular = singular
 
     def _spread(self) -> Spread | None:
-        asked = Asked(self.shrinkage, None, self.grid, self.standardize)
-        kind = read_scatter(self.covariance, OF_QDA, self.method, asked)
+        keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize)
+        kind = read_scatter(self.covariance, OF_QDA, self.method, keywords)
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 

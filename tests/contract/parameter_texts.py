@@ -87,7 +87,7 @@ OF_METHODS = {
 """Of the methods of results."""
 
 OTHER = {
-    "LogisticMethods.wald_test.type": "of tests of log odds, which have no sums of squares",
+    "LogisticResults.wald_test.type": "of tests of log odds, which have no sums of squares",
     "LogisticResults.lr_test.type": "of tests of log odds, which have no sums of squares",
     "PenalizedLogisticResults.lr_test.type": "of tests of log odds, which have no sums of squares",
     "PenalizedLogisticResults.wald_test.type": "of tests of log odds, which have no sums of squares",

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.core.rules.rules import NoLikelihood
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.models.registry import MODELS, resolve
 from tests.support import ROOT
 
 PACKAGE = ROOT / "discrim"
@@ -55,6 +57,14 @@ REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
     ("discrim/frame/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
+    (
+        "discrim/core/rules/rules.py",
+        "{self.no_likelihood}",
+    ): "the model's own words, which are looked at below",
+    (
+        "discrim/core/rules/rules.py",
+        "{self.no_parameters}",
+    ): "the model's own words, which are looked at below",
     (
         "discrim/core/planes/hyperplane.py",
         "its ",
@@ -203,6 +213,15 @@ def test_every_error_says_the_way_out_or_why_not():
         and not excused(name, text)
     ]
     assert not silent, "\n".join(silent)
+
+
+def test_models_without_a_likelihood_say_what_to_compare_by():
+    for model in MODELS:
+        resolve(model.results_module)
+    assert len(NoLikelihood.__subclasses__()) > 3
+    for numbers in NoLikelihood.__subclasses__():
+        for text in (numbers.no_likelihood, numbers.no_parameters):
+            assert ADVICE.search(text), (numbers.__name__, text)
 
 
 def test_every_reason_is_needed():

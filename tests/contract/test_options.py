@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -168,6 +169,16 @@ def test_what_was_given_is_not_held_by_reference():
     fit = discrim.lda(EVERY, IRIS, covariance="shrunk", shrinkage="loo", grid=grid)
     grid.append(7.0)
     assert as_estimator(fit).options["grid"] == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+@pytest.mark.parametrize("kind", [iter, deque, pd.array, lambda grid: dict.fromkeys(grid).keys()])
+def test_what_can_be_read_once_or_is_no_list_is_fitted_again(verb, kind, tmp_path):
+    grid = [0.1, 0.4]
+    fit = getattr(discrim, verb)(EVERY, IRIS, covariance="shrunk", shrinkage="loo", grid=kind(grid))
+    for each in (fit, loaded(fit, tmp_path), pickle.loads(pickle.dumps(fit))):
+        assert as_estimator(each).options["grid"] == grid
+        assert refitted(each, IRIS)[0].predict(IRIS).tolist() == fit.predict(IRIS).tolist()
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from discrim.core.moments.moments import ClassMoments, column_squares, standard_
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.rules.rules import Distances, Rule
 from discrim.core.scatter.covariance import EPS
+from discrim.errors import NotSupportedError
 
 LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
@@ -335,35 +336,6 @@ class FullLeftOut:
         return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
 
 
-def linear_left_out(
-    distances: Distances,
-    counts: Floats,
-    rows: NDArray[np.int64],
-    divisors: Floats,
-    log_prior: Floats,
-    *,
-    exact: bool,
-) -> LeftOut:
-    """Scores with each row left out under one covariance, not shrunk.
-
-    Parameters
-    ----------
-    distances : Distances
-        Of the full fit.
-    counts, rows, divisors
-        As of `FullLeftOut`; the divisor (1,).
-    log_prior : (K,) float
-    exact : bool
-        Whether a sum of squares over the rows tells what a difference has spoilt.
-    """
-    (covariance,) = distances.covariances
-    if covariance.is_diagonal:
-        return lambda x, codes, w: diagonal_scores(x, codes, w, distances, counts, divisors, log_prior)
-    gaps = squared_gaps(covariance.whiten(distances.means.T).T)
-    scores = FullLeftOut(distances, counts, rows, divisors, log_prior, gaps)
-    return scores if exact else scores.__call__
-
-
 def squared_gaps(means: Floats) -> Floats:
     """Squared distances (K, K) between whitened means (K, p).
 
@@ -428,3 +400,28 @@ class MomentsFit(Protocol):
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
         """The same for rows of the fit, each without itself: distances, counts, degrees of freedom (K, m)."""
+
+
+MOST_REFITS = 2000
+"""Rows up to which leaving each one out is done by as many fits."""
+
+
+def by_refits(n_rows: float, n_classes: int, takes: str) -> LeftOut:
+    """Scores that are all missing, and so left to refits, row by row.
+
+    Parameters
+    ----------
+    takes : str
+        What leave-one-out takes for each row, in words.
+
+    Raises
+    ------
+    NotSupportedError
+        The rows are too many for as many refits.
+    """
+    if n_rows > MOST_REFITS:
+        raise NotSupportedError(
+            f"Leave-one-out {takes}; {n_rows:.15g} are more than {MOST_REFITS:,}: cross-validate "
+            'instead, with error_rates(["cv"]) or confusion("cv").'
+        )
+    return lambda x, codes, weights: np.full((len(x), n_classes), np.nan)

@@ -177,8 +177,8 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
         own.fit(x)
     except (ValueError, ArithmeticError) as error:
         raise DataError(
-            f"{name} cannot be fitted to the {len(x)} rows {where}: {error}. Use another estimator, or "
-            "fewer columns."
+            f"{name} cannot be fitted to the {len(x)} rows {where.removeprefix('of the rows ')}: "
+            f"{str(error).rstrip('.')}. Use another estimator, or fewer columns."
         ) from error
     try:
         held = np.asarray(own.covariance_, dtype=np.float64)

@@ -58,7 +58,15 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies
 from discrim.core.scatter.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
 from discrim.core.scatter.principal import ThinCovariance, one_scatter
-from discrim.core.scatter.scatter import Asked, Estimated, Item, KnownRows, Parts, Scatter, divisor_text
+from discrim.core.scatter.scatter import (
+    CovarianceKeywords,
+    Estimated,
+    Item,
+    KnownRows,
+    Parts,
+    Scatter,
+    divisor_text,
+)
 from discrim.core.scatter.shrinkage import (
     NOTHING,
     Powers,
@@ -87,11 +95,11 @@ class ShrunkCorrelation(Scatter):
     pooled_title = "Pooled and shrunk c"
 
     @classmethod
-    def read(cls, asked: Asked) -> ShrunkCorrelation:
+    def read(cls, keywords: CovarianceKeywords) -> ShrunkCorrelation:
         """By `shrinkage=` and `variance_shrinkage=`."""
         rules: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer"}
-        shrinkage = read_shrinkage(asked.shrinkage, asked.grid, cls.word, rules, "strimmer")
-        own = asked.variance_shrinkage
+        shrinkage = read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, rules, "strimmer")
+        own = keywords.variance_shrinkage
         if own is None or (isinstance(own, str) and own == "strimmer"):
             variances = Shrinkage("strimmer")
         elif is_share_or_end(own):

@@ -23,7 +23,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.scatter.principal import one_scatter
-from discrim.core.scatter.scatter import Asked, Estimated, Item, KnownRows, Parts, Scatter, each
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, KnownRows, Parts, Scatter, each
 from discrim.core.scatter.shrinkage import (
     BARELY,
     Powers,
@@ -56,9 +56,9 @@ class Diagonal(Scatter):
     needs_products = False
 
     @classmethod
-    def read(cls, asked: Asked) -> Diagonal:
+    def read(cls, keywords: CovarianceKeywords) -> Diagonal:
         """By `shrinkage=` and `grid=`."""
-        return cls(read_shrinkage(asked.shrinkage, asked.grid, cls.word, _SHRINKAGES, None))
+        return cls(read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, None))
 
     def keywords(self) -> dict[str, Any]:
         """With the shrinkage, if any."""

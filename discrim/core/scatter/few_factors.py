@@ -12,7 +12,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.factor import (
     FORMS,
@@ -28,14 +28,13 @@ from discrim.core.scatter.factor import (
 )
 from discrim.core.scatter.scatter import (
     IN_DATA,
-    Asked,
+    CovarianceKeywords,
     Estimated,
     Item,
     NoEstimateError,
     Parts,
     Scatter,
     Sphere,
-    by_refits,
     divisor_text,
 )
 from discrim.errors import CollinearError, DataError, DiscrimError
@@ -76,13 +75,13 @@ class FewFactors(Scatter):
     of_few_axes = True
 
     @classmethod
-    def read(cls, asked: Asked) -> FewFactors:
+    def read(cls, keywords: CovarianceKeywords) -> FewFactors:
         """By `dimensions=`, `form=`, `threshold=` and `standardize=`."""
-        form, threshold = asked.form, asked.threshold
+        form, threshold = keywords.form, keywords.threshold
         known = _BY_TEXT.get(form.lower()) if isinstance(form, str) else None
         if form is not None and known is None:
             raise DataError(f"form={_told(form)} is not known: use one of {', '.join(map(repr, FORMS))}.")
-        dimensions = "cattell" if asked.dimensions is None else asked.dimensions
+        dimensions = "cattell" if keywords.dimensions is None else keywords.dimensions
         by_word = isinstance(dimensions, str)
         if threshold is not None and not (by_word and dimensions == "cattell"):
             raise DataError(
@@ -109,7 +108,7 @@ class FewFactors(Scatter):
         share = THRESHOLD if threshold is None else float(threshold)
         found = _FOUND[dimensions] if by_word else "given"
         wanted = Wanted(known or DEFAULT_FORM, found, None, share)
-        return cls(wanted, None if by_word else dimensions, Sphere(bool(asked.standardize)))
+        return cls(wanted, None if by_word else dimensions, Sphere(bool(keywords.standardize)))
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
         """With the dimensions that were given, by class.
@@ -187,7 +186,7 @@ class FewFactors(Scatter):
         if factors is None or self.refits_left_out:
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
-            return by_refits(moments, takes)
+            return by_refits(moments.total, moments.n_classes, takes)
 
         def scores(held: ClassMoments) -> LeftOut:
             rule = gaussian.separate_plugin(held, covariances, log_prior)

@@ -48,10 +48,10 @@ from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.full import Full
-from discrim.core.scatter.scatter import MOST_REFITS, Item, by_refits
+from discrim.core.scatter.scatter import Item
 from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood
 from discrim.errors import DataError, NotSupportedError
 
@@ -639,7 +639,7 @@ class Robust(Full):
                 f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
                 'confusion("cv").'
             )
-        return by_refits(moments, "takes a search for each row")
+        return by_refits(moments.total, moments.n_classes, "takes a search for each row")
 
     @property
     def refits_left_out(self) -> bool:

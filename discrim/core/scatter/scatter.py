@@ -23,13 +23,10 @@ from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.gaussian import log_likelihood
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies
 from discrim.core.scatter.shrinkage import Shrinkage, Trial
 from discrim.errors import CollinearError, DiscrimError, NotSupportedError
-
-MOST_REFITS = 2000
-"""Rows up to which leaving each one out is done by as many fits."""
 
 Item = tuple[str, Any, str]
 """A line of a header: what is said, the value, a tuple where it is one for each covariance, and its text."""
@@ -39,7 +36,7 @@ Parts = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CovarianceKeywords:
     """What the keywords of a verb say of the covariances; None where they say nothing."""
 
     shrinkage: Any = None
@@ -134,7 +131,7 @@ class Scatter:
     # ---- what was asked for
 
     @classmethod
-    def read(cls, asked: Asked) -> Self:
+    def read(cls, keywords: CovarianceKeywords) -> Self:
         """The kind that the keywords ask for; a DataError where they do not go together."""
         return cls()
 
@@ -261,7 +258,8 @@ class Scatter:
         NotSupportedError
             There is no closed form, and refits would take too long.
         """
-        return by_refits(moments, f"of a covariance by {self.word} takes a refit for each row")
+        takes = f"of a covariance by {self.word} takes a refit for each row"
+        return by_refits(moments.total, moments.n_classes, takes)
 
     @property
     def refits_left_out(self) -> bool:
@@ -447,21 +445,3 @@ def all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
     """The columns of class k, or of all, where none of them varies."""
     constant = dependencies(moments, k, diagonal=True)
     return constant if len(constant) == moments.n_columns else []
-
-
-def by_refits(moments: ClassMoments, takes: str) -> LeftOut:
-    """Scores that are all missing, and so left to refits, row by row.
-
-    Raises
-    ------
-    NotSupportedError
-        The rows are too many for as many refits.
-    """
-    n = moments.total
-    if n > MOST_REFITS:
-        raise NotSupportedError(
-            f"Leave-one-out {takes}; {n:g} are more than {MOST_REFITS:,}: cross-validate "
-            'instead, with error_rates(["cv"]) or confusion("cv").'
-        )
-    k = moments.n_classes
-    return lambda x, codes, weights: np.full((len(x), k), np.nan)

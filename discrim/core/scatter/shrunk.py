@@ -56,7 +56,7 @@ from discrim.core.scatter.covariance import Covariance, Dependency, dependencies
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.scatter.scatter import (
     IN_DATA,
-    Asked,
+    CovarianceKeywords,
     Estimated,
     Item,
     KnownRows,
@@ -102,10 +102,10 @@ class Shrunk(Scatter):
     instead = ', or shrinkage="oas"'
 
     @classmethod
-    def read(cls, asked: Asked) -> Shrunk:
+    def read(cls, keywords: CovarianceKeywords) -> Shrunk:
         """By `shrinkage=`, `grid=` and `standardize=`."""
-        shrinkage = read_shrinkage(asked.shrinkage, asked.grid, cls.word, _SHRINKAGES, "oas")
-        return cls(shrinkage or Shrinkage("oas"), Sphere(bool(asked.standardize)))
+        shrinkage = read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, "oas")
+        return cls(shrinkage or Shrinkage("oas"), Sphere(bool(keywords.standardize)))
 
     def keywords(self) -> dict[str, Any]:
         """With the shrinkage and the units."""

@@ -10,7 +10,16 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import IN_DATA, Asked, Estimated, Item, Parts, Scatter, Sphere, each
+from discrim.core.scatter.scatter import (
+    IN_DATA,
+    CovarianceKeywords,
+    Estimated,
+    Item,
+    Parts,
+    Scatter,
+    Sphere,
+    each,
+)
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
@@ -31,9 +40,9 @@ class Spherical(Scatter):
     needs_products = False
 
     @classmethod
-    def read(cls, asked: Asked) -> Spherical:
+    def read(cls, keywords: CovarianceKeywords) -> Spherical:
         """By `standardize=`."""
-        return cls(Sphere(bool(asked.standardize)))
+        return cls(Sphere(bool(keywords.standardize)))
 
     def keywords(self) -> dict[str, Any]:
         """With the units."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -69,8 +69,8 @@ def _plain(value: Any) -> Any:
         return {_plain(key): _plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray | pd.Index):
         value = value.tolist()
-    if isinstance(value, list | tuple | set | frozenset | range):
-        return [_plain(each) for each in value]
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator | type):
+        return value if hasattr(value, "fit") else [_plain(each) for each in value]
     return value
 
 

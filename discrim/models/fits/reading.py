@@ -7,6 +7,7 @@ given as core takes them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -189,7 +190,7 @@ def check_grid(
 def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
     """Whether a number is finite and in a range, as of `check_number`."""
     above = low <= value if ends[0] == "[" else low < value
-    return above and value < np.inf and (value <= high if ends[1] == "]" else value < high)
+    return above and value <= sys.float_info.max and (value <= high if ends[1] == "]" else value < high)
 
 
 def range_words(low: float, high: float, ends: str = "[]") -> str:

@@ -17,7 +17,7 @@ from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_pa
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.rules.rules import PartRule, Rule
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import NotSupportedError
@@ -25,9 +25,6 @@ from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import TIE, as_good, rates_along
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, used_sparse_rows
-
-MOST_REFITS = 2000
-"""Rows up to which leave-one-out is computed by a refit for each."""
 
 
 def moment_refits(spread: Spread | None) -> Refits:
@@ -67,24 +64,8 @@ def left_out_of_numbers(fit: Fit[Any]) -> LeftOut:
 
 
 def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
-    """Scores that are all missing, and so left to refits, row by row.
-
-    Parameters
-    ----------
-    takes : str
-        What leave-one-out takes for each row, in words.
-
-    Raises
-    ------
-    NotSupportedError
-        The rows are too many for as many refits.
-    """
-    if fit.nobs > MOST_REFITS:
-        raise NotSupportedError(
-            f"Leave-one-out {takes}; {fit.nobs} are more than {MOST_REFITS:,}: cross-validate "
-            'instead, with error_rates(["cv"]) or confusion("cv").'
-        )
-    return lambda x, codes, weights: np.full((len(x), len(fit.classes)), np.nan)
+    """Scores that are all missing, and so left to refits; as of `by_refits`."""
+    return by_refits(fit.nobs, len(fit.classes), takes)
 
 
 def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:

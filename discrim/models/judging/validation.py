@@ -212,7 +212,7 @@ def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
     return int(fold), int(code)
 
 
-LEFT_OUT = {False: "left out", True: "left out, prior too"}
+LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
 """What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
 
 
@@ -223,7 +223,7 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     """
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
-    kept: Floats | None = fit.cache.get(LEFT_OUT[anew])
+    kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
     if kept is not None:
         return kept
     found = LeftOutScores(fit, blocks, anew=anew)
@@ -286,7 +286,7 @@ class LeftOutScores:
                 out[:, row] = scores_by_refit(fit, blocks, row, anew=self._anew)
                 tell(1)
         _warn_of_missing(blocks, out, without, self._used)
-        fit.cache[LEFT_OUT[self._anew]] = out.T
+        fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
         return out.T
 
 
@@ -621,7 +621,7 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     """
     blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
     anew = refits_prior(fit, refit_prior)
-    if blocks.table.nrows * k <= HELD or LEFT_OUT[anew] in fit.cache:
+    if blocks.table.nrows * k <= HELD or LEFT_OUT_KEPT_AS[anew] in fit.cache:
         return None
     scores = fit.refits.left_out(fit)
     if not callable(scores):

@@ -16,7 +16,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.kinds import KINDS
-from discrim.core.scatter.scatter import Asked, KnownRows, Scatter, each
+from discrim.core.scatter.scatter import CovarianceKeywords, KnownRows, Scatter, each
 from discrim.core.scatter.shrinkage import missed, refuse_grid
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
@@ -29,7 +29,9 @@ MUCH = 10.0
 """Ratio of standard deviations within classes beyond which units differ by much."""
 
 
-def read_scatter(covariance: Any, words: tuple[str, ...], method: str, asked: Asked) -> Scatter:
+def read_scatter(
+    covariance: Any, words: tuple[str, ...], method: str, keywords: CovarianceKeywords
+) -> Scatter:
     """The kind of covariance that the keywords ask for.
 
     Parameters
@@ -45,8 +47,8 @@ def read_scatter(covariance: Any, words: tuple[str, ...], method: str, asked: As
     if isinstance(covariance, str):
         check_word("covariance", covariance, words)
         kind = KINDS["full" if covariance == words[0] else covariance]
-        _refuse_others(kind.takes, kind.word, covariance, words, asked)
-        return kind.read(asked)
+        _refuse_others(kind.takes, kind.word, covariance, words, keywords)
+        return kind.read(keywords)
     if isinstance(covariance, type):
         raise DataError(
             f"covariance={covariance.__name__} is a class: pass an object of it, {covariance.__name__}()."
@@ -56,30 +58,30 @@ def read_scatter(covariance: Any, words: tuple[str, ...], method: str, asked: As
             f"covariance={covariance!r} is not known: use one of {listed(words)}, or an estimator, an object "
             "with fit(X) and then covariance_."
         )
-    if asked.shrinkage is not None:
+    if keywords.shrinkage is not None:
         raise DataError("shrinkage= does not go with an estimator, which has its own: leave one out.")
     if method != "moment":
         raise DataError(
             f"method={method!r} does not go with an estimator, which has its own divisor: leave it out."
         )
-    _refuse_others((), "estimator", covariance, words, asked)
+    _refuse_others((), "estimator", covariance, words, keywords)
     return ByEstimator(covariance, text_of(covariance))
 
 
 def _refuse_others(
-    takes: tuple[str, ...], word: str, covariance: Any, words: tuple[str, ...], asked: Asked
+    takes: tuple[str, ...], word: str, covariance: Any, words: tuple[str, ...], keywords: CovarianceKeywords
 ) -> None:
     """Raise where a keyword is given that does not go with a kind."""
-    if asked.shrinkage is not None and "shrinkage" not in takes:
+    if keywords.shrinkage is not None and "shrinkage" not in takes:
         also = ', or "correlation" (towards none)' if "correlation" in words else ""
         raise DataError(
-            f'shrinkage={asked.shrinkage!r} goes with covariance="shrunk" (towards a sphere) or "diagonal" '
-            f"(variances, towards their median){also}, and not with {covariance!r}: leave it out, or pass "
-            "one of these."
+            f'shrinkage={keywords.shrinkage!r} goes with covariance="shrunk" (towards a sphere) or '
+            f'"diagonal" (variances, towards their median){also}, and not with {covariance!r}: leave it '
+            "out, or pass one of these."
         )
     if "grid" not in takes:
-        refuse_grid(asked.grid)
-    standardize = asked.standardize
+        refuse_grid(keywords.grid)
+    standardize = keywords.standardize
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}: give True or False.")
     if standardize and "standardize" not in takes:
@@ -87,13 +89,13 @@ def _refuse_others(
             'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '
             '"factor": pass one of these, or leave it out.'
         )
-    if asked.variance_shrinkage is not None and "variance_shrinkage" not in takes:
+    if keywords.variance_shrinkage is not None and "variance_shrinkage" not in takes:
         raise DataError(
             'variance_shrinkage= goes with covariance="correlation": pass both, or leave it out. '
             'For covariance="diagonal" pass shrinkage=.'
         )
     for name in ("dimensions", "form", "threshold"):
-        value = getattr(asked, name)
+        value = getattr(keywords, name)
         if value is not None and name not in takes:
             raise DataError(
                 f'{name}={value!r} goes with covariance="factor", and not with {word!r}: leave it '

@@ -15,6 +15,7 @@ from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
 from discrim.models.judging.assessment import RowsJudged, takes_long
 from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results.headers import (
+    LEFT_OUT,
     criterion_item,
     error_item,
     instead_of,
@@ -151,7 +152,7 @@ def common_header(
         criterion_item(results, "aic", "AIC"),
         criterion_item(results, "bic", "BIC"),
     ]
-    errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
+    errors = [("apparent", "Error, apparent"), ("loo", LEFT_OUT)]
     # Leaving out each row by a search, or a fit, is not for a summary.
     for method, label in errors[: 1 if scatter.refits_left_out else 2]:
         right.append(error_item(results, fit, method, label))

@@ -7,7 +7,7 @@ most against the spread within classes. The second is derived from the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -25,8 +25,7 @@ from discrim.core.scatter.em import Em
 from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.principal import Canonical
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import Asked
-from discrim.core.scatter.scatter import Scatter as CovarianceKind
+from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
@@ -70,7 +69,7 @@ from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.normal_fits import ShrunkCovariances, box_m_of, covariance_models_of, normal_refits
-from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_moments, with_method
+from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
 from discrim.models.normal.variables import RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry, LogOddsEquations
@@ -475,7 +474,7 @@ def lda(
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
-    scatter: Scatter = "covariance",
+    scatter: ScatterOfT = "covariance",
     support_fraction: float = 0.5,
     covariance: Literal["pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"]
     | CovarianceEstimator = "pooled",
@@ -638,8 +637,11 @@ def lda(
     """
     options = verb_options(locals())
     check_word("collinear", collinear, ("raise", "drop"))
-    asked = Asked(shrinkage, variance_shrinkage, grid, standardize)
-    kind = read_scatter(covariance, STRUCTURES, method, asked)
+    keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
+    kind = read_scatter(covariance, STRUCTURES, method, keywords)
+    if isinstance(grid, Iterator):
+        # It has been read.
+        options["grid"] = list(kind.shrinkages[0].grid)
     has_rows = moments is None
     by_em = check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
     kind = with_method(kind, method, nu, scatter, support_fraction)
@@ -681,7 +683,7 @@ def lda(
 
 
 def _independent(
-    kind: CovarianceKind, blocks: Blocks, held: ClassMoments, collinear: str
+    kind: Scatter, blocks: Blocks, held: ClassMoments, collinear: str
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments of columns that no others determine, or the error that names those."""
     found = kind.obstacles(held)

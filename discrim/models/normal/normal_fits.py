@@ -20,7 +20,7 @@ from discrim.core.scatter.factor import FORMS, Factors, common_axes, common_dime
 from discrim.core.scatter.few_factors import FactorFaultError, FewFactors
 from discrim.core.scatter.full import Full
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import Asked, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -293,8 +293,8 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
         same = not isinstance(dimensions, str) and common_dimension(form) and not common_axes(form)
         if same or (several and common_axes(form)):
             continue
-        asked = FewFactors.read(Asked(dimensions=dimensions, form=form, threshold=threshold))
-        held = factors_of(moments, asked.for_classes(levels, moments.n_columns).wanted)
+        scatter = FewFactors.read(CovarianceKeywords(dimensions=dimensions, form=form, threshold=threshold))
+        held = factors_of(moments, scatter.for_classes(levels, moments.n_columns).wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
             error = FactorFaultError(fault, form)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,8 +19,7 @@ from discrim.core.scatter.covariance import divisors_by_class, pooled
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.kinds import shapes
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import Asked, NoEstimateError
-from discrim.core.scatter.scatter import Scatter as CovarianceKind
+from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -52,7 +51,7 @@ from discrim.models.normal.normal_fits import (
     normal_refits,
     refuse_singular,
 )
-from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_moments, with_method
+from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
@@ -71,7 +70,7 @@ def qda(
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
-    scatter: Scatter = "covariance",
+    scatter: ScatterOfT = "covariance",
     support_fraction: float = 0.5,
     covariance: Literal["full", "diagonal", "shrunk", "spherical", "factor"] | CovarianceEstimator = "full",
     dimensions: int | Mapping[Any, int] | Literal["cattell", "bic"] | None = None,
@@ -200,8 +199,11 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    asked = Asked(shrinkage, None, grid, standardize, dimensions, form, threshold)
-    kind = read_scatter(covariance, STRUCTURES, method, asked)
+    keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
+    kind = read_scatter(covariance, STRUCTURES, method, keywords)
+    if isinstance(grid, Iterator):
+        # It has been read.
+        options["grid"] = list(kind.shrinkages[0].grid)
     has_rows = moments is None
     by_em = check_em(missing, method, kind, na_action, has_rows=has_rows)
     kind = with_method(kind, method, nu, scatter, support_fraction)
@@ -250,7 +252,7 @@ def _is_thin(blocks: Blocks) -> bool:
     return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
-def _refuse_few_rows(blocks: Blocks, kind: CovarianceKind, na_action: NaAction) -> Blocks:
+def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
     rows, p = blocks.rows.class_counts(), len(blocks.terms)
     # A source is read once, and its rows are counted as they are.

@@ -15,7 +15,7 @@ from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
-from discrim.core.scatter.scatter import Scatter as CovarianceKind
+from discrim.core.scatter.scatter import Scatter
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -29,7 +29,7 @@ from discrim.models.fits.refits import rule_of_moments
 
 METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]
-Scatter = Literal["covariance", "scale"]
+ScatterOfT = Literal["covariance", "scale"]
 
 MOST_REPEATED = 2**25
 """Numbers that rows, each repeated as often as its weight says, may be."""
@@ -39,8 +39,8 @@ HELD_NUMBERS = 2**22
 
 
 def with_method(
-    kind: CovarianceKind, method: str, nu: float | None, scatter: str, support_fraction: float
-) -> CovarianceKind:
+    kind: Scatter, method: str, nu: float | None, scatter: str, support_fraction: float
+) -> Scatter:
     """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
 
     Raises

@@ -85,7 +85,9 @@ def checked_sparsity(nonzero: Any, penalty: Any) -> bool:
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
     for value in _as_list(nonzero):
-        check_whole("nonzero", value, 1, what="a number of columns", also=", or one for each direction")
+        check_whole(
+            "nonzero", value, 1, 10**9, what="a number of columns", also=", or one for each direction"
+        )
     for value in _as_list(penalty):
         also = ", one for each direction, or None to have it chosen by folds"
         check_number("penalty", value, 0, also=also)

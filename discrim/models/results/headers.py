@@ -113,7 +113,7 @@ def classes_section(results: ClassifierResults, fit: Fit[Any]) -> Section:
 
 def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
-    shown = any(label == LEFT_OUT and value == value for label, value, _ in items)
+    shown = any(label == LEFT_OUT and not np.isnan(value) for label, value, _ in items)
     did = {"held": "keeps the prior of all rows", "refitted": "estimates the prior anew"}.get(
         prior_of_rest(fit, None)
     )
