@@ -1,12 +1,10 @@
-"""How means and covariances of rows with missing values were found, beside these.
+"""Means and covariances of normal classes by maximum likelihood, of rows that miss some of their values.
 
 A fit to such rows holds moments whose counts are those of the rows, whose means are those of largest
 likelihood, and whose scatters over the counts are the covariances: rules, functions and axes follow from them
 as they do from others. What rests on the sampling law of moments does not, and is refused.
 
-Means and covariances of normal classes by maximum likelihood, of rows that miss some of their values.
-
-Theory. Rows of known class are normal with mean m_k and a covariance S that the classes share; of each only
+*EM.* Rows of known class are normal with mean m_k and a covariance S that the classes share; of each only
 the columns o are observed. Their likelihood is the product of the normal densities of what is observed, and
 EM climbs it (Dempster, Laird & Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with
 Missing Data, 3rd ed., sec. 11.2). A sweep completes each row by the regression of its missing columns on the

@@ -1,12 +1,24 @@
-"""How a robust fit was made, beside its means and covariances.
+"""Robust means and covariances: by Student's t, and the minimum covariance determinant with its starts.
 
 A robust fit holds moments whose counts are those of the rows, whose means are the robust ones, and whose
 scatters over the counts are the robust covariances: rules, functions and axes follow from them as they do
 from others. What rests on the sampling law of moments does not, and is refused.
 
-Where a search for the minimum covariance determinant begins.
+*Minimum covariance determinant.* Means and covariances are those of the rows that lie closest together. Of
+the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found (Rousseeuw,
+1984, JASA 79, 871-880). From any start a *concentration step* takes the h rows nearest by the covariance of
+the last h, and the determinant falls until nothing changes (Rousseeuw & Van Driessen, 1999, Technometrics 41,
+212-223). Of the ends of several starts the one of least determinant is taken. One column has an exact answer.
 
-Theory. A concentration step never raises the determinant but ends in a minimum near its start, so that
+The raw covariance is made consistent at the normal model by a / P(chi2_{p+2} <= q_a), a = h/n and q_a the
+a-quantile of chi2_p. Rows within the .975 quantile of it are kept, and the mean and covariance of these,
+with the same factor at their share, are the estimate. There is no factor for small samples.
+
+Of several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & Van Driessen, 2004, CSDA 45,
+301-320): each class is centred at its own estimate, the rows of all are put together, and the estimate of
+these gives the covariance and a last shift of the centres.
+
+*Starts.* A concentration step never raises the determinant but ends in a minimum near its start, so that
 several starts are needed. Sets of p + 1 rows are free of outliers by luck, which few columns have often and
 many columns never (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223). Correlations that no row can
 move far need no luck (Hubert, Rousseeuw & Verdonck, 2012, JCGS 21, 618-637): of the hyperbolic tangents, of
@@ -16,22 +28,6 @@ anew, robustly, and half of the rows nearest by the result make a start; as do t
 for which the axes of large spread count most: there is where many outliers of one kind lie.
 
 The draw knows the rows by their order in size alone, so that the same rows give the same sets.
-
-Minimum covariance determinant: means and covariances of the rows that lie closest together.
-
-Theory. Of the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found
-(Rousseeuw, 1984, JASA 79, 871-880). From any start a *concentration step* takes the h rows nearest by the
-covariance of the last h, and the determinant falls until nothing changes (Rousseeuw & Van Driessen, 1999,
-Technometrics 41, 212-223). Of the ends of several starts (`core.mcd_starts`) the one of least determinant is
-taken. One column has an exact answer.
-
-The raw covariance is made consistent at the normal model by a / P(chi2_{p+2} <= q_a), a = h/n and q_a the
-a-quantile of chi2_p. Rows within the .975 quantile of it are kept, and the mean and covariance of these,
-with the same factor at their share, are the estimate. There is no factor for small samples.
-
-Of several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & Van Driessen, 2004, CSDA 45,
-301-320): each class is centred at its own estimate, the rows of all are put together, and the estimate of
-these gives the covariance and a last shift of the centres.
 """
 
 from __future__ import annotations
