@@ -5,23 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NamedTuple
 
-from discrim.cli.parsing import (
-    PRIOR_HELP,
-    columns,
-    components,
-    degrees,
-    dimensions,
-    fold_count,
-    folds,
-    names,
-    number_or_word,
-    numbers,
-    offset,
-    planes,
-    separator,
-    text_width,
-    whole_numbers,
-)
+from discrim.cli import parsing
 from discrim.models.registry import BY_VERB, MODELS
 
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
@@ -114,7 +98,7 @@ OF_MODELS = (
     ),
     Option(
         "--variance-shrinkage",
-        number_or_word,
+        parsing.number_or_word,
         "of the variances of correlation: 0 to 1, or strimmer",
         "lda",
         "H",
@@ -126,22 +110,22 @@ OF_MODELS = (
         f"{_STRUCTURE_HELP}; factor: a few large variances, one beyond",
         "qda",
     ),
-    Option("--dimensions", dimensions, "of factor: a number, cattell or bic", "qda"),
+    Option("--dimensions", parsing.dimensions, "of factor: a number, cattell or bic", "qda"),
     Option("--form", str, "of factor: what classes have of their own, as AkjBkQkDk", "qda"),
     Option("--threshold", float, "of cattell: share of the largest fall", "qda"),
     Option(
         "--shrinkage",
-        number_or_word,
+        parsing.number_or_word,
         (
             "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of"
             " lda's correlation: 0 to 1 or strimmer"
         ),
         "lda qda",
     ),
-    Option("--grid", numbers, "what --shrinkage loo tries", "lda qda", "G,..."),
+    Option("--grid", parsing.numbers, "what --shrinkage loo tries", "lda qda", "G,..."),
     Option("--method", "moment mle t mcd", "divisor of the covariance, or a robust one", "lda qda"),
     Option("--missing", "drop em", f"{_GAPS}; em uses them", "lda qda"),
-    Option("--nu", degrees, "degrees of freedom of --method t; or estimate", "lda qda"),
+    Option("--nu", parsing.degrees, "degrees of freedom of --method t; or estimate", "lda qda"),
     Option("--scatter", "covariance scale", "what --method t gives", "lda qda"),
     Option("--support-fraction", float, "share of the rows of --method mcd", "lda qda"),
     Option("--alpha", float, f"1: a covariance for each class; {_CHOSEN}", "rda"),
@@ -151,24 +135,37 @@ OF_MODELS = (
         "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
     ),
     Option(
-        "--kernel", columns, "columns with a kernel density each; all: every one", "naive-bayes", "NAME,..."
+        "--kernel",
+        parsing.columns,
+        "columns with a kernel density each; all: every one",
+        "naive-bayes",
+        "NAME,...",
     ),
-    Option("--counts", columns, "columns with one multinomial; all: every one", "naive-bayes", "NAME,..."),
-    Option("--bandwidth", number_or_word, "of the kernels: nrd0, nrd, or a number", "naive-bayes"),
+    Option(
+        "--counts", parsing.columns, "columns with one multinomial; all: every one", "naive-bayes", "NAME,..."
+    ),
+    Option("--bandwidth", parsing.number_or_word, "of the kernels: nrd0, nrd, or a number", "naive-bayes"),
     Option("--laplace", float, "added to each count of a level or word", "naive-bayes"),
     Option("--smoothing", float, "share of the largest variance added to each", "naive-bayes"),
     Option("--unseen", "raise missing", "levels that the fit has not seen", "naive-bayes"),
     Option("--missing", "drop available", f"{_GAPS}; available uses them", "naive-bayes"),
     Option("--method", "moment mle", "divisor of the covariance", "rda naive-bayes"),
     Option("--threshold", float, _CHOSEN, "shrunken-centroids"),
-    Option("--offset", offset, "added to each column's spread: a number, or median", "shrunken-centroids"),
-    Option("--bandwidth", number_or_word, 'radius in the metric, or "normal"; else chosen', "kernel-density"),
+    Option(
+        "--offset", parsing.offset, "added to each column's spread: a number, or median", "shrunken-centroids"
+    ),
+    Option(
+        "--bandwidth",
+        parsing.number_or_word,
+        'radius in the metric, or "normal"; else chosen',
+        "kernel-density",
+    ),
     Option("--kernel", "normal epanechnikov biweight triweight uniform", "its shape", "kernel-density"),
     Option("--metric", "mahalanobis diagonal euclidean", "what is near", "kernel-density"),
     Option("--covariance", "pooled class", "whose covariance the metric is of", "kernel-density"),
     Option("--select", "likelihood error", "what chooses a bandwidth", "kernel-density"),
-    Option("--grid", numbers, "bandwidths to choose from", "kernel-density", "R,..."),
-    Option("--components", components, 'a number for each class, or "bic"', "mixture"),
+    Option("--grid", parsing.numbers, "bandwidths to choose from", "kernel-density", "R,..."),
+    Option("--components", parsing.components, 'a number for each class, or "bic"', "mixture"),
     Option("--covariance", str, "full, diagonal, pooled, bic, or a name of mclust, as VEV", "mixture"),
     Option("--over", "class classes", "what a form is common to", "mixture"),
     Option("--most", int, "components up to which bic tries", "mixture"),
@@ -180,12 +177,12 @@ OF_MODELS = (
     Option("--rule", "lda max centroid", "what decides from the scores; lda has posteriors", "pls"),
     Option("--indicators", "scaled centred", "indicators of classes over their SD, or not", "pls"),
     Option("--algorithm", "nipals simpls", "how columns are deflated", "pls"),
-    Option("--nonzero", whole_numbers, "columns of each direction", "sparse-lda", "Q,..."),
-    Option("--penalty", numbers, "chosen by folds if not given", "sparse-lda", "P,..."),
+    Option("--nonzero", parsing.whole_numbers, "columns of each direction", "sparse-lda", "Q,..."),
+    Option("--penalty", parsing.numbers, "chosen by folds if not given", "sparse-lda", "P,..."),
     Option("--ridge", float, "of the squared coefficients", "sparse-lda"),
     Option("--ncomp", int, "number of directions", "sparse-lda"),
     Option("--k", int, "chosen by leave-one-out if not given", "knn"),
-    Option("--grid", whole_numbers, "what k is chosen from", "knn", "K,..."),
+    Option("--grid", parsing.whole_numbers, "what k is chosen from", "knn", "K,..."),
     Option("--metric", str, "euclidean, mahalanobis, or another of scipy's cdist", "knn"),
     Option("--no-scale", False, "columns as they are, not over their SD", "pls knn", dest="scale"),
     Option("--reference", str, "class that the log odds are against", "logistic", "CLASS"),
@@ -199,7 +196,7 @@ OF_MODELS = (
     Option("--seed", int, "shuffles the rows anew for each pass", "perceptron"),
     Option(
         "--start",
-        planes,
+        parsing.planes,
         "first constant and coefficients, as --start=5,-2,1; of more classes with ';' between them",
         "perceptron",
         "C,B,...",
@@ -213,13 +210,13 @@ OF_MODELS = (
         required=True,
     ),
     Option("--ncomp", int, "number of axes that are kept", "fda", "N"),
-    Option("--grid", numbers, "what is tried for what is not given", "rda", "G,..."),
-    Option("--grid", whole_numbers, "numbers of components to try", "pls", "A,..."),
-    Option("--grid", numbers, "penalties to choose from", "sparse-lda", "P,..."),
+    Option("--grid", parsing.numbers, "what is tried for what is not given", "rda", "G,..."),
+    Option("--grid", parsing.whole_numbers, "numbers of components to try", "pls", "A,..."),
+    Option("--grid", parsing.numbers, "penalties to choose from", "sparse-lda", "P,..."),
     Option("--n-penalties", int, "how many without --grid", "sparse-lda"),
-    Option("--grid", numbers, "strengths to choose from", "logistic", "S,..."),
-    Option("--folds", folds, 'folds of the choice, or "loo"', "rda"),
-    Option("--cv", folds, argparse.SUPPRESS, "rda"),
+    Option("--grid", parsing.numbers, "strengths to choose from", "logistic", "S,..."),
+    Option("--folds", parsing.folds, 'folds of the choice, or "loo"', "rda"),
+    Option("--cv", parsing.folds, argparse.SUPPRESS, "rda"),
     Option("--folds", int, "folds of the choice", f"{_BY_FOLDS} logistic"),
     Option("--cv", int, argparse.SUPPRESS, _BY_FOLDS),
     Option("--select", "min 1se", "least error, or simplest within one SE of it", "rda"),
@@ -247,10 +244,10 @@ OTHERS = (
     ),
     Option("--enter", float, "level of the partial F to enter: 0.15", "stepwise", "P"),
     Option("--stay", float, "level beyond which a term leaves: 0.15", "stepwise", "P"),
-    Option("--include", names, "terms that are always in", "stepwise", "TERM,..."),
+    Option("--include", parsing.names, "terms that are always in", "stepwise", "TERM,..."),
     Option("--verb", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", "VERB", "model"),
     Option("--verb", str, f"the model: {_BY_DEFAULT}", "report", "VERB", "model"),
-    Option("--folds", fold_count, "folds of cv: 10 if not given", "stepwise", "N"),
+    Option("--folds", parsing.fold_count, "folds of cv: 10 if not given", "stepwise", "N"),
     Option(
         "--verbs",
         str,
@@ -262,9 +259,13 @@ OTHERS = (
         "VERB,...",
     ),
     Option(
-        "--folds --cv", fold_count, "cross-validate all on the same N folds, pair by pair", "compare", "N"
+        "--folds --cv",
+        parsing.fold_count,
+        "cross-validate all on the same N folds, pair by pair",
+        "compare",
+        "N",
     ),
-    Option("--repeats", fold_count, "deal the rows to folds N times", "compare", "N"),
+    Option("--repeats", parsing.fold_count, "deal the rows to folds N times", "compare", "N"),
     Option("--seed", int, _DEALT, "stepwise compare", "N"),
     Option(
         "--convention",
@@ -282,8 +283,8 @@ OTHERS = (
         ),
         "canonical manova",
     ),
-    Option("--prior", str, PRIOR_HELP, "posteriors compare canonical predict report"),
-    Option("--prior", str, f"shares of the classes that figures are for: {PRIOR_HELP}", "assess"),
+    Option("--prior", str, parsing.PRIOR_HELP, "posteriors compare canonical predict report"),
+    Option("--prior", str, f"shares of the classes that figures are for: {parsing.PRIOR_HELP}", "assess"),
     Option(
         "--weights",
         str,
@@ -302,7 +303,7 @@ OTHERS = (
 READING = (
     Option(
         "--sep",
-        separator,
+        parsing.separator,
         "between the fields of CSV: a comma if not given; ; or tab",
         f"{_SUMMARIES} predict report",
         "SIGN",
@@ -318,18 +319,22 @@ READING = (
 
 SHOWING = (
     Option(
-        "--sections", names, "only these parts of the summary", "models compare assess canonical", "NAME,..."
+        "--sections",
+        parsing.names,
+        "only these parts of the summary",
+        "models compare assess canonical",
+        "NAME,...",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
-    Option("--width", text_width, "columns of text: those of the terminal, or 100", _SUMMARIES, "N"),
+    Option("--width", parsing.text_width, "columns of text: those of the terminal, or 100", _SUMMARIES, "N"),
     Option(
         "--errors",
-        names,
+        parsing.names,
         "add error rates: apparent, loo, cv, 632+, posterior, ...",
         "models stepwise",
         "METHOD,...",
     ),
-    Option("--folds", fold_count, "folds of --errors cv", "models stepwise", "N", "error_folds"),
+    Option("--folds", parsing.fold_count, "folds of --errors cv", "models stepwise", "N", "error_folds"),
     Option("--seed", int, "deals the rows of --errors cv and 632+", "models stepwise", "N", "error_seed"),
     Option(
         "--test",
@@ -368,8 +373,14 @@ WRITING = (
     Option("--title", str, "its title, in place of the model's name", "report", "TEXT"),
     Option("--plot", str, "a picture: .png, .svg or .pdf", f"{_PICTURES} assess", "FILE"),
     Option("--kind", "", "what --plot draws: {pictures}", f"{_PICTURES} assess", "NAME"),
-    Option("--columns", names, "columns that --plot draws, of kinds that take some", _PICTURES, "NAME,..."),
-    Option("--axes", names, "axes that --plot draws, such as LD1,LD3", _PICTURES, "NAME,NAME"),
+    Option(
+        "--columns",
+        parsing.names,
+        "columns that --plot draws, of kinds that take some",
+        _PICTURES,
+        "NAME,...",
+    ),
+    Option("--axes", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES, "NAME,NAME"),
     Option("--save", str, "the fit, for discrim predict", "files stepwise", "FILE"),
     Option("--force", True, "let --save replace a file that is no fit", "files stepwise"),
 )

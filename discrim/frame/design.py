@@ -18,17 +18,9 @@ from typing import Any
 import pandas as pd
 
 from discrim.errors import FormulaError
+from discrim.frame import grammar
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import (
-    MAX_COLUMNS,
-    MAX_EXPONENT,
-    MAX_TEXT,
-    Call,
-    expression,
-    plain_name,
-    quote,
-    scan,
-)
+from discrim.frame.grammar import Call
 from discrim.frame.transforms import State, check_state, width_of
 from discrim.frame.values import Kind
 
@@ -237,13 +229,13 @@ class Design:
     @property
     def response_code(self) -> str:
         """The left side as `grammar.expression` reads it."""
-        return quote(self.response) if (self.response,) == self.response_columns else self.response
+        return grammar.quote(self.response) if (self.response,) == self.response_columns else self.response
 
     def parts(self) -> tuple[DesignTerm, ...]:
         """The terms of the right side, each with its columns."""
-        names = {quote(name): name for name in self.columns}
+        names = {grammar.quote(name): name for name in self.columns}
         if self.spec is None:
-            return tuple(DesignTerm(name, quote(name), (j,)) for j, name in enumerate(self.terms))
+            return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
         columns: dict[str, tuple[int, ...]] = {}
         stop = 0
         for product in self.spec.products:
@@ -322,7 +314,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
     formula, response, sources, columns, terms, levels, plain, spec, functions, labels, truths = _fields(
         whole, Design
     )
-    _check(isinstance(formula, str) and len(formula) <= MAX_TEXT, "the formula is not text")
+    _check(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
     _check(isinstance(response, str), "the response is not text")
     _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
     names = _texts(functions, "functions")
@@ -332,14 +324,18 @@ def _read_design(values: Mapping[str, Any]) -> Design:
         labels=None if labels is None else _read_labels(labels, _levels(levels)),
         truths=_texts(truths, "truths"),
     )  # fmt: skip
-    scan(formula)
-    left = expression(design.response_code, frozenset(names))
+    grammar.scan(formula)
+    left = grammar.expression(design.response_code, frozenset(names))
     _check(left.columns == design.response_columns, "the response reads other columns")
     _check(len(set(design.terms)) == len(design.terms) > 0, "terms repeat or are missing")
     if design.spec is None:
         _check(design.terms == design.columns, "plain terms are not the columns")
         return design
-    read = {name for each in design.spec.factors for name in expression(each.code, frozenset(names)).columns}
+    read = {
+        name
+        for each in design.spec.factors
+        for name in grammar.expression(each.code, frozenset(names)).columns
+    }
     _check(read == set(design.columns), "the factors read other columns")
     _check(len(design.spec.kinds) == len(design.columns), "kinds do not match the columns")
     total = sum(math.prod(design.spec.widths(product)) for product in design.spec.products)
@@ -364,7 +360,7 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
     known = {"numeric", "boolean", "categorical", "text"}
     _check(set(_texts(kinds, "kinds")) <= known, f"kinds are not of {sorted(known)}")
     for each in (factors, codings, products):
-        right = isinstance(each, list | tuple) and len(each) <= 2 * MAX_COLUMNS
+        right = isinstance(each, list | tuple) and len(each) <= 2 * grammar.MAX_COLUMNS
         _check(right, "factors, codings or products are not lists, or longer than those of any formula")
     _check_length(factors)
     read = tuple(_read_factor(each, functions) for each in factors)
@@ -377,18 +373,18 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
 def _check_length(factors: Any) -> None:
     """Raise where calls are longer together than any formula: to read them would take minutes."""
     codes = [each.get("code") for each in factors if isinstance(each, Mapping)]
-    length = sum(len(code) for code in codes if isinstance(code, str) and plain_name(code) is None)
+    length = sum(len(code) for code in codes if isinstance(code, str) and grammar.plain_name(code) is None)
     # Blanks about operators are added to what was typed.
-    _check(length <= 3 * MAX_TEXT, f"its calls have {length:,} characters")
+    _check(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
 
 
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     code, width, levels, states = _fields(values, Factor)
     _check(isinstance(code, str), "a factor is not text")
-    read = expression(code, frozenset(functions))
+    read = grammar.expression(code, frozenset(functions))
     categories = None if levels is None else _levels(levels)
     _check(categories != (), "a factor has no category")
-    _whole(width, int(categories is None), MAX_COLUMNS + 1)
+    _whole(width, int(categories is None), grammar.MAX_COLUMNS + 1)
     right = isinstance(states, list | tuple) and len(states) == len(read.stateful)
     _check(right, "the states are not those of the factor's calls")
     learnt = []
@@ -408,9 +404,9 @@ def _read_coding(values: Any) -> Coding:
     picks, matrix = _fields(values, Coding)
     _check((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
     if picks is not None:
-        right = isinstance(picks, list | tuple) and len(picks) <= MAX_COLUMNS
+        right = isinstance(picks, list | tuple) and len(picks) <= grammar.MAX_COLUMNS
         _check(right, "picks are not a list, or longer than a design is wide")
-        return Coding(tuple(_whole(each, 0, MAX_COLUMNS * 2) for each in picks), None)
+        return Coding(tuple(_whole(each, 0, grammar.MAX_COLUMNS * 2) for each in picks), None)
     _check(isinstance(matrix, list | tuple) and len(matrix) > 0, "a coding's matrix is not a list")
     rows = []
     for row in matrix:
@@ -424,8 +420,8 @@ def _read_coding(values: Any) -> Coding:
 def _read_product(
     values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...], last: list[int]
 ) -> Product:
-    right = isinstance(values, list | tuple) and 0 < len(values) <= MAX_EXPONENT
-    _check(right, f"a product has no factors, or more than {MAX_EXPONENT}")
+    right = isinstance(values, list | tuple) and 0 < len(values) <= grammar.MAX_EXPONENT
+    _check(right, f"a product has no factors, or more than {grammar.MAX_EXPONENT}")
     pairs = []
     for pair in values:
         _check(isinstance(pair, list | tuple) and len(pair) == 2, "a product holds no pairs")

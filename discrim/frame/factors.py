@@ -20,23 +20,10 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.errors import DataError, FormulaError
+from discrim.frame import grammar
 from discrim.frame.categories import shown
 from discrim.frame.design import Spec
-from discrim.frame.grammar import (
-    NUMPY_FUNCTIONS,
-    STATEFUL_FUNCTIONS,
-    Call,
-    Column,
-    Contrast,
-    Expression,
-    Negative,
-    Node,
-    Number,
-    Operation,
-    expression,
-    plain_value,
-    shortened,
-)
+from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation
 from discrim.frame.own_functions import Functions, Made, OwnCall
 from discrim.frame.table import Table
 from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
@@ -253,7 +240,7 @@ class Memory:
     def transform(self, call: Call, x: Floats, bases: Bases) -> Floats:
         """Apply a stateful call, first learning it where nothing is known yet."""
         if self.learning:
-            options = {name: plain_value(value) for name, value in call.options}
+            options = {name: grammar.plain_value(value) for name, value in call.options}
             if self._before:
                 options |= bounds_of(self._before[self._next])
             self.states.append(learn(call.function, x, options, bases))
@@ -378,9 +365,9 @@ class _Evaluation:
                 )
             return value
         argument = self.numbers(node.arguments[0])
-        if node.function in NUMPY_FUNCTIONS:
+        if node.function in grammar.NUMPY_FUNCTIONS:
             return np.asarray(getattr(np, node.function)(argument))
-        if node.function in STATEFUL_FUNCTIONS:
+        if node.function in grammar.STATEFUL_FUNCTIONS:
             with self.named():
                 return self.memory.transform(node, self.spread(argument), self.bases)
         return self.spread(argument)
@@ -391,7 +378,7 @@ class _Evaluation:
         try:
             yield
         except FormulaError as error:
-            raise FormulaError(f"{shortened(self.code)}: {error}") from None
+            raise FormulaError(f"{grammar.shortened(self.code)}: {error}") from None
 
     def spread(self, value: Floats) -> Floats:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
@@ -461,7 +448,9 @@ def _names(node: Node, functions: Functions) -> dict[str, None]:
 
 
 def _stateful_calls(node: Node) -> int:
-    return sum(isinstance(each, Call) and each.function in STATEFUL_FUNCTIONS for each in _nodes(node))
+    return sum(
+        isinstance(each, Call) and each.function in grammar.STATEFUL_FUNCTIONS for each in _nodes(node)
+    )
 
 
 def _described(kind: str) -> str:
@@ -498,7 +487,7 @@ def complete_rows(
     complete, keep = rows.complete(columns)
     names = frozenset(functions)
     made = [
-        (expression(factor.code, names), Memory(factor.states))
+        (grammar.expression(factor.code, names), Memory(factor.states))
         for factor in spec.factors
         if factor.levels is not None
     ]

@@ -33,24 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError, warn_user
+from discrim.frame import grammar
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, evaluate, learning_rows
-from discrim.frame.grammar import (
-    MAX_BASIS,
-    MAX_COLUMNS,
-    MAX_EXPONENT,
-    MAX_TERMS,
-    Call,
-    Column,
-    Contrast,
-    Expression,
-    ScannedFormula,
-    expression,
-    quote,
-    read_one_factor,
-    scan,
-)
+from discrim.frame.grammar import Call, Column, Contrast, Expression, ScannedFormula
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes
 from discrim.frame.table import Table
@@ -185,17 +172,17 @@ class Expansion:
         return left
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
-        if len(left) * len(right) > MAX_TERMS:
-            raise self._error(f"This has more than {MAX_TERMS:,} terms: leave out some.", node)
+        if len(left) * len(right) > grammar.MAX_TERMS:
+            raise self._error(f"This has more than {grammar.MAX_TERMS:,} terms: leave out some.", node)
         return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
 
     def _joined(self, node: Node, groups: Any) -> Terms:
         terms: Terms = {}
         for group in groups:
             term = tuple(dict.fromkeys(factor for part in group for factor in part))
-            if len(term) > MAX_EXPONENT:
+            if len(term) > grammar.MAX_EXPONENT:
                 raise self._error(
-                    f"An interaction may have {MAX_EXPONENT} factors at most: leave out some.", node
+                    f"An interaction may have {grammar.MAX_EXPONENT} factors at most: leave out some.", node
                 )
             terms.setdefault(frozenset(term), term)
         return terms
@@ -203,19 +190,19 @@ class Expansion:
     def _power(self, node: Node, base: Sum) -> Sum:
         text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
-        if not 1 <= power <= MAX_EXPONENT:
+        if not 1 <= power <= grammar.MAX_EXPONENT:
             raise self._error(
-                f"A power in a formula is a whole number from 1 to {MAX_EXPONENT}: write I(x**2) for the "
-                "power of a column.",
+                f"A power in a formula is a whole number from 1 to {grammar.MAX_EXPONENT}: write I(x**2) for "
+                "the power of a column.",
                 node.args[1],
             )
         if len(base.terms) == 1 and power > 1:
             name = ":".join(next(iter(base.terms.values())))
             self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
-        if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > MAX_TERMS:
+        if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > grammar.MAX_TERMS:
             raise self._error(
-                f"Power {power} of {len(base.terms)} terms has more than {MAX_TERMS:,} terms: write a "
-                "smaller power.",
+                f"Power {power} of {len(base.terms)} terms has more than {grammar.MAX_TERMS:,} terms: write "
+                "a smaller power.",
                 node,
             )
         groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
@@ -242,7 +229,7 @@ def _by_degree(main: Terms, interactions: Terms) -> Sum:
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
     """One factor of the tree, whose columns the table has."""
     start, end = node.origin.start, node.origin.end
-    found = read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
+    found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
     for name in found.columns:
         try:
             table.position(name)
@@ -278,7 +265,7 @@ def right_side(
     def leaf(each: Node) -> Terms:
         if each.token.extra == ".":
             rest = [name for name in table.names if name not in apart]
-            found = [Expression(quote(name), Column(name), (name,)) for name in rest]
+            found = [Expression(grammar.quote(name), Column(name), (name,)) for name in rest]
         else:
             found = [read_leaf(source, each, table, functions)]
         known.update((one.code, one) for one in found)
@@ -424,7 +411,7 @@ def parsed_formula(
     formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()
 ) -> ParsedFormula:
     """Read a formula for a table of such column names; as of `resolve_formula`."""
-    source = scan(formula)
+    source = grammar.scan(formula)
     left, right = parse(source)
     response = read_response(source, left, table, functions)
     expressions, terms = right_side(source, right, table, functions, response, exclude)
@@ -600,9 +587,9 @@ def _choose_codings(
                 factors[code].width if code in numeric else len(factors[code].levels or ()) - (not full[code])
                 for code in parts
             )
-            if total > MAX_COLUMNS:
+            if total > grammar.MAX_COLUMNS:
                 raise FormulaError(
-                    f"The design would have more than {MAX_COLUMNS:,} columns, at the term "
+                    f"The design would have more than {grammar.MAX_COLUMNS:,} columns, at the term "
                     f"{':'.join(term)!r}: leave out what has many levels, as in `. - {term[0]}`."
                 )
             result.append((parts, full))
@@ -620,10 +607,10 @@ def _code(
         reference = _reference(levels, options.get("reference"), code)
         picks = tuple(j for j in range(len(levels)) if j != reference)
         return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
-    if len(levels) > MAX_BASIS:
+    if len(levels) > grammar.MAX_BASIS:
         raise FormulaError(
             f"{code} has {len(levels):,} levels: merge some, because {contrast.name} takes at most "
-            f"{MAX_BASIS:,}."
+            f"{grammar.MAX_BASIS:,}."
         )
     import patsy
 
@@ -656,7 +643,7 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
     ('y', 'id')
     """
     try:
-        source = scan(formula)
+        source = grammar.scan(formula)
         left, right = parse(source)
         found = [_label(each, everything=True) for each in _leaves(source, left)]
         found += [_label(each, everything=False) for each in _leaves(source, right)]
@@ -668,9 +655,11 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
 def labels_of_design(design: Design) -> dict[str, bool]:
     """Columns that are labels of a fit; whether their levels are text."""
     names = frozenset(design.functions)
-    pairs = [(expression(design.response_code, names), design.levels)]
+    pairs = [(grammar.expression(design.response_code, names), design.levels)]
     factors = () if design.spec is None else design.spec.factors
-    pairs += [(expression(each.code, names), each.levels) for each in factors if each.levels is not None]
+    pairs += [
+        (grammar.expression(each.code, names), each.levels) for each in factors if each.levels is not None
+    ]
     return {
         name: any(isinstance(level, str) for level in levels)
         for each, levels in pairs
@@ -691,6 +680,6 @@ def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
     if node.type == "PYTHON_EXPR":
         text = str(node.token.extra)
         if text != ".":
-            yield read_one_factor(source, node.origin.start, node.origin.end, text, frozenset())
+            yield grammar.read_one_factor(source, node.origin.start, node.origin.end, text, frozenset())
     for each in node.args:
         yield from _leaves(source, each)

@@ -20,23 +20,13 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
+from discrim.frame import grammar
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, combined, complete_rows, evaluate
 from discrim.frame.formula import spline_bases
-from discrim.frame.grammar import (
-    NUMPY_FUNCTIONS,
-    STATEFUL_FUNCTIONS,
-    Call,
-    Column,
-    Expression,
-    Negative,
-    Node,
-    Number,
-    Operation,
-    expression,
-)
+from discrim.frame.grammar import Call, Column, Expression, Negative, Node, Number, Operation
 from discrim.frame.matrix import factor_values
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.transforms import State, apply
@@ -51,7 +41,10 @@ OUTWARDS = 0.5
 def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
     """The levels of the first factor that reads a column as categories; None where no factor does."""
     for factor in () if design.spec is None else design.spec.factors:
-        if factor.levels is not None and name in expression(factor.code, frozenset(functions)).columns:
+        if (
+            factor.levels is not None
+            and name in grammar.expression(factor.code, frozenset(functions)).columns
+        ):
             return factor.levels
     return None
 
@@ -90,7 +83,7 @@ class Changing:
         self._means, self._shares = means, shares or {}
         self._known: dict[int, tuple[Floats, Floats | None]] = {}
         names = frozenset(functions)
-        self._read = [expression(factor.code, names) for factor in spec.factors]
+        self._read = [grammar.expression(factor.code, names) for factor in spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
     def at(self, held: Mapping[str, Any]) -> Floats:
@@ -255,11 +248,11 @@ class _Walk:
                 )
             raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
         value, change = self.dual(node.arguments[0])
-        if node.function in NUMPY_FUNCTIONS:
+        if node.function in grammar.NUMPY_FUNCTIONS:
             with np.errstate(all="ignore"):
                 result = np.asarray(getattr(np, node.function)(value))
                 return result, None if change is None else _DERIVATIVES[node.function](value, result) * change
-        if node.function in STATEFUL_FUNCTIONS:
+        if node.function in grammar.STATEFUL_FUNCTIONS:
             state = next(self._states)
             whole = np.broadcast_to(value, self._count) if value.ndim == 0 else value
             result = apply(state, whole, spline_bases())
@@ -392,7 +385,7 @@ def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
     classes, k = blocks.codes[complete][used], len(design.levels)
     for number in alone:
         factor = design.spec.factors[number]
-        each = expression(factor.code, frozenset(functions))
+        each = grammar.expression(factor.code, frozenset(functions))
         value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
         if isinstance(value, Categories) and factor.levels is not None:
             own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]

@@ -11,19 +11,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.report.numbers import (
-    LABELS,
-    Format,
-    as_float,
-    clean,
-    column_texts,
-    point_aligned,
-    ratio_texts,
-    row_texts,
-    short_labels,
-    shorten,
-    table_texts,
-)
+from discrim.report import numbers
+from discrim.report.numbers import Format
 
 FORMULA = 500
 """Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""
@@ -141,7 +130,7 @@ def among(part: Part, more: str = "") -> Part:
     return replace(part, among=True, more=more, shown=shown)
 
 
-def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
+def grid_of(part: Part, labels: tuple[int, int] = numbers.LABELS) -> Grid:
     """A section's grid, or the header's: labels with values, two of them a row.
 
     Parameters
@@ -155,7 +144,7 @@ def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
     cells = [[text, *right[min(i, len(right) - 1)]] for i, (_, text) in enumerate(items[:half])]
-    notes = [clean(part.note)] if part.note else []
+    notes = [numbers.clean(part.note)] if part.note else []
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
 
 
@@ -171,20 +160,24 @@ def escaped_cells(
 def heading(part: Part) -> str:
     """The title as one line of text; a formula, or a label in a title, may be long."""
     shown = part.shown[1] if isinstance(part, Section) and part.shown else part
-    return shorten(clean(shown.title), FORMULA)
+    return numbers.shorten(numbers.clean(shown.title), FORMULA)
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     """Label and text of each item, of bounded width."""
     return [
-        (shorten(clean(label), LABELS[1]), shorten(clean(text), LABELS[1])) for label, _, text in pairs.items
+        (
+            numbers.shorten(numbers.clean(label), numbers.LABELS[1]),
+            numbers.shorten(numbers.clean(text), numbers.LABELS[1]),
+        )
+        for label, _, text in pairs.items
     ]
 
 
 def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     table = section.table
     if not table.size:
-        return Grid([], [], [], [clean(section.note or "Nothing to show.")])
+        return Grid([], [], [], [numbers.clean(section.note or "Nothing to show.")])
     rows, columns = _places(section, ROWS, COLUMNS)
     whole = rows, columns
     if section.among and table.size > MOST_CELLS:
@@ -195,7 +188,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     errors = np.full(len(table), math.inf) if section.errors is None else np.asarray(section.errors)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
     lines = _lines(section, part, errors, labels[1])
-    headers = short_labels([section.headings.get(column, column) for column in part.columns], labels)
+    headers = numbers.short_labels([section.headings.get(column, column) for column in part.columns], labels)
     if section.triangle:
         lines = [
             [text if j < before or j - before >= i else "" for j, text in enumerate(line)]
@@ -240,9 +233,11 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
         for what, shown in (("rows", rows), ("columns", columns))
         if -1 in shown
     ]
-    notes = [clean(section.note)] if section.note else []
+    notes = [numbers.clean(section.note)] if section.note else []
     if gaps:
-        notes.append(f"{' and '.join(gaps)} shown; all of them: {clean(section.source) or '.tables'}.")
+        notes.append(
+            f"{' and '.join(gaps)} shown; all of them: {numbers.clean(section.source) or '.tables'}."
+        )
         if section.more and more:
             notes[-1] += f" More of them: {section.more}."
     return notes
@@ -256,12 +251,12 @@ def _lines(section: Section, part: pd.DataFrame, errors: Floats, longest: int) -
     formats = section.formats
     forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in part.columns]
     within = [section.column_errors.get(column, math.inf) for column in part.columns]
-    texts = [column_texts(*column) for column in zip(plain, forms, within, strict=True)]
+    texts = [numbers.column_texts(*column) for column in zip(plain, forms, within, strict=True)]
     kept = np.array([form is None for form in special], dtype=bool)
     for j, column in _together(section, list(part.columns), forms, plain, errors[kept]).items():
         texts[j] = column
     for j, column in enumerate(texts):
-        texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
+        texts[j] = [numbers.shorten(text, longest) for text in column] if forms[j] == "text" else column
         if any(special):
             texts[j] = _mixed(values[j], column, special)
     return [list(line) for line in zip(*texts, strict=True)]
@@ -274,21 +269,24 @@ def _together(
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
     if section.shared:
-        return dict(zip(general, table_texts([plain[j] for j in general]), strict=True))
+        return dict(zip(general, numbers.table_texts([plain[j] for j in general]), strict=True))
     if ratios and set(names) >= LIMITS:
-        return _by_row(ratios, ratio_texts(_rows(plain, ratios)))
+        return _by_row(ratios, numbers.ratio_texts(_rows(plain, ratios)))
     held = {names[j] for j in general}
     if held >= LIMITS or held >= BROOMS_LIMITS:
         general = [j for j in general if names[j] in ESTIMATES]
         rows = _rows(plain, general)
         errors = np.fmin(errors, _spreads(pd.DataFrame(rows, columns=[names[j] for j in general])) / 200)
-        return _by_row(general, row_texts(rows, errors.tolist()))
+        return _by_row(general, numbers.row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
-        alone = {j: row_texts([[as_float(x)] for x in plain[j]], errors[:, j].tolist()) for j in general}
-        return {j: point_aligned([text for (text,) in texts]) for j, texts in alone.items()}
+        alone = {
+            j: numbers.row_texts([[numbers.as_float(x)] for x in plain[j]], errors[:, j].tolist())
+            for j in general
+        }
+        return {j: numbers.point_aligned([text for (text,) in texts]) for j, texts in alone.items()}
     if section.errors is None:
         return {}
-    return _by_row(general, row_texts(_rows(plain, general), errors.tolist()))
+    return _by_row(general, numbers.row_texts(_rows(plain, general), errors.tolist()))
 
 
 def _spreads(table: pd.DataFrame) -> Floats:
@@ -299,20 +297,22 @@ def _spreads(table: pd.DataFrame) -> Floats:
 
 
 def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
-    return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
+    return [list(map(numbers.as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
 
 
 def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
-    return {j: point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
+    return {
+        j: numbers.point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)
+    }
 
 
 def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) -> list[str]:
     rest = iter(plain)
     texts = [
-        next(rest) if form is None else column_texts([value], form)[0]
+        next(rest) if form is None else numbers.column_texts([value], form)[0]
         for value, form in zip(values, special, strict=True)
     ]
-    return point_aligned(texts)
+    return numbers.point_aligned(texts)
 
 
 def _with_stubs(
@@ -320,8 +320,8 @@ def _with_stubs(
 ) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
     grouped = index.nlevels == 2
-    stubs = short_labels(index.get_level_values(-1).tolist(), labels)
-    outer = short_labels(index.get_level_values(0).tolist(), labels)
+    stubs = numbers.short_labels(index.get_level_values(-1).tolist(), labels)
+    outer = numbers.short_labels(index.get_level_values(0).tolist(), labels)
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []
     out_lines: list[list[str]] = []

@@ -19,16 +19,8 @@ from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import qda
 from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import (
-    MOST_FEW,
-    SHRUNK,
-    LinearCoefficients,
-    WeightedClassifier,
-    class_sizes,
-    refit_quietly,
-    shrunk_options,
-    warn_instead,
-)
+from discrim.sklearn import base
+from discrim.sklearn.base import LinearCoefficients, WeightedClassifier
 
 
 class RDAClassifier(LinearCoefficients, WeightedClassifier):
@@ -109,20 +101,20 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
         try:
             return rda(formula, data, **options)
         except (CollinearError, DataError) as error:
-            few = class_sizes(data, options).min() <= MOST_FEW
+            few = base.class_sizes(data, options).min() <= base.MOST_FEW
             if singular == "raise" or not (few or isinstance(error, CollinearError)):
                 raise
             held: dict[str, Any] = {
                 name: options.get(name) for name in ("prior", "weights", "method", "na_action")
             }
-            other = shrunk_options(held | {"covariance": None})
+            other = base.shrunk_options(held | {"covariance": None})
             if self.alpha == 1 and not few:
                 with suppress(CollinearError):
-                    results = refit_quietly(qda, formula, data, **other)
-                    warn_instead(error, f"qda() with {SHRUNK}")
+                    results = base.refit_quietly(qda, formula, data, **other)
+                    base.warn_instead(error, f"qda() with {base.SHRUNK}")
                     return results
-            results = refit_quietly(lda, formula, data, collinear="drop", **other)
-            warn_instead(error, f"lda() with {SHRUNK}")
+            results = base.refit_quietly(lda, formula, data, collinear="drop", **other)
+            base.warn_instead(error, f"lda() with {base.SHRUNK}")
             return results
 
 
@@ -191,15 +183,17 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
         try:
             return shrunken_centroids(formula, data, **options)
         except (CollinearError, DataError) as error:
-            counts = class_sizes(data, options)
-            if single == "raise" or options["threshold"] is not None or counts.min() > MOST_FEW:
+            counts = base.class_sizes(data, options)
+            if single == "raise" or options["threshold"] is not None or counts.min() > base.MOST_FEW:
                 raise
-            some = last_column(data).isin(counts.index[counts > MOST_FEW]).to_numpy()
+            some = last_column(data).isin(counts.index[counts > base.MOST_FEW]).to_numpy()
             threshold = 0.0
-            if (counts > MOST_FEW).sum() > 1:
+            if (counts > base.MOST_FEW).sum() > 1:
                 threshold = self._threshold(formula, data, some, options)
-            results = refit_quietly(shrunken_centroids, formula, data, **options | {"threshold": threshold})
-            warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
+            results = base.refit_quietly(
+                shrunken_centroids, formula, data, **options | {"threshold": threshold}
+            )
+            base.warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
             return results
 
     def _threshold(self, formula: str, data: Any, some: NDArray[bool_], options: dict[str, Any]) -> float:

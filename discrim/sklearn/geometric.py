@@ -20,14 +20,8 @@ from discrim.models.normal.nearest_centroid import nearest_centroid
 from discrim.models.planes.hyperplane import hyperplane
 from discrim.models.planes.perceptron import perceptron
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import (
-    LinearCoefficients,
-    PosteriorMethods,
-    VerbClassifier,
-    WeightedClassifier,
-    refit_quietly,
-    warn_instead,
-)
+from discrim.sklearn import base
+from discrim.sklearn.base import LinearCoefficients, PosteriorMethods, VerbClassifier, WeightedClassifier
 
 
 class KNNClassifier(PosteriorMethods, VerbClassifier):
@@ -89,8 +83,10 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         except CollinearError as error:
             if singular == "raise" or options["metric"] == "euclidean":
                 raise
-            results = refit_quietly(knn, formula, data, **options | {"metric": "euclidean", "scale": True})
-            warn_instead(error, 'with metric="euclidean", scale=True')
+            results = base.refit_quietly(
+                knn, formula, data, **options | {"metric": "euclidean", "scale": True}
+            )
+            base.warn_instead(error, 'with metric="euclidean", scale=True')
             return results
 
     def _has_scores(self) -> bool:
@@ -186,7 +182,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
                 # That no plane separates is said below.
                 warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
                 results = perceptron(formula, data, **options)
-            warn_instead(error, "the perceptron's plane")
+            base.warn_instead(error, "the perceptron's plane")
             return results
 
     def _refuse_classes(self, classes: NDArray[Any]) -> None:
@@ -274,8 +270,8 @@ class KernelDensityClassifier(WeightedClassifier):
                 ways = [{"metric": "euclidean"}, {"metric": "euclidean", "select": "error"}]
             for instead in ways if by_likelihood else ways[:1]:
                 with suppress(CollinearError, DataError):
-                    results = refit_quietly(kernel_density, formula, data, **options | instead)
+                    results = base.refit_quietly(kernel_density, formula, data, **options | instead)
                     given = ", ".join(f'{name}="{value}"' for name, value in instead.items())
-                    warn_instead(error, f"with {given}")
+                    base.warn_instead(error, f"with {given}")
                     return results
             raise

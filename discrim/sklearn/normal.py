@@ -43,19 +43,8 @@ from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
 from discrim.models.normal.qda import qda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import (
-    NUMBERS,
-    LinearCoefficients,
-    WeightedClassifier,
-    class_sizes,
-    only_if,
-    refit_quietly,
-    response_name,
-    shrinkable,
-    shrunk_options,
-    warn_instead,
-    words,
-)
+from discrim.sklearn import base
+from discrim.sklearn.base import LinearCoefficients, WeightedClassifier
 
 
 class PartialClassifier(WeightedClassifier):
@@ -82,7 +71,7 @@ class PartialClassifier(WeightedClassifier):
             # What is wrong with the options is for the fit to say.
             return True
 
-    @only_if(lambda self: self._adds_up())
+    @base.only_if(lambda self: self._adds_up())
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the fit is then the same as that of `fit` to all rows so far at once.
 
@@ -117,7 +106,7 @@ class PartialClassifier(WeightedClassifier):
         known = self._known_classes(classes, begins)
         data = self._validated(X, reset=begins)
         codes = _codes(y, data, known)
-        response = response_name(y, self._names()) if begins else self._response
+        response = base.response_name(y, self._names()) if begins else self._response
         table = with_column(data, self._names(), response, codes, known.tolist())
         weights = None if sample_weight is None else np.asarray(sample_weight)
         before = None if begins else self._moments_so_far()
@@ -350,10 +339,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         try:
             return lda(formula, data, **options)
         except CollinearError as error:
-            if options["collinear"] == "raise" or not shrinkable(options, "pooled"):
+            if options["collinear"] == "raise" or not base.shrinkable(options, "pooled"):
                 raise
-            results = refit_quietly(lda, formula, data, **shrunk_options(options))
-            warn_instead(error, f"with {words(options)}")
+            results = base.refit_quietly(lda, formula, data, **base.shrunk_options(options))
+            base.warn_instead(error, f"with {base.words(options)}")
             return results
 
     def _spread(self) -> Spread | None:
@@ -508,7 +497,7 @@ class QDAClassifier(PartialClassifier):
         try:
             return qda(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or not shrinkable(options, *OF_QDA):
+            if singular == "raise" or not base.shrinkable(options, *OF_QDA):
                 raise
             why = error
         for name in ("dimensions", "form", "threshold"):
@@ -517,14 +506,14 @@ class QDAClassifier(PartialClassifier):
         results: ClassifierResults
         try:
             results, instead = (
-                refit_quietly(qda, formula, data, **shrunk_options(options)),
-                f"with {words(options)}",
+                base.refit_quietly(qda, formula, data, **base.shrunk_options(options)),
+                f"with {base.words(options)}",
             )
         except CollinearError as error:
-            results = refit_quietly(lda, formula, data, collinear="drop", **shrunk_options(options))
-            instead = f"lda() with {words(options)}"
+            results = base.refit_quietly(lda, formula, data, collinear="drop", **base.shrunk_options(options))
+            instead = f"lda() with {base.words(options)}"
             why = error
-        warn_instead(why, instead)
+        base.warn_instead(why, instead)
         return results
 
 
@@ -615,18 +604,18 @@ class NaiveBayesClassifier(PartialClassifier):
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
-            smooth = options["smoothing"] != 0 and class_sizes(data, options).min() > 1
+            smooth = options["smoothing"] != 0 and base.class_sizes(data, options).min() > 1
             if singular == "raise" or (smooth and not options["kernel"]):
                 raise
             if options["kernel"]:
                 # A column without a spread has no bandwidth either.
                 options |= {"kernel": False, "bandwidth": "nrd0"}
                 results = self._smoothed(formula, data, options)
-                warn_instead(error, "with kernel=False, smoothing=1e-9")
+                base.warn_instead(error, "with kernel=False, smoothing=1e-9")
                 return results
-            if class_sizes(data, options).min() > 1:
-                results = refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
-                warn_instead(error, "with smoothing=1e-9")
+            if base.class_sizes(data, options).min() > 1:
+                results = base.refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
+                base.warn_instead(error, "with smoothing=1e-9")
                 return results
             if (
                 self._is_plain(data, options)
@@ -637,26 +626,26 @@ class NaiveBayesClassifier(PartialClassifier):
                 held: dict[str, Any] = {
                     name: options.get(name) for name in ("prior", "weights", "method", "na_action", "moments")
                 }
-                pooled: ClassifierResults = refit_quietly(
+                pooled: ClassifierResults = base.refit_quietly(
                     lda, formula, data, covariance="diagonal", collinear="drop", **held
                 )
-                warn_instead(error, 'lda() with covariance="diagonal"')
+                base.warn_instead(error, 'lda() with covariance="diagonal"')
                 return pooled
             results = self._smoothed(formula, data, options)
-            warn_instead(error, 'with method="mle", smoothing=1e-9')
+            base.warn_instead(error, 'with method="mle", smoothing=1e-9')
             return results
 
     def _smoothed(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Normal densities whose variances are above zero, whatever the classes have."""
-        few = {"method": "mle"} if class_sizes(data, options).min() <= 1 else {}
-        return refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
+        few = {"method": "mle"} if base.class_sizes(data, options).min() <= 1 else {}
+        return base.refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""
         if data is None:
             design = options["moments"]._design
             return design.plain and not design.boolean_columns
-        return all(data[name].dtype.kind in NUMBERS for name in self._names())
+        return all(data[name].dtype.kind in base.NUMBERS for name in self._names())
 
     def _spread(self) -> Spread | None:
         return None if self.kernel is not False or self.missing == "available" else "diagonal"
@@ -754,8 +743,8 @@ class MixtureClassifier(WeightedClassifier):
                 raise
             for instead in SIMPLER:
                 with suppress(CollinearError):
-                    results = refit_quietly(mixture, formula, data, **options | {"over": None} | instead)
+                    results = base.refit_quietly(mixture, formula, data, **options | {"over": None} | instead)
                     given = ", ".join(f"{name}={value!r}" for name, value in instead.items())
-                    warn_instead(error, given)
+                    base.warn_instead(error, given)
                     return results
             raise

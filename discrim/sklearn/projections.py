@@ -15,18 +15,8 @@ from discrim.models.normal.lda import lda
 from discrim.models.projections.pls import pls
 from discrim.models.projections.sparse_lda import sparse_lda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import (
-    MOST_FEW,
-    SHRUNK,
-    FrequencyClassifier,
-    LinearCoefficients,
-    WeightedClassifier,
-    class_sizes,
-    only_if,
-    refit_quietly,
-    shrunk_options,
-    warn_instead,
-)
+from discrim.sklearn import base
+from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier
 
 
 class PLSClassifier(FrequencyClassifier):
@@ -107,12 +97,12 @@ class PLSClassifier(FrequencyClassifier):
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
 
-    @only_if(_has_posteriors)
+    @base.only_if(_has_posteriors)
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Posterior probabilities (n, K) of the classes in the order of `classes_`; only with rule="lda"."""
         return self._posteriors(X, logs=False)
 
-    @only_if(_has_posteriors)
+    @base.only_if(_has_posteriors)
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the posteriors (n, K); only with rule="lda"."""
         return self._posteriors(X, logs=True)
@@ -129,8 +119,8 @@ class PLSClassifier(FrequencyClassifier):
             most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
             for count in range(most, 0, -1):
                 with suppress(CollinearError, DataError):
-                    results = refit_quietly(pls, formula, data, **options | {"components": count})
-                    warn_instead(error, f"{count} component{'s' if count > 1 else ''}")
+                    results = base.refit_quietly(pls, formula, data, **options | {"components": count})
+                    base.warn_instead(error, f"{count} component{'s' if count > 1 else ''}")
                     return results
             raise
 
@@ -209,12 +199,12 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         try:
             return sparse_lda(formula, data, **options)
         except (CollinearError, DataError) as error:
-            few = class_sizes(data, options).min() <= MOST_FEW
+            few = base.class_sizes(data, options).min() <= base.MOST_FEW
             if singular == "raise" or not (few or isinstance(error, CollinearError)):
                 raise
             held: dict[str, Any] = {name: options.get(name) for name in ("prior", "weights", "na_action")}
-            results = refit_quietly(
-                lda, formula, data, collinear="drop", **shrunk_options(held | {"covariance": None})
+            results = base.refit_quietly(
+                lda, formula, data, collinear="drop", **base.shrunk_options(held | {"covariance": None})
             )
-            warn_instead(error, f"lda() with {SHRUNK}")
+            base.warn_instead(error, f"lda() with {base.SHRUNK}")
             return results

@@ -35,13 +35,7 @@ from discrim.core.law.densities import (
     rank_of,
 )
 from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.core.rules.rules import (
-    counts_errors,
-    joint_scores,
-    least_cost_codes,
-    least_losses,
-    log_posteriors,
-)
+from discrim.core.rules import rules
 from discrim.errors import NotSupportedError
 
 REPLICATES = 16
@@ -306,7 +300,7 @@ def least_risk(
     used = np.flatnonzero(prior > 0)
     if len(used) == 1:
         return Amount(float(costs[used[0]].min()), 0.0, "exact")
-    if len(used) < law.n_classes and counts_errors(costs):
+    if len(used) < law.n_classes and rules.counts_errors(costs):
         rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
         return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
     listed = law.enumerated()
@@ -318,13 +312,13 @@ def least_risk(
     if law.on_line:
 
         def least(x: Floats, joint: Floats) -> Floats:
-            return least_losses(joint, costs)[:, None]
+            return rules.least_losses(joint, costs)[:, None]
 
         breaks = [line_breaks(law), _best_regions(law, prior, costs).edges]
         return _on_line(law, prior, least, breaks, lambda lack: float((lack @ costs).min()))
 
     def least_at(x: Floats) -> Floats:
-        return least_losses(_posteriors(law, x, prior), costs)
+        return rules.least_losses(_posteriors(law, x, prior), costs)
 
     most = float(costs.max(axis=0).min())
     return mean_over_points(law.densities, prior, least_at, most, draws, seed, tell)
@@ -354,7 +348,7 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
 
 
 def _posteriors(law: DensityLaw, x: Floats, prior: Floats) -> Floats:
-    return np.exp(log_posteriors(joint_scores(law.log_densities(x), prior)))
+    return np.exp(rules.log_posteriors(rules.joint_scores(law.log_densities(x), prior)))
 
 
 # ---- on a line
@@ -384,7 +378,7 @@ def _on_line(
     used = np.flatnonzero(prior > 0)
 
     def values(x: Floats) -> Floats:
-        joint = np.exp(joint_scores(law.log_densities(x[:, None]), prior))
+        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
         # A pole has no mass of its own, and beyond 1e308 there is none that a number could have.
         joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
         return np.column_stack([joint[:, used], of(x, joint)])
@@ -463,7 +457,7 @@ def _ends(law: DensityLaw) -> tuple[float, float]:
 
 def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
     def best(x: Floats) -> Codes:
-        return least_cost_codes(joint_scores(law.log_densities(x[:, None]), prior), costs)
+        return rules.least_cost_codes(rules.joint_scores(law.log_densities(x[:, None]), prior), costs)
 
     return line_regions(law, best)
 
@@ -535,7 +529,7 @@ def excess(
 def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
     def where_seen(x: Floats) -> Codes:
         # A rule is not asked where nothing falls: its formula may overflow there.
-        joint = np.exp(joint_scores(law.log_densities(x[:, None]), prior))
+        joint = np.exp(rules.joint_scores(law.log_densities(x[:, None]), prior))
         codes, seen = np.full(len(x), -1), (joint > 0).any(axis=1)
         codes[seen] = decide(x[seen, None])
         return codes
@@ -707,5 +701,5 @@ def _sampled_affinity(pair: DensityLaw, draws: int, seed: int | None) -> Affinit
     # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
     rng = np.random.default_rng(seed)
     x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
-    shares = log_posteriors(pair.log_densities(x)) + np.log(2.0)
+    shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
     return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean())

@@ -51,16 +51,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from discrim.core.mixtures.em import (
-    FEW_TURNS,
-    ClassRows,
-    Components,
-    Degenerate,
-    EMPlan,
-    is_axial,
-    maximized,
-    of_weights,
-)
+from discrim.core.mixtures import em
+from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.moments.moments import ClassMoments, column_squares
 from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats
@@ -291,7 +283,7 @@ def _run(
 ) -> Components | Degenerate:  # fmt: skip
     if isinstance(start, Degenerate):
         return start
-    return maximized(start, rows, form, tol=tol, maxiter=maxiter, tell=tell)
+    return em.maximized(start, rows, form, tol=tol, maxiter=maxiter, tell=tell)
 
 
 def _rank(trial: Components | Degenerate) -> float:
@@ -314,7 +306,7 @@ def _clustered(
     cut = [labels_of(tree, size) for tree, size in zip(hierarchies, sizes, strict=True)]
     for labels in zip(*cut, strict=False):
         parts = [(of == np.arange(size)[:, None]) * 1.0 for of, size in zip(labels, sizes, strict=True)]
-        yield of_weights(clustered, parts, form, turns=FEW_TURNS)
+        yield em.of_weights(clustered, parts, form, turns=em.FEW_TURNS)
 
 
 def _drawn(
@@ -326,7 +318,7 @@ def _drawn(
     for start in range(plan.starts):
         placed = zip(metrics[start % 2], plain, sizes, strict=True)
         parts = [_partition(z, row.weights, size, rng) for z, row, size in placed]
-        yield of_weights(rows, parts, form, turns=FEW_TURNS)
+        yield em.of_weights(rows, parts, form, turns=em.FEW_TURNS)
 
 
 def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
@@ -433,7 +425,7 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
     LinAlgError
         No covariance of the form has an inverse: a class has too few rows, or columns that others determine.
     """
-    if is_axial(form):
+    if em.is_axial(form):
         return None
     places = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
     scatters = [_scatter([rows[k] for k in place]) for place in places]

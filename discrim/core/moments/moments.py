@@ -39,25 +39,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.row_sums import (
-    Centre,
-    CentredRoots,
-    RowBlocks,
-    RowsOfPart,
-    Spread,
-    Sums,
-    centred_roots,
-    column_scale,
-    ill_conditioned,
-    is_thin,
-    packed_triangle,
-    peaks,
-    products,
-    refuse_wide,
-    second_pass,
-    sorted_by,
-    trapezium,
-)
+from discrim.core.moments import row_sums
+from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, RowsOfPart, Spread, Sums
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import reduced
 from discrim.errors import DataError, NotSupportedError
@@ -175,7 +158,7 @@ class ClassMoments:
 
     def _rooted(self, rows: Floats) -> Floats:
         """The root of rows (m, p), as the others here are."""
-        return trapezium(rows) if self.scatters.ndim == 2 else packed_triangle(rows)
+        return row_sums.trapezium(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
 
     def as_one(self) -> ClassMoments:
         """The moments of all rows as one class; its scatter is that within plus that between."""
@@ -327,7 +310,7 @@ def gather(
         Take roots where digits ask for it; not needed where a ridge is put on the scatters.
     """
     (found,) = _gathered(blocks, 1, n_classes, n_columns, spread)
-    if is_thin(spread) or (
+    if row_sums.is_thin(spread) or (
         spread != "diagonal" and found.moments.total and asks_for_roots(found.moments, rooted=rooted)
     ):
         return _with_roots(blocks, [found], spread)[0]
@@ -339,7 +322,7 @@ def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     shared = ((a.counts > 0) & (b.counts > 0))[:, None]
     gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
     spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
-    wanted = column_scale(np.max([gaps, *spreads], axis=0))
+    wanted = row_sums.column_scale(np.max([gaps, *spreads], axis=0))
     return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
 
 
@@ -372,10 +355,10 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    refuse_wide(n_classes, n_columns, products(spread), n_parts)
+    row_sums.refuse_wide(n_classes, n_columns, row_sums.products(spread), n_parts)
     found = _gathered(blocks, n_parts, n_classes, n_columns, spread)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
-    if is_thin(spread) or (
+    if row_sums.is_thin(spread) or (
         rooted
         and spread != "diagonal"
         and (few or any(lacks_digits(each.moments) for each in found if each.moments.total))
@@ -396,7 +379,7 @@ def _gathered(
 ) -> list[_Gathered]:
     """What a pass gives of each part of the rows; of rows on workers what their passes give, merged."""
     task = partial(
-        _one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=products(spread)
+        _one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=row_sums.products(spread)
     )
     return reduced(blocks, task, _both_gathered)
 
@@ -417,7 +400,7 @@ def _one_pass(
                 sums[0].add(x, codes, weights)
                 continue
             parts = codes // n_classes
-            order = sorted_by(parts, n_parts)
+            order = row_sums.sorted_by(parts, n_parts)
             # One copy of the block, whose slices are the parts.
             columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
             weights = None if weights is None else weights[order]
@@ -429,9 +412,9 @@ def _one_pass(
     found = []
     for rows, each in zip(_parts(blocks, n_parts, n_classes), sums, strict=True):
         if each.out_of_range():
-            each = second_pass(rows, each, column_scale(peaks(rows, n_columns)))
+            each = row_sums.second_pass(rows, each, row_sums.column_scale(row_sums.peaks(rows, n_columns)))
         elif each.cancelled():
-            each = second_pass(rows, each, each.scale)
+            each = row_sums.second_pass(rows, each, each.scale)
         found.append(_Gathered(_moments(each), Centre(each.centres, each.shifts(), each.scale)))
     return found
 
@@ -445,12 +428,17 @@ def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> li
     by_class = spread in ("class", "thin class")
     task = partial(_roots, centres=[each.centre for each in found], by_class=by_class)
     rooted = reduced(blocks, task, _both_roots)
-    return [_rooted(each.moments, roots, is_thin(spread)) for each, roots in zip(found, rooted, strict=True)]
+    return [
+        _rooted(each.moments, roots, row_sums.is_thin(spread))
+        for each, roots in zip(found, rooted, strict=True)
+    ]
 
 
 def _roots(blocks: RowBlocks, *, centres: list[Centre], by_class: bool) -> list[CentredRoots]:
     parts = _parts(blocks, len(centres), centres[0].points.shape[1])
-    return [centred_roots(rows, centre, by_class) for rows, centre in zip(parts, centres, strict=True)]
+    return [
+        row_sums.centred_roots(rows, centre, by_class) for rows, centre in zip(parts, centres, strict=True)
+    ]
 
 
 def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:
@@ -487,7 +475,7 @@ def lacks_digits(moments: ClassMoments) -> bool:
     if not varies.all():
         # A root says no more of such a column than that it is constant, which is seen without.
         scatters = scatters[:, varies][:, :, varies]
-    return any(ill_conditioned(scatter) for scatter in scatters)
+    return any(row_sums.ill_conditioned(scatter) for scatter in scatters)
 
 
 def _moments(sums: Sums) -> ClassMoments:

@@ -46,14 +46,8 @@ from discrim.core.neighbours.neighbours import (
 )
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.core.scatter.covariance import (
-    EPS,
-    Covariance,
-    constant_columns,
-    dependencies,
-    pooled,
-    total_squares,
-)
+from discrim.core.scatter import covariance
+from discrim.core.scatter.covariance import Covariance
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 EQUAL = 1e-13
@@ -161,7 +155,7 @@ class VoteCounts:
         winner, rows, equal = self.winners(mass, prior)
         with np.errstate(divide="ignore"):
             scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
-        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
+        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * covariance.EPS), scores[rows])
         scores[rows, winner[rows]] = 0.0
         return scores
 
@@ -464,13 +458,13 @@ def fit_knn(
     common = None
     if within is not None:
         freedom, unit = within.total - within.n_classes, within.scale
-        if freedom < within.n_columns or dependencies(within):
+        if freedom < within.n_columns or covariance.dependencies(within):
             raise CollinearError("The covariance within classes is singular.")
-        common = pooled(within, freedom)
+        common = covariance.pooled(within, freedom)
     elif scale:
-        if constant_columns(moments):
+        if covariance.constant_columns(moments):
             raise CollinearError("A column is constant.")
-        unit = moments.scale / np.sqrt(total_squares(moments) / (moments.total - 1))
+        unit = moments.scale / np.sqrt(covariance.total_squares(moments) / (moments.total - 1))
     else:
         # One power of two for all columns leaves distances as they are, and squares in range.
         size = float(np.abs(x - origin).max())

@@ -59,13 +59,8 @@ from scipy.linalg import lapack
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.moments.units import comparable, in_deviations, standardized_left_out
-from discrim.core.normal.leave_one_out_rda import (
-    Parametrization,
-    Regularization,
-    Scatters,
-    rda_left_out,
-    regularized_mixture,
-)
+from discrim.core.normal import leave_one_out_rda
+from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Scatters
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
@@ -172,7 +167,7 @@ class RDAFit:
             return standardized_left_out(
                 self.moments, lambda held: replace(apart, moments=held).left_out(log_prior)
             )
-        return rda_left_out(
+        return leave_one_out_rda.rda_left_out(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
 
@@ -236,7 +231,7 @@ def fit_rda(
     held = in_deviations(moments) if standardize else comparable(moments)
     unit = held.common_unit
     squares = (held.squares * unit * unit).sum(axis=1)
-    shares = regularized_mixture(
+    shares = leave_one_out_rda.regularized_mixture(
         parametrization,
         Regularization(alpha, gamma),
         divisors,
@@ -636,7 +631,9 @@ def _by_alpha(
     for start in range(0, len(every), step):
         tried = every[start : start + step]
         shares = [
-            regularized_mixture(parametrization, Regularization(a, 0.0), held.divisors, held.squares, 0.0)
+            leave_one_out_rda.regularized_mixture(
+                parametrization, Regularization(a, 0.0), held.divisors, held.squares, 0.0
+            )
             for a in tried
         ]
         paths, regular = [], np.ones((len(tried), len(along)), dtype=bool)

@@ -16,13 +16,8 @@ from scipy.linalg import solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, Mask, are_whole
-from discrim.core.projections.sparse_scoring import (
-    Direction,
-    Problem,
-    directions_at,
-    directions_with,
-    sparse_path,
-)
+from discrim.core.projections import sparse_scoring
+from discrim.core.projections.sparse_scoring import Direction, Problem
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns
@@ -219,9 +214,9 @@ def fit_sparse(
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
     if by == "penalty":
-        directions = directions_at(problem, [float(each) for each in tuning], most)
+        directions = sparse_scoring.directions_at(problem, [float(each) for each in tuning], most)
     else:
-        directions = directions_with(problem, [int(each) for each in tuning], most)
+        directions = sparse_scoring.directions_with(problem, [int(each) for each in tuning], most)
     options = by, tuple(float(each) for each in tuning), ridge, ncomp
     return SparseFit(moments, prior, estimated_prior, *options, *_standardized(moments, problem, directions))
 
@@ -257,7 +252,7 @@ def along(
     Each begins where the one before it ended.
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
-    path = zip(penalties.tolist(), sparse_path(problem, penalties, most), strict=True)
+    path = zip(penalties.tolist(), sparse_scoring.sparse_path(problem, penalties, most), strict=True)
     return [
         SparseFit(
             moments, prior, estimated_prior, "penalty", (penalty,) * most, ridge, ncomp,

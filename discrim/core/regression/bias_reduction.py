@@ -28,14 +28,8 @@ from scipy.linalg.lapack import dpotri
 
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats, slices
-from discrim.core.regression.newton import (
-    HALVINGS,
-    BlockLikelihood,
-    Forms,
-    Newton,
-    NewtonFrame,
-    log_probabilities,
-)
+from discrim.core.regression import newton
+from discrim.core.regression.newton import BlockLikelihood, Forms, Newton, NewtonFrame
 from discrim.core.scatter.covariance import EPS
 
 LONGEST = 8.0
@@ -153,7 +147,7 @@ def _ahead(
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
     size = min(1.0, LONGEST / (_reach(likelihood, at, step) or 1.0))
-    for _ in range(HALVINGS):
+    for _ in range(newton.HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
         there = _Point.of(likelihood, moved)
         # Beside the maximum the goal is flat to rounding: there the step is right as it is.
@@ -241,7 +235,7 @@ def _adjusting(
     for x, _, weights in blocks:
         for at in slices(len(x), piece):
             z = frame.columns(x[at])
-            shares = log_probabilities(coef.T @ z, reference)[1]
+            shares = newton.log_probabilities(coef.T @ z, reference)[1]
             variances, across = np.empty(shares.shape), np.zeros(shares.shape)
             for k, form in enumerate(forms.of(z)):
                 variances[k] = form[0]

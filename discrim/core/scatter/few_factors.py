@@ -13,21 +13,10 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
+from discrim.core.scatter import factor, scatter
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.factor import (
-    FORMS,
-    Factors,
-    Fault,
-    Found,
-    Wanted,
-    common_axes,
-    common_dimension,
-    factors_left_out,
-    factors_of,
-    found_by_class,
-)
+from discrim.core.scatter.factor import Factors, Fault, Found, Wanted
 from discrim.core.scatter.scatter import (
-    IN_DATA,
     CovarianceKeywords,
     Estimated,
     Item,
@@ -35,7 +24,6 @@ from discrim.core.scatter.scatter import (
     Parts,
     Scatter,
     Sphere,
-    divisor_text,
 )
 from discrim.errors import CollinearError, DataError, DiscrimError
 
@@ -44,7 +32,7 @@ DEFAULT_FORM = "AkjBkQkDk"
 THRESHOLD = 0.2
 """Share of the largest fall of the eigenvalues from which on the scree test takes a fall for signal."""
 
-_BY_TEXT = {form.lower(): form for form in FORMS}
+_BY_TEXT = {form.lower(): form for form in factor.FORMS}
 
 _FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
@@ -65,7 +53,7 @@ class FewFactors(Scatter):
 
     wanted: Wanted
     dimensions: Any = None
-    sphere: Sphere = IN_DATA
+    sphere: Sphere = scatter.IN_DATA
     factors: Factors | None = None
 
     word = "factor"
@@ -80,7 +68,9 @@ class FewFactors(Scatter):
         form, threshold = keywords.form, keywords.threshold
         known = _BY_TEXT.get(form.lower()) if isinstance(form, str) else None
         if form is not None and known is None:
-            raise DataError(f"form={_told(form)} is not known: use one of {', '.join(map(repr, FORMS))}.")
+            raise DataError(
+                f"form={_told(form)} is not known: use one of {', '.join(map(repr, factor.FORMS))}."
+            )
         dimensions = "cattell" if keywords.dimensions is None else keywords.dimensions
         by_word = isinstance(dimensions, str)
         if threshold is not None and not (by_word and dimensions == "cattell"):
@@ -139,8 +129,8 @@ class FewFactors(Scatter):
                 f"dimensions= gives nothing for class {_told(missing[0])}: give each class a number."
             )
         by_class, form = np.array([int(self.dimensions[label]) for label in levels]), self.wanted.form
-        if common_dimension(form) and len(set(by_class.tolist())) > 1:
-            other = "" if common_axes(form) else f', or pass form="{form}k"'
+        if factor.common_dimension(form) and len(set(by_class.tolist())) > 1:
+            other = "" if factor.common_axes(form) else f', or pass form="{form}k"'
             raise DataError(
                 f'form="{form}" has one dimension for all classes, and dimensions= gives several: give '
                 f"one number{other}."
@@ -167,7 +157,7 @@ class FewFactors(Scatter):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The covariance of each class."""
         moments = self.scaled(moments)
-        factors = factors_of(self.sphere.in_units(moments), self.wanted)
+        factors = factor.factors_of(self.sphere.in_units(moments), self.wanted)
         fault = factors.fault()
         if fault is not None:
             raise FactorFaultError(fault, factors.form)
@@ -190,14 +180,14 @@ class FewFactors(Scatter):
 
         def scores(held: ClassMoments) -> LeftOut:
             rule = gaussian.separate_plugin(held, covariances, log_prior)
-            return factors_left_out(held, factors, divisors, log_prior, rule)
+            return factor.factors_left_out(held, factors, divisors, log_prior, rule)
 
         return self.sphere.left_out(moments, scores)
 
     @property
     def refits_left_out(self) -> bool:
         """Where classes have something in common."""
-        return self.factors is not None and not found_by_class(self.factors)
+        return self.factors is not None and not factor.found_by_class(self.factors)
 
     @property
     def is_maximum(self) -> bool:
@@ -218,13 +208,13 @@ class FewFactors(Scatter):
     @property
     def is_one_for_all(self) -> bool:
         """Where the axes are common."""
-        return common_axes(self.wanted.form)
+        return factor.common_axes(self.wanted.form)
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""
         if self.is_one_for_all:
-            return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
-        return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
+            return f"factor, common, {scatter.divisor_text(by_class=False, mle=mle)}"
+        return f"factor by class, {scatter.divisor_text(by_class=True, mle=mle)}"
 
     @property
     def found_label(self) -> str:
@@ -264,12 +254,12 @@ class FewFactors(Scatter):
         form, found, threshold, dimensions = (parts.pop(name, None) for name in names)
         if form is None or found is None or threshold is None or dimensions is None:
             raise DataError("its form, or its dimensions, do not go with its structure")
-        if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
+        if form not in factor.FORMS or found not in _FOUND or not 0 <= threshold <= 1:
             raise DataError("its form, or how its dimensions were found, is not known")
         whole = dimensions.astype(np.intp)
         if (whole != dimensions).any() or (whole < 1).any():
             raise DataError("its dimensions are no whole numbers")
-        if common_dimension(form) and len(set(whole.tolist())) > 1:
+        if factor.common_dimension(form) and len(set(whole.tolist())) > 1:
             raise DataError("its dimensions are to be the same")
         return cls(Wanted(form, _FOUND[found], whole, threshold), None, Sphere(parts.pop("standardize")))
 
@@ -292,7 +282,7 @@ class FactorFaultError(NoEstimateError):
         fault, form = self.fault, self.form
         if fault.kind == "order":
             which = "noise" if "Bk" not in form else "signal"
-            own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
+            own = 'form="AkjBkQkDk"' if not factor.common_dimension(form) else 'form="AkjBkQkD"'
             return DataError(
                 f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
                 f"{levels[fault.code]!r} varies less than its noise: pass {own}, or fewer dimensions."

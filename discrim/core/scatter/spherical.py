@@ -9,17 +9,9 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import (
-    IN_DATA,
-    CovarianceKeywords,
-    Estimated,
-    Item,
-    Parts,
-    Scatter,
-    Sphere,
-    each,
-)
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, Parts, Scatter, Sphere
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
@@ -32,7 +24,7 @@ class Spherical(Scatter):
     sphere : Sphere
     """
 
-    sphere: Sphere = IN_DATA
+    sphere: Sphere = scatter.IN_DATA
 
     word = "spherical"
     takes = ("standardize",)
@@ -52,7 +44,7 @@ class Spherical(Scatter):
         """The mean of the variances."""
         moments = self.scaled(moments)
         held = self.sphere.in_units(moments)
-        return Estimated(self, moments, tuple(spherical(held, d, k) for k, d in each(divisors)))
+        return Estimated(self, moments, tuple(spherical(held, d, k) for k, d in scatter.each(divisors)))
 
     def left_out(
         self,

@@ -17,14 +17,8 @@ from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.selection import Partial, SelectedColumns
+from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
-from discrim.models.fits.reading import (
-    check_flag,
-    collinear_error,
-    listed,
-    refuse_no_freedom,
-    separation_sentence,
-)
 from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
 
@@ -90,24 +84,24 @@ class StepwiseSearch:
 
     def _by_partial_f(self, blocks: Blocks, moments: ClassMoments, parts: Mapping[str, Codes]) -> Choice:
         if self.direction == "backward":
-            refuse_no_freedom(moments, blocks.terms, diagonal=False)
+            reading.refuse_no_freedom(moments, blocks.terms, diagonal=False)
             collinear = dependencies(moments)
             if collinear:
-                raise collinear_error(collinear, blocks.terms, instead='pass direction="both"')
+                raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')
         walk = partial(
             _steps_by_moments, parts, self.criterion, self.direction, self.include, self.enter, self.stay
         )
         path = walk(moments)
         note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
         if blocks.constant:
-            note += f" Left out, constant: {listed(blocks.constant)}."
+            note += f" Left out, constant: {reading.listed(blocks.constant)}."
         if path.excluded:
             note += (
                 " Left out, constant within classes or there a combination of those chosen: "
-                f"{listed(path.excluded)}."
+                f"{reading.listed(path.excluded)}."
             )
             constant = [each for each in dependencies(moments, diagonal=True) if each.separates]
-            note += f" {separation_sentence(constant, blocks.terms)}" if constant else ""
+            note += f" {reading.separation_sentence(constant, blocks.terms)}" if constant else ""
         return Choice(path.entered, path.table(), note, by_moments=partial(_chosen_by_moments, walk))
 
     def _by_error(
@@ -163,8 +157,8 @@ class StepwiseSearch:
         other = [name for name, value in options.items() if name not in KNOWN and value is not None]
         if other:
             raise NotSupportedError(
-                f"AIC and BIC need a maximum of the likelihood, which a fit with {listed(other)} does not "
-                'have: leave the option out, or use criterion="cv".'
+                f"AIC and BIC need a maximum of the likelihood, which a fit with {reading.listed(other)} "
+                'does not have: leave the option out, or use criterion="cv".'
             )
         blocks, moments = without_collinear(
             blocks,
@@ -175,8 +169,8 @@ class StepwiseSearch:
         dropped = sorted(set(self.include) - set(parts_of(blocks)))
         if dropped:
             raise CollinearError(
-                f"include= names {listed(dropped)}, which was dropped as a combination of other terms: leave "
-                "it out."
+                f"include= names {reading.listed(dropped)}, which was dropped as a combination of other "
+                "terms: leave it out."
             )
         steps = _InformationSteps(
             _term_fits(blocks, moments, options), self.criterion, float(moments.counts.sum()), self.include
@@ -310,7 +304,7 @@ ALIKE = 1e-7
 
 def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
     reference, reduced = options.get("reference"), options.get("bias_reduction", False)
-    check_flag("bias_reduction", reduced)
+    reading.check_flag("bias_reduction", reduced)
     limits = {name: options[name] for name in ("tol", "maxiter") if name in options}
     check_search(limits.get("tol", 0.5), limits.get("maxiter", 1))
     base = 0 if reference is None else class_code(reference, pd.Index(list(blocks.design.levels)))

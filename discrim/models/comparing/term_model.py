@@ -14,14 +14,8 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.linear_model import Cells, ModelTerm, cells_of
 from discrim.frame.rows import new_blocks
-from discrim.inference.manova import (
-    Hypothesis,
-    LeastSquares,
-    TestType,
-    column_rank,
-    dimension_table,
-    roy_critical,
-)
+from discrim.inference import manova
+from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import with_rows_copied
 from discrim.models.fits.reading import check_word, listed, told
@@ -120,7 +114,9 @@ class TermModel:
         before: list[int] = [0]
         for j, group in enumerate(self.numbers.groups):
             together = [*before, *group]
-            if column_rank(self.numbers.x, together) < column_rank(self.numbers.x, before) + len(group):
+            if manova.column_rank(self.numbers.x, together) < manova.column_rank(
+                self.numbers.x, before
+            ) + len(group):
                 return j
             before = together
         return None
@@ -280,7 +276,7 @@ class TermCanonicalResults(Shown):
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests that this and all later axes have eigenvalue zero."""
         free = self._model.numbers.df
-        table = dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
+        table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -412,7 +408,7 @@ class TermCanonicalResults(Shown):
 
     def _critical(self, level: float) -> float:
         free = self._model.numbers.df
-        return roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
+        return manova.roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
 
     def _about_mean(self) -> Floats:
         """Rows of the triangle whose products are those of the responses about their means."""

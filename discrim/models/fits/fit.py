@@ -22,20 +22,10 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
+from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import (
-    MANY_CLASSES,
-    IndependentRule,
-    LinearRule,
-    Rule,
-    best_class,
-    log_posteriors,
-    logs_of_prior,
-    posteriors,
-    stored_scores,
-    takes_stored,
-)
+from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
 from discrim.core.scatter.covariance import Covariance, Dependency
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -66,11 +56,11 @@ class Decision:
         The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
         """
         if self.costs is None and self.reject is None:
-            return best_class(scores)
+            return rules.best_class(scores)
         n_classes = scores.shape[1]
         costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
-        expected = posteriors(scores) @ costs
-        codes = best_class(-expected)
+        expected = rules.posteriors(scores) @ costs
+        codes = rules.best_class(-expected)
         if self.reject is not None:
             codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
         return codes
@@ -99,7 +89,7 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
 def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    stored = every_sparse_row(blocks) if takes_stored(complete) else None
+    stored = every_sparse_row(blocks) if rules.takes_stored(complete) else None
     if stored is None or (blocks.partial and stored[1].any()):
         for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
             yield from block_scores(blocks, rule, n_classes, place, x, missing)
@@ -110,7 +100,7 @@ def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice,
         place = slice(start, min(start + piece, len(rows)))
         part = rows.rows(place)
         lost = missing[place]
-        scores = stored_scores(complete, part)
+        scores = rules.stored_scores(complete, part)
         scores[lost] = np.nan
         yield place, scores
 
@@ -170,10 +160,10 @@ def posterior_frame(
         f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
         "Pass fewer rows at a time, or ask for labels only, with predict()",
     )
-    out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
+    out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
     for place, scores in scored(blocks, rule, shape[1]):
-        if finish is posteriors:
-            posteriors(scores, out=out[place])
+        if finish is rules.posteriors:
+            rules.posteriors(scores, out=out[place])
         else:
             out[place] = finish(scores)
     return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
@@ -459,7 +449,7 @@ def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
 
 def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
     """Log posteriors; of two classes the scores, whose difference is the same with more of its digits."""
-    return scores if scores.shape[1] == 2 else log_posteriors(scores)
+    return scores if scores.shape[1] == 2 else rules.log_posteriors(scores)
 
 
 def as_scored(fit: Fit[Any], scores: Floats) -> Floats:
@@ -710,7 +700,7 @@ class Fit(Generic[N]):
 
     def log_prior(self) -> Floats:
         """Logarithms (K,) of the fit's prior."""
-        return logs_of_prior(self.prior_values())
+        return rules.logs_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
@@ -739,7 +729,7 @@ class Fit(Generic[N]):
                 f'convention="{convention}" has no numbers for rows with columns integrated out: leave it '
                 'out, or pass missing="drop".'
             )
-        log_prior = logs_of_prior(self.prior_values(prior))
+        log_prior = rules.logs_of_prior(self.prior_values(prior))
         return MarginalRule(rule, log_prior, partial(marginal, self.numbers, log_prior, method))
 
     def under(self, prior: Floats) -> Self:

@@ -28,14 +28,8 @@ from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.independent.naive_bayes_sample import (
-    Options,
-    gather_available,
-    given_tally,
-    refuse_no_bandwidth,
-    refuse_no_density,
-    usable_tally,
-)
+from discrim.models.independent import naive_bayes_sample
+from discrim.models.independent.naive_bayes_sample import Options
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassCovariances
@@ -102,7 +96,7 @@ def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
 
 def _gathered(fit: Fit[NaiveBayesFit], blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
     if blocks.incomplete:
-        return gather_available(blocks, plan)
+        return naive_bayes_sample.gather_available(blocks, plan)
     tally = Tally(plan, len(fit.classes))
     return class_moments(blocks, "diagonal", tally.watch), tally
 
@@ -114,7 +108,7 @@ def _left_out_smoothed(fit: Fit[NaiveBayesFit]) -> LeftOut:
 def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
     kept = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
     try:
-        refuse_no_density(*_gathered(fit, blocks, fit.numbers.plan.columns(kept)), blocks)
+        naive_bayes_sample.refuse_no_density(*_gathered(fit, blocks, fit.numbers.plan.columns(kept)), blocks)
     except CollinearError as error:
         return str(error)
     return None
@@ -516,11 +510,11 @@ def naive_bayes(
     sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
-        blocks, stats, tally = usable_tally(blocks, columns, na_action)
+        blocks, stats, tally = naive_bayes_sample.usable_tally(blocks, columns, na_action)
     else:
-        blocks, stats, tally = given_tally(sample, columns)
-    refuse_no_density(stats, tally, blocks)
+        blocks, stats, tally = naive_bayes_sample.given_tally(sample, columns)
+    naive_bayes_sample.refuse_no_density(stats, tally, blocks)
     shares = prior_vector(prior, blocks.design.levels, stats.counts)
     fit = fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
-    refuse_no_bandwidth(fit, blocks)
+    naive_bayes_sample.refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=moments is None))

@@ -26,19 +26,8 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.categories import shown
 from discrim.frame.levels import boolean_terms, level_design, level_terms, term_levels
-from discrim.models.fits.reading import (
-    NaAction,
-    check_number,
-    check_word,
-    class_moments,
-    listed,
-    present_classes,
-    refuse_extreme,
-    said_of_separation,
-    usable_rows,
-    warn_of_weights,
-    without_constants,
-)
+from discrim.models.fits import reading
+from discrim.models.fits.reading import NaAction
 from discrim.models.moments.given import Sample, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.normal_fits import drop_hint, some_of
@@ -75,13 +64,15 @@ def usable_tally(blocks: Blocks, options: Options, na_action: NaAction) -> tuple
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.
-    blocks, moments = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
+    blocks, moments = reading.usable_rows(
+        blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist()
+    )
     if not blocks.constant:
         return blocks, moments, _tally_of_present(tally, classes, blocks)
     constant = set(blocks.constant)
     kept = [j for j, term in enumerate(terms) if term not in constant]
     tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
-    return blocks, class_moments(blocks, "diagonal", tally.watch), tally
+    return blocks, reading.class_moments(blocks, "diagonal", tally.watch), tally
 
 
 def _tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
@@ -104,7 +95,7 @@ def given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments,
     names, _ = level_terms(design)
     if len(given._level_counts.tables) != len(names):
         raise NotSupportedError(
-            f"These moments hold no counts of the levels of {listed(names)}, because a part of them "
+            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of them "
             "comes from published statistics: add up moments of tables only, or leave such columns "
             "out."
         )
@@ -154,8 +145,8 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: 
 
 def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     """What each column of a `level_design` is."""
-    check_word("method", options.method, ("moment", "mle"))
-    check_word("unseen", options.unseen, ("raise", "missing"))
+    reading.check_word("method", options.method, ("moment", "mle"))
+    reading.check_word("unseen", options.unseen, ("raise", "missing"))
     terms = list(blocks.terms)
     levels = term_levels(blocks.design)
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
@@ -168,12 +159,12 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if made:
         raise DataError(
-            f"counts= takes columns of the table as they stand, and {listed(made)} is computed: compute "
-            "the column before the fit."
+            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed: "
+            "compute the column before the fit."
         )
     rule, given = _bandwidths(options.bandwidth, terms, families)
-    laplace = check_number("laplace", options.laplace, 0)
-    smoothing = check_number("smoothing", options.smoothing, 0)
+    laplace = reading.check_number("laplace", options.laplace, 0)
+    smoothing = reading.check_number("smoothing", options.smoothing, 0)
     return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
 
 
@@ -194,7 +185,7 @@ def _wanted(
             raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
         if name not in place:
             raise DataError(
-                f"{what}= names {name!r}, which is no numeric column of the fit: {listed(numeric)}."
+                f"{what}= names {name!r}, which is no numeric column of the fit: {reading.listed(numeric)}."
             )
     return [place[name] for name in names]
 
@@ -206,7 +197,7 @@ def _bandwidths(
     given = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
-        check_word("bandwidth", bandwidth, tuple(FACTORS))
+        reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
             f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one: name its "
@@ -219,10 +210,10 @@ def _bandwidths(
         if name not in kernels:
             raise DataError(
                 f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
-                f"{listed(kernels)}. Name the column there too."
+                f"{reading.listed(kernels)}. Name the column there too."
             )
-        also = f" for {name!r}, or one of {listed(FACTORS)}"
-        given[terms.index(name)] = check_number("bandwidth", value, 0, ends="()", also=also)
+        also = f" for {name!r}, or one of {reading.listed(FACTORS)}"
+        given[terms.index(name)] = reading.check_number("bandwidth", value, 0, ends="()", also=also)
     return "nrd0", given
 
 
@@ -237,8 +228,8 @@ def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> No
     empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and empty.any():
         raise CollinearError(
-            f"The counts {listed(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
-            "pass laplace=1, for example, or leave the class out."
+            f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
+            f"{levels[int(empty.argmax())]!r}: pass laplace=1, for example, or leave the class out."
         )
 
 
@@ -272,7 +263,7 @@ def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
             f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
         )
     said = [
-        f"{listed(name for name, none in zip(names, bare, strict=True) if none)} "
+        f"{reading.listed(name for name, none in zip(names, bare, strict=True) if none)} "
         f"{'has' if bare.sum() == 1 else 'have'} one row or one value only in class {label!r}"
         for label, bare in zip(blocks.design.levels, lacking, strict=True)
         if bare.any()
@@ -302,7 +293,7 @@ def _refuse_no_variance(
         if here:
             constant.update(here)
             verb = "is" if len(here) == 1 else "are"
-            said.append(f"{listed(terms[j] for j in here)} {verb} constant in class {label!r}")
+            said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
     if said:
         text = some_of(said, "classes")
         smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
@@ -312,7 +303,7 @@ def _refuse_no_variance(
             if few
             else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
         )
-        tells = said_of_separation(moments, tuple(terms))
+        tells = reading.said_of_separation(moments, tuple(terms))
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
         raise CollinearError(
             f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
@@ -320,9 +311,10 @@ def _refuse_no_variance(
         )
     if plan.smoothing and not has_variances(moments, plan):
         raise CollinearError(
-            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {listed(terms)} at "
-            "zero or infinite: no column varies, the share is too small or too large, or the columns' units "
-            "are too far apart. Give another share, or columns of like units."
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of "
+            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too "
+            "small or too large, or the columns' units are too far apart. Give another share, or columns of "
+            "like units."
         )
 
 
@@ -330,7 +322,7 @@ def _usable_available(
     blocks: Blocks, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[Blocks, ClassMoments, Tally]:
     """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
-    check_word("na_action", na_action, ("drop", "raise"))
+    reading.check_word("na_action", na_action, ("drop", "raise"))
     if na_action == "raise":
         raise DataError(
             'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
@@ -349,14 +341,14 @@ def _usable_available(
             f"{blocks.design.response!r}, or its weight. Give rows with a class."
         )
     if blocks.weighted:
-        warn_of_weights(moments, whole=blocks.has_whole_weights())
-    blocks, moments = present_classes(blocks, moments)
+        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
+    blocks, moments = reading.present_classes(blocks, moments)
     tally = _tally_of_present(tally, classes, blocks)
     _refuse_bare(blocks, tally)
-    refuse_extreme(moments, blocks.terms)
+    reading.refuse_extreme(moments, blocks.terms)
     dropped = blocks.dropped
     # Without rows to look for again, columns are taken out of the moments as they are.
-    blocks, moments = without_constants(replace(blocks, dropped=0), moments)
+    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return replace(blocks, dropped=dropped), moments, tally
@@ -378,7 +370,7 @@ def gather_available(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Ta
     for columns in patterns:
         group = replace(blocks.with_codes(used), partial=False, incomplete=False).columns(columns.tolist())
         part = Tally(plan.columns(columns), k)
-        moments = class_moments(group, "diagonal", part.watch)
+        moments = reading.class_moments(group, "diagonal", part.watch)
         for name, values in parts.items():
             values[:, columns] = getattr(moments, name)
         scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
@@ -432,6 +424,6 @@ def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
     names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
     has = "has" if len(names) == 1 else "have"
     raise DataError(
-        f"{listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is no density: "
-        "leave such columns out of the formula, or the class out of the table."
+        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is no "
+        "density: leave such columns out of the formula, or the class out of the table."
     )

@@ -8,16 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.pictures.pictured import one_column
-from discrim.models.results.headers import (
-    classes_section,
-    criterion_item,
-    error_items,
-    header,
-    mean_errors,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
 from discrim.report.tables import Sections
@@ -61,16 +52,16 @@ _LONG = ("header", "deviations", "available")
 
 def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
-        *size_items(fit),
+        *headers.row_items(fit),
+        *headers.size_items(fit),
         *_densities(results, fit),
-        prior_item(fit),
-        criterion_item(results, "llf", "Log-likelihood"),
-        criterion_item(results, "aic", "AIC"),
-        criterion_item(results, "bic", "BIC"),
-        *error_items(results, fit),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+        *headers.error_items(results, fit),
     ]
-    return header(fit, items)
+    return headers.header(fit, items)
 
 
 def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[tuple[str, Any, str]]:
@@ -99,7 +90,7 @@ def _densities(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> list[tupl
 
 def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     if not fit.numbers.is_normal:
-        return classes_section(results, fit)
+        return headers.classes_section(results, fit)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     title = "Classes, with the log-determinants of their covariances"
@@ -108,7 +99,7 @@ def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
 
 def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     table = results.means.rename_axis(index=None)
-    return Section("Means", table, column_errors=mean_errors(fit), source="fit.means")
+    return Section("Means", table, column_errors=headers.mean_errors(fit), source="fit.means")
 
 
 def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:

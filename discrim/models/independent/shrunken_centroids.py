@@ -18,30 +18,14 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_grid,
-    check_number,
-    check_whole,
-    check_word,
-    class_moments,
-    folds_or_cv,
-    listed,
-    prior_vector,
-    refuse_no_spread,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, moment_refits
-from discrim.models.judging.tuning import (
-    GridSearch,
-    TuningFolds,
-    judged_rows,
-    refuse_lone_classes,
-    refuse_none_judged,
-)
+from discrim.models.judging import tuning
+from discrim.models.judging.tuning import GridSearch, TuningFolds
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
@@ -56,9 +40,11 @@ MOST_TRIED = 10**6
 def thresholds_of(search: GridSearch, fit: ShrunkenFit) -> Floats:
     """The thresholds (T,) to try, in increasing order."""
     if search.grid is None:
-        count = check_whole("n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds")
+        count = reading.check_whole(
+            "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
+        )
         return np.unique(np.linspace(0.0, float(fit.reach().max()), count))
-    return np.array(check_grid(search.grid, "threshold", 0, also=", or None for evenly spaced ones"))
+    return np.array(reading.check_grid(search.grid, "threshold", 0, also=", or None for evenly spaced ones"))
 
 
 def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
@@ -69,18 +55,18 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tu
     fit to all rows.
     """
     k = fit.moments.n_classes
-    refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
+    tuning.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
     thresholds = thresholds_of(search, fit)
     moments, judged = search.folds.training_moments(blocks, "diagonal")
     parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
     log_prior = logs_of_prior(fit.prior)
     wrong, rows = np.zeros((len(thresholds), k)), np.zeros(k)
     with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
-        for fold, x, codes, times in judged_rows(blocks, judged, tell):
+        for fold, x, codes, times in tuning.judged_rows(blocks, judged, tell):
             member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
             rows += member.sum(axis=0)
             wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
-    refuse_none_judged(rows, "thresholds")
+    tuning.refuse_none_judged(rows, "thresholds")
     path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
@@ -227,19 +213,19 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    folds = folds_or_cv("shrunken_centroids", folds, cv)
-    check_word("select", select, ("min", "1se"))
+    folds = reading.folds_or_cv("shrunken_centroids", folds, cv)
+    reading.check_word("select", select, ("min", "1se"))
     if threshold is not None:
-        check_number("threshold", threshold, 0, also=", or None to have it chosen")
+        reading.check_number("threshold", threshold, 0, also=", or None to have it chosen")
     if not (isinstance(offset, str) and offset == "median"):
-        check_number("offset", offset, 0, also=", or 'median'")
+        reading.check_number("offset", offset, 0, also=", or 'median'")
     sample = Sample("shrunken_centroids", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
+        blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
         blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
-    refuse_no_spread(stats)
-    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    reading.refuse_no_spread(stats)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     fit = fit_shrunken(
         stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=prior is None
     )
@@ -271,7 +257,7 @@ def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
         else "the median of the standard deviations, which is the offset, is 0"
     )
     raise CollinearError(
-        f"{listed(blocks.terms[dependency.column] for dependency in constant)} "
+        f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
         f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
         "measure differences by. Give an offset above 0, or leave out such columns."
     )
@@ -311,7 +297,7 @@ def shrunken_centroids_fit(
 
 
 def _chosen_rule(search: GridSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
-    refit = fit.numbers.refit(class_moments(blocks, fit.numbers.moments.spread))
+    refit = fit.numbers.refit(reading.class_moments(blocks, fit.numbers.moments.spread))
     if refit is None:
         return None
     try:
@@ -421,7 +407,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassMeans, GroupSummary, Classif
             are left out.
         """
         if threshold is not None:
-            check_number("threshold", threshold, 0, also=", or None for that of the fit")
+            reading.check_number("threshold", threshold, 0, also=", or None for that of the fit")
         shrunken = self._fit.numbers.shrunken(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import (
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.bars import count_above, draw_errors
@@ -51,15 +45,15 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
     kind = "median of s" if fit.numbers.offset == "median" else "given"
     left = int(fit.numbers.shrunken().any(axis=0).sum())
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Threshold", results.threshold, f"{results.threshold:.4g}"),
         ("Chosen by", chosen, chosen),
         (f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
         ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
-        *size_items(fit),
+        *headers.size_items(fit),
         ("Columns surviving", left, str(left)),
-        prior_item(fit),
-        *error_items(results, fit),
+        headers.prior_item(fit),
+        *headers.error_items(results, fit),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if fit.path is not None:
@@ -67,7 +61,7 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
             "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
             "it anew in each fold."
         )
-    return header(fit, items, " ".join(notes))
+    return headers.header(fit, items, " ".join(notes))
 
 
 def _classes(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:

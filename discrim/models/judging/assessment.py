@@ -37,19 +37,8 @@ from discrim.inference.roc import against_rest
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
 from discrim.models.fits.reading import check_flag, check_word, listed, told
-from discrim.models.judging.validation import (
-    HELD,
-    BootstrapSamples,
-    LeftOutScores,
-    deal_folds,
-    fold_scores,
-    left_out_codes,
-    left_out_scores,
-    parametric_rates,
-    prior_of_rest,
-    refits_prior,
-    refuse_many_scores,
-)
+from discrim.models.judging import validation
+from discrim.models.judging.validation import BootstrapSamples, LeftOutScores
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
@@ -262,7 +251,7 @@ def judged_codes(
         return labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))[:3]
     if method == "loo":
         blocks = fit.rows('method="loo"')
-        predicted = left_out_codes(fit, decision, plan.refit_prior)
+        predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
         if predicted is not None:
             return blocks.codes, predicted, row_weights(blocks)
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
@@ -278,10 +267,10 @@ class RowsJudged:
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None
         # Of more, the labels alone are found where they are asked for.
-        few = self._blocks.table.nrows * len(fit.classes) <= HELD
+        few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
         with suppress(NotSupportedError):
             if few:
-                self._left_out = LeftOutScores(fit, self._blocks, anew=refits_prior(fit, None))
+                self._left_out = LeftOutScores(fit, self._blocks, anew=validation.refits_prior(fit, None))
         self._read = 0
 
     def watch(self, blocks: Blocks) -> Iterable[Block]:
@@ -332,12 +321,12 @@ def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan)
         return labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
-        scores = left_out_scores(fit, plan.refit_prior)
+        scores = validation.left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         fit = fit.choosing_anew()
-        dealt = deal_folds(fit, plan.folds, plan.seed)
+        dealt = validation.deal_folds(fit, plan.folds, plan.seed)
         with late_bar(plan.folds, "cross-validation") as tell:
-            scores = fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
+            scores = validation.fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
     else:
         scores = _Scoring(fit)(blocks)
     return LabelledRows(blocks.codes, scores, row_weights(blocks), blocks.table.index)
@@ -352,7 +341,7 @@ class _Scoring:
     def __call__(self, blocks: Blocks) -> Floats:
         rows = blocks.table.nrows
         self._rows += rows
-        refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
+        validation.refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
         out = np.empty((rows, self._k), order="F")
         for place, scores in scored(blocks, self._fit.in_part(self._rule, blocks), self._k):
             out[place] = scores
@@ -380,7 +369,7 @@ def error_rates(
     for way in COUNTING:
         known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        known[name] = partial(parametric_rates, fit, name, plan.costs, plan.level)
+        known[name] = partial(validation.parametric_rates, fit, name, plan.costs, plan.level)
     rates_of.check_level(plan.level)
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
@@ -400,10 +389,10 @@ def error_rates(
     found = [(method, known[method]()) for method in wanted]
     if data is not None:
         found.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
-    refits_prior(fit, plan.refit_prior)
+    validation.refits_prior(fit, plan.refit_prior)
     table = rates_table(found)
     table["prior"] = [
-        prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
+        validation.prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
     ]
     if fit.choice:
         table["choice"] = [choice_of(fit, way) for way in table.index]
@@ -672,7 +661,7 @@ def _left_out(fit: Fit[Any], plan: JudgingPlan) -> Counting:
     """How the rows of a fit are left out: one by one, where that can be done."""
     fit.rows("assess()", "pass data=")
     try:
-        left_out_scores(fit, plan.refit_prior)
+        validation.left_out_scores(fit, plan.refit_prior)
     except NotSupportedError:
         return "cv"
     return "loo"
@@ -683,7 +672,7 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
         return "new rows"
     if method == "apparent":
         return "rows of the fit by the rule that they made, and so too good"
-    prior, choice = prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
+    prior, choice = validation.prior_of_rest(fit, plan.refit_prior), choice_of(fit, method)
     said = f", prior {prior}" if prior else ""
     if choice:
         said += f"; the choice of {fit.choice} is " + ("made anew" if choice == "anew" else "held")
@@ -702,7 +691,7 @@ def classification(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
     if method != "apparent":
-        way += f", prior {prior_of_rest(fit, plan.refit_prior)}"
+        way += f", prior {validation.prior_of_rest(fit, plan.refit_prior)}"
     labels = fit.blocks.design.labels
     return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
 

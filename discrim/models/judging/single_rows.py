@@ -20,14 +20,9 @@ from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows
+from discrim.inference import parametric_errors
 from discrim.inference.error_rates import check_level
-from discrim.inference.parametric_errors import (
-    ScoreCovariance,
-    common_covariance,
-    delta_intervals,
-    separate_covariance,
-    typical,
-)
+from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval
 from discrim.models.fits.fit import AS_FITTED, Fit, Gaps
 from discrim.models.fits.reading import refuse_little_weight
@@ -117,7 +112,11 @@ def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
         )
     if not searched:
         _refuse_light(fit, len(fit.terms), "typicality")
-    return typical if method == "exact" else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
+    return (
+        parametric_errors.typical
+        if method == "exact"
+        else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
+    )
 
 
 def _typical_rows(
@@ -173,7 +172,9 @@ def posterior_intervals(
                 for start in range(0, len(block), step):
                     x = block[start : start + step]
                     p = posteriors(rule.scores(x))
-                    parts.append(np.stack([p, *delta_intervals(p, covariance(x), level)], axis=2))
+                    parts.append(
+                        np.stack([p, *parametric_errors.delta_intervals(p, covariance(x), level)], axis=2)
+                    )
                     tell(len(x))
         found = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
     else:
@@ -200,11 +201,15 @@ def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
     distances = numbers.distances()
     counts, known, p = numbers.moments.counts, numbers.estimated_prior, len(fit.terms)
     if len(held.covariances) > 1:
-        return lambda x: separate_covariance(distances.squared(x).T, counts, free, p, estimated_prior=known)
+        return lambda x: parametric_errors.separate_covariance(
+            distances.squared(x).T, counts, free, p, estimated_prior=known
+        )
     (covariance,) = distances.covariances
     gaps = squared_gaps(covariance.whiten(numbers.moments.means.T).T)
     nu = float(free[0])
-    return lambda x: common_covariance(distances.squared(x).T, gaps, counts, nu, estimated_prior=known)
+    return lambda x: parametric_errors.common_covariance(
+        distances.squared(x).T, gaps, counts, nu, estimated_prior=known
+    )
 
 
 def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, seed: int | None) -> Floats:

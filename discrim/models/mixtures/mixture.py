@@ -33,23 +33,11 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_number,
-    check_whole,
-    check_word,
-    class_moments,
-    collinear_error,
-    listed,
-    option_by_class,
-    prior_vector,
-    refuse_large,
-    told,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.results.geometry import ClassMeans, GroupSummary
 from discrim.models.results.results import ClassifierResults
@@ -155,12 +143,12 @@ def _refuse_all(group: Codes, blocks: Blocks) -> None:
 def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
     """The error that names the component that has degenerated."""
     label = shown(blocks.design.levels[end.k])
-    moments = class_moments(blocks, "class")
+    moments = reading.class_moments(blocks, "class")
     collinear = dependencies(moments, end.k)
     if collinear and end.what == "singular":
         # Columns that determine one another in every class do so in the covariance of all classes too.
         form = 'give covariance="EII"' if dependencies(moments) else 'give covariance="pooled" or "EII"'
-        return collinear_error(collinear, blocks.terms, f"within class {label}", instead=form)
+        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=form)
     if sizes[end.k] == 1:
         return CollinearError(
             f"The covariance of class {label} is singular: it has {end.weight:g} rows for "
@@ -219,7 +207,7 @@ def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
 
 def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of the verb's options, chosen anew."""
-    moments = class_moments(blocks, "diagonal")
+    moments = reading.class_moments(blocks, "diagonal")
     if (moments.rows < 1).any():
         return None
     try:
@@ -278,8 +266,8 @@ def refuse_few_rows_a_component(choice: MixtureChoice, blocks: Blocks, moments: 
     ]
     if few:
         raise DataError(
-            f"{listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give fewer "
-            "components, or leave such classes out."
+            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give "
+            "fewer components, or leave such classes out."
         )
 
 
@@ -634,22 +622,22 @@ def mixture(
     [0.677, 0.323]
     """
     options = verb_options(locals())
-    starts = check_whole("starts", starts, 1, MOST_STARTS)
-    maxiter, seed = check_whole("maxiter", maxiter, 1), check_whole("seed", seed, 0)
-    plan = EMPlan(starts, seed, check_number("tol", tol, 0, 1, ends="[)"), maxiter)
-    most = check_whole("most", most, 1, MOST_TRIED, what="a number of components")
-    check_word("over", over, ("class", "classes"), optional=True)
+    starts = reading.check_whole("starts", starts, 1, MOST_STARTS)
+    maxiter, seed = reading.check_whole("maxiter", maxiter, 1), reading.check_whole("seed", seed, 0)
+    plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
+    most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
+    reading.check_word("over", over, ("class", "classes"), optional=True)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    refuse_large(blocks, "mixture() holds the rows")
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    reading.refuse_large(blocks, "mixture() holds the rows")
+    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     labels = pd.Index(list(blocks.design.levels))
-    sizes = tuple(option_by_class("components", components, labels, _checked_size))
-    forms = tuple(option_by_class("covariance", covariance, labels, _checked_form))
+    sizes = tuple(reading.option_by_class("components", components, labels, _checked_size))
+    forms = tuple(reading.option_by_class("covariance", covariance, labels, _checked_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     refuse_few_rows_a_component(choice, blocks, moments)
     if None in sizes:
         _refuse_too_many(most, labels, moments)
-    shares = prior_vector(prior, labels, moments.counts)
+    shares = reading.prior_vector(prior, labels, moments.counts)
     fit, path = fitted(choice, blocks, moments.n_classes, shares, estimated_prior=prior is None)
     if not fit.components.converged:
         warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
@@ -671,13 +659,16 @@ def _checked_size(value: Any) -> int | None:
     """A number of components; None where BIC is to choose it."""
     if isinstance(value, str) and value == "bic":
         return None
-    return check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
+    return reading.check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
 
 
 def _checked_form(value: Any) -> str | None:
     """The form of a covariance in mclust's letters; None where BIC is to choose it."""
     if not isinstance(value, str) or value not in (*FORMS, *WORDS, "bic"):
-        raise DataError(f"covariance={told(value)}: give one of {listed([*WORDS, 'bic', *FORMS], most=20)}.")
+        raise DataError(
+            f"covariance={reading.told(value)}: give one of "
+            f"{reading.listed([*WORDS, 'bic', *FORMS], most=20)}."
+        )
     return None if value == "bic" else WORDS.get(value, value)
 
 

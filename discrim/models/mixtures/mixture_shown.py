@@ -12,17 +12,8 @@ from discrim.errors import DataError
 from discrim.models.fits.reading import told
 from discrim.models.pictures.pictured import drawn_rows
 from discrim.models.pictures.spaces import chosen_terms, level_of
-from discrim.models.results.headers import (
-    LEFT_OUT,
-    Item,
-    criterion_item,
-    error_item,
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
 from discrim.report.grid import Pairs, Section
 from discrim.report.numbers import Format
 from discrim.report.plots.style import set_title
@@ -59,19 +50,19 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     over = "the components of all classes" if numbers.together else "those of each class"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
     left: list[Item] = [
-        *row_items(fit),
-        *size_items(fit),
-        prior_item(fit),
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
         ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
         ("Converged", results.converged, steps),
     ]
     right = [
-        criterion_item(results, "llf", "Log-likelihood"),
+        headers.criterion_item(results, "llf", "Log-likelihood"),
         ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
         ("Free parameters", results.df_model, str(results.df_model)),
-        criterion_item(results, "aic", "AIC"),
-        criterion_item(results, "bic", "BIC"),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
         *_errors(results, fit),
     ]
     note = (
@@ -83,15 +74,15 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
             f" These errors keep {fit.refits.choice}, which the same rows chose; error_rates(['cv']) "
             "chooses them anew in each fold."
         )
-    return header(fit, [*left, *right], note)
+    return headers.header(fit, [*left, *right], note)
 
 
 def _errors(results: MixtureResults, fit: Fit[MixtureFit]) -> list[Item]:
     """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
     if max(fit.numbers.sizes) == 1:
-        return error_items(results, fit)
-    apparent = error_item(results, fit, "apparent", "Error, apparent")
-    return [apparent, (LEFT_OUT, float("nan"), "see error_rates()")]
+        return headers.error_items(results, fit)
+    apparent = headers.error_item(results, fit, "apparent", "Error, apparent")
+    return [apparent, (headers.LEFT_OUT, float("nan"), "see error_rates()")]
 
 
 def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:

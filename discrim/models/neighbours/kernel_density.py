@@ -30,22 +30,11 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_grid,
-    check_number,
-    check_word,
-    class_moments,
-    listed,
-    option_by_class,
-    prior_vector,
-    refuse_large,
-    said_of_separation,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
 from discrim.models.results.geometry import ClassMeans, GroupSummary
 from discrim.models.results.results import ClassifierResults
@@ -83,8 +72,8 @@ def refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common
             f"The rows {where} leave nothing from which to estimate a spread: give more of them, or "
             f"pass {other}."
         )
-    names = listed(blocks.terms[j] for j in columns)
-    tells = said_of_separation(moments, blocks.terms)
+    names = reading.listed(blocks.terms[j] for j in columns)
+    tells = reading.said_of_separation(moments, blocks.terms)
     way_out = f"Pass {other}" if tells else f"Drop such columns from the formula, or pass {other}"
     raise CollinearError(
         f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
@@ -216,7 +205,7 @@ def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDe
         ("metric", ("mahalanobis", "diagonal", "euclidean")),
         ("rule_of_radii", ("given", "normal", "chosen")),
     ):
-        check_word(name, options[name], words)
+        reading.check_word(name, options[name], words)
     sizes, roots = options["sizes"], options.get("roots", options.get("deviations"))
     whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
     if not whole or not sizes.sum() == len(options["points"]) == len(options["weights"]):
@@ -469,23 +458,23 @@ def kernel_density(
     [5.0]
     """
     options = verb_options(locals())
-    check_word("kernel", kernel, ("normal", *KERNELS))
-    check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
-    check_word("covariance", covariance, ("pooled", "class"))
-    check_word("select", select, ("likelihood", "error"))
+    reading.check_word("kernel", kernel, ("normal", *KERNELS))
+    reading.check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
+    reading.check_word("covariance", covariance, ("pooled", "class"))
+    reading.check_word("select", select, ("likelihood", "error"))
     if bandwidth is not None and grid is not None:
         raise DataError("bandwidth= is given, so that there is nothing to choose: leave out grid=.")
-    tried = None if grid is None else tuple(check_grid(grid, "bandwidth", 0, ends="()"))
+    tried = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
     common = covariance == "pooled"
     why = "kernel_density() compares rows with all others, and"
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
-    refuse_large(blocks, "kernel_density() keeps its rows")
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    reading.refuse_large(blocks, "kernel_density() keeps its rows")
+    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     spread = metric_spread(metric, common)
-    within = moments if spread == "diagonal" else class_moments(blocks, spread)
+    within = moments if spread == "diagonal" else reading.class_moments(blocks, spread)
     refuse_flat_class(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
-    shares = prior_vector(prior, labels, moments.counts)
+    shares = reading.prior_vector(prior, labels, moments.counts)
     x, codes, w = weighted_rows(blocks)
     fit = fit_kernel_density(
         moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
@@ -499,7 +488,7 @@ def kernel_density(
         fit, path = choose_bandwidth(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
-        radii = np.array(option_by_class("bandwidth", bandwidth, labels, _radius))
+        radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _radius))
         fit = fit.with_radii(radii, "given")
         refuse_fine(fit, blocks, fit.radii[:, None])
     return KernelDensityResults(kernel_density_fit(fit, blocks, options))
@@ -507,4 +496,4 @@ def kernel_density(
 
 def _radius(value: Any) -> float:
     also = ', a dict of them by class, "normal", or None to have it chosen'
-    return check_number("bandwidth", value, 0, ends="()", also=also)
+    return reading.check_number("bandwidth", value, 0, ends="()", also=also)

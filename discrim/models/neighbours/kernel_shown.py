@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import (
-    Item,
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
 from discrim.report.tables import Sections
@@ -53,11 +47,11 @@ def _kernel(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
 
 def _header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
     items: list[Item] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         *_kernel_items(results, fit),
-        *size_items(fit),
-        prior_item(fit),
-        *error_items(results, fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(results, fit),
     ]
     reach = "" if results.kernel == "normal" else " A row that no kernel reaches has no class."
     note = f"Bandwidths are radii in the metric.{reach}"
@@ -65,7 +59,7 @@ def _header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
         note = (
             f"{note} The leave-one-out error is that of a bandwidth that was chosen: see error_rates(['cv'])."
         )
-    return header(fit, items, note)
+    return headers.header(fit, items, note)
 
 
 def _classes(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Section:

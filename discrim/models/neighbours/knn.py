@@ -22,22 +22,11 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_flag,
-    check_grid,
-    check_word,
-    class_moments,
-    is_whole,
-    listed,
-    prior_vector,
-    refuse_large,
-    told,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -63,7 +52,7 @@ def refuse_constant(
         collinear = [terms[each.column] for each in dependencies(within)]
         if collinear:
             raise CollinearError(
-                f"The covariance within classes is singular: {listed(collinear)} is "
+                f"The covariance within classes is singular: {reading.listed(collinear)} is "
                 "constant or depends on the columns before it. Drop it from the formula, or take "
                 'metric="euclidean".'
             )
@@ -71,7 +60,7 @@ def refuse_constant(
         constant = [terms[j] for j in constant_columns(moments)]
         if constant:
             raise CollinearError(
-                f"{listed(constant)} is constant: there is no standard deviation to divide "
+                f"{reading.listed(constant)} is constant: there is no standard deviation to divide "
                 "by. Drop it from the formula, or pass scale=False."
             )
 
@@ -230,23 +219,23 @@ def knn(
     [0.0, 0.4, 0.6]
     """
     options = verb_options(locals())
-    check_word("metric", metric, METRICS)
-    check_flag("scale", scale)
+    reading.check_word("metric", metric, METRICS)
+    reading.check_flag("scale", scale)
     if metric == "seuclidean" and not scale:
         raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
     if k is not None and grid is not None:
         raise DataError("k= is given, so that there is nothing to choose: leave out grid=.")
     why = "knn() compares rows with all others, and"
     blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
-    refuse_large(blocks, "knn() keeps its rows")
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    reading.refuse_large(blocks, "knn() keeps its rows")
+    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     tried = _neighbours_to_try(k, grid, int(moments.total))
-    shares = prior_vector(prior, blocks.design.levels, moments.counts)
+    shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
     refuse_zero(shares, blocks.design.levels)
     within = None
     if metric == "mahalanobis":
         refuse_too_many_neighbours(moments, blocks.terms)
-        within = class_moments(blocks, "pooled")
+        within = reading.class_moments(blocks, "pooled")
     refuse_constant(moments, within, blocks.terms, scale)
     rows = gathered_rows(blocks)
     fit = fit_knn(
@@ -265,10 +254,10 @@ def knn(
 def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
     """The k that is given, or those to choose from, in increasing order."""
     if k is not None:
-        if not (is_whole(k) and 1 <= k <= n):
+        if not (reading.is_whole(k) and 1 <= k <= n):
             raise DataError(
-                f"k={told(k)}: give a number of neighbours from 1 to the {n} rows of the fit, or None to "
-                "have it chosen."
+                f"k={reading.told(k)}: give a number of neighbours from 1 to the {n} rows of the fit, or "
+                "None to have it chosen."
             )
         return [int(k)]
     if n < 2:
@@ -276,7 +265,7 @@ def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> lis
     if grid is None:
         return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
     also = ", one less than the rows, as each is left out"
-    return check_grid(grid, "k", 1, n - 1, whole=True, also=also)
+    return reading.check_grid(grid, "k", 1, n - 1, whole=True, also=also)
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import (
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
 from discrim.report.tables import Sections
@@ -60,14 +54,14 @@ def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
     chosen = "leave-one-out" if fit.path is not None else "not in the file" if fit.loaded else "given"
     label, scale = _scale(results, fit)
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Neighbours k", results.k, str(results.k)),
         ("Chosen by", chosen, chosen),
         ("Metric", results.metric, results.metric),
         (label, scale, scale),
-        *size_items(fit),
-        prior_item(fit),
-        *error_items(results, fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        *headers.error_items(results, fit),
     ]
     note = (
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
@@ -77,7 +71,7 @@ def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
         note = (
             f"{note} The leave-one-out error is the smallest of those that chose k: see error_rates(['cv'])."
         )
-    return header(fit, items, note)
+    return headers.header(fit, items, note)
 
 
 def _classes(results: KNNResults, fit: Fit[KNNFit]) -> Section:

@@ -17,18 +17,8 @@ from discrim.core.scatter.scatter import Scatter
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows, weighted_rows
+from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import (
-    check_word,
-    class_moments,
-    listed,
-    present_classes,
-    refuse_extreme,
-    refuse_large,
-    refuse_no_freedom,
-    warn_of_weights,
-    without_constants,
-)
 
 MissingRows = Literal["drop", "em"]
 """What a fit does with rows that miss a value."""
@@ -54,7 +44,7 @@ def check_em(
     NotSupportedError
         There are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
-    check_word("missing", missing, ("drop", "em"), optional=True)
+    reading.check_word("missing", missing, ("drop", "em"), optional=True)
     if missing != "em":
         return False
     if na_action == "raise":
@@ -99,14 +89,14 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
         )
     blocks = replace(blocks, partial=True, incomplete=True).with_classes()
-    refuse_large(blocks, 'missing="em" holds the rows')
+    reading.refuse_large(blocks, 'missing="em" holds the rows')
     blocks, rows, there = _read(blocks)
-    refuse_extreme(there, blocks.terms)
+    reading.refuse_extreme(there, blocks.terms)
     if blocks.weighted:
-        warn_of_weights(there, whole=blocks.has_whole_weights())
+        reading.warn_of_weights(there, whole=blocks.has_whole_weights())
     _refuse_unobserved(blocks, rows, common=common)
     if common:
-        refuse_no_freedom(there, blocks.terms, diagonal=False)
+        reading.refuse_no_freedom(there, blocks.terms, diagonal=False)
     else:
         _refuse_few(there, blocks)
     _refuse_constant(there, blocks, common=common)
@@ -122,7 +112,7 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
         )
     if not em.incomplete:
         # As of any complete rows, to the last bit.
-        moments = class_moments(blocks, "pooled" if common else "class")
+        moments = reading.class_moments(blocks, "pooled" if common else "class")
     return blocks, moments, em
 
 
@@ -143,13 +133,13 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     bare = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(bare):
         raise DataError(
-            f"{listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no value in any "
-            "row that has a class. Leave such columns out."
+            f"{reading.listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no value "
+            "in any row that has a class. Leave such columns out."
         )
     still = set(constant_columns(there))
     if still:
         keep = [j for j in range(len(blocks.terms)) if j not in still]
-        blocks, _ = without_constants(replace(blocks, dropped=0), there)
+        blocks, _ = reading.without_constants(replace(blocks, dropped=0), there)
         x = x[:, keep]
     some = ~np.isnan(x).all(axis=1)
     held = np.full(blocks.table.nrows, -1, dtype=np.intp)
@@ -159,7 +149,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     there = _of_observed(x, codes, weights, len(blocks.design.levels))
     before = len(there.counts)
     present = np.flatnonzero(there.rows > 0)
-    blocks, there = present_classes(blocks, there)
+    blocks, there = reading.present_classes(blocks, there)
     if len(present) < before:
         codes = np.searchsorted(present, codes)
     blocks.dropped = blocks.table.nrows - int((blocks.codes >= 0).sum())
@@ -192,8 +182,8 @@ def _refuse_unobserved(blocks: Blocks, rows: _Rows, *, common: bool) -> None:
         bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
         if len(bare):
             raise DataError(
-                f"Class {label!r} has no value of {listed(terms[j] for j in bare)}, so that its mean cannot "
-                "be estimated: leave out the column or the class."
+                f"Class {label!r} has no value of {reading.listed(terms[j] for j in bare)}, so that its mean "
+                "cannot be estimated: leave out the column or the class."
             )
     labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
     for c in range(1 if common else len(levels)):
@@ -213,7 +203,7 @@ def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
     if len(few):
         raise CollinearError(
             f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a covariance "
-            f"of {there.n_columns} columns ({listed(blocks.terms)}): name fewer columns, or use "
+            f"of {there.n_columns} columns ({reading.listed(blocks.terms)}): name fewer columns, or use "
             'lda(..., missing="em").'
         )
 

@@ -14,29 +14,12 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
 from discrim.models.judging.assessment import RowsJudged, takes_long
 from discrim.models.normal.normal_fits import equal_covariance_tests
-from discrim.models.results.headers import (
-    LEFT_OUT,
-    criterion_item,
-    error_item,
-    instead_of,
-    mean_errors,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.numbers import clean, shorten, table_texts
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_points
-from discrim.report.plots.style import (
-    MOST_IN_LEGEND,
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    label_codes,
-    new_axes,
-    with_room,
-)
+from discrim.report.plots.style import Signs
 from discrim.report.tables import Parts, Sections
 
 if TYPE_CHECKING:
@@ -93,7 +76,7 @@ def distance_distance(
     classical: NDArray[np.float64],
     classes: Sequence[Any],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Robust distances of rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
@@ -104,16 +87,16 @@ def distance_distance(
         these do not cover one another.
     classical : (n,) float
     """
-    codes = label_codes(table["class"], classes)
+    codes = style.label_codes(table["class"], classes)
     robust = table["distance"].to_numpy(dtype=np.float64)
     cutoff = float(table["cutoff"].iloc[0])
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     draw_points(axes, classical, robust, codes, list(classes), signs)
-    edge: dict[str, Any] = {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
     axes.axhline(cutoff, **edge)
     axes.axvline(cutoff, **edge)
     ends = np.array([0.0, np.nanmax(classical) * 1.05])
-    axes.plot(ends, ends, color=faint(0.6), linewidth=0.8, zorder=1)
+    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
@@ -121,13 +104,13 @@ def distance_distance(
     names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
     room = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in with_room(points, list(names), room)[:MOST_LABELS]:
+    for i in style.with_room(points, list(names), room)[:MOST_LABELS]:
         xy = (classical[i], robust[i])
         axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.set_xlabel("Distance by means and covariances of moments")
     axes.set_ylabel("Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
-    return add_legend(axes, is_new) if len(classes) <= MOST_IN_LEGEND else axes
+    return style.add_legend(axes, is_new) if len(classes) <= style.MOST_IN_LEGEND else axes
 
 
 def common_header(
@@ -138,24 +121,24 @@ def common_header(
     covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
     words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
     left = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Covariance", words, words),
-        criterion_item(results, "llf", scatter.likelihood_title),
+        headers.criterion_item(results, "llf", scatter.likelihood_title),
     ]
     for label, value, text in scatter.items(moments, covariances):
         if isinstance(value, tuple):
             value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
         left.append((label, value, text))
     right = [
-        *size_items(fit),
-        prior_item(fit),
-        criterion_item(results, "aic", "AIC"),
-        criterion_item(results, "bic", "BIC"),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
     ]
-    errors = [("apparent", "Error, apparent"), ("loo", LEFT_OUT)]
+    errors = [("apparent", "Error, apparent"), ("loo", headers.LEFT_OUT)]
     # Leaving out each row by a search, or a fit, is not for a summary.
     for method, label in errors[: 1 if scatter.refits_left_out else 2]:
-        right.append(error_item(results, fit, method, label))
+        right.append(headers.error_item(results, fit, method, label))
     return left, right
 
 
@@ -194,8 +177,11 @@ def logdets_section(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
 def means_section(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     """Class means."""
     title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
-    return instead_of(fit, title, "fit.means") or Section(
-        title, results.means.rename_axis(index=None), column_errors=mean_errors(fit), source="fit.means"
+    return headers.instead_of(fit, title, "fit.means") or Section(
+        title,
+        results.means.rename_axis(index=None),
+        column_errors=headers.mean_errors(fit),
+        source="fit.means",
     )
 
 

@@ -33,6 +33,7 @@ from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import (
     Fit,
@@ -45,25 +46,7 @@ from discrim.models.fits.fit import (
     in_brooms_names,
 )
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_flag,
-    check_word,
-    collinear_error,
-    drop_columns,
-    is_number,
-    is_share,
-    is_whole,
-    is_wide,
-    listed,
-    prior_vector,
-    refuse_few_rows,
-    refuse_light,
-    refuse_no_freedom,
-    usable_rows,
-    warn_of_near,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
@@ -303,13 +286,13 @@ class LDAResults(
         if not fit.scatter.has_errors:
             kind = fit.scatter.adjective
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
-        check_flag("debiased", debiased)
-        if is_share(reference) and reference not in self.classes:
+        reading.check_flag("debiased", debiased)
+        if reading.is_share(reference) and reference not in self.classes:
             reference, level = None, reference
-        elif is_number(reference) and reference not in self.classes:
+        elif reading.is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is no class of this fit, and no level: name one of {listed(self.classes)}, "
-                "or give a share between 0 and 1, as level=0.95."
+                f"{reference!r} is no class of this fit, and no level: name one of "
+                f"{reading.listed(self.classes)}, or give a share between 0 and 1, as level=0.95."
             )
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
@@ -636,7 +619,7 @@ def lda(
     (342, 9, True)
     """
     options = verb_options(locals())
-    check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, ("raise", "drop"))
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
     kind = read_scatter(covariance, STRUCTURES, method, keywords)
     if isinstance(grid, Iterator):
@@ -652,18 +635,19 @@ def lda(
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=True)
     else:
-        blocks = without_constants_if_wide(sample.read())
+        blocks = reading.without_constants_if_wide(sample.read())
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
-            refuse_few_rows(blocks)
-        blocks, held = usable_rows(blocks, kind.spread("pooled", thin=is_wide(blocks)), na_action)
-    refuse_no_freedom(held, blocks.terms, diagonal=not kind.takes_full_rank(held.n_columns))
+            reading.refuse_few_rows(blocks)
+        spread = kind.spread("pooled", thin=reading.is_wide(blocks))
+        blocks, held = reading.usable_rows(blocks, spread, na_action)
+    reading.refuse_no_freedom(held, blocks.terms, diagonal=not kind.takes_full_rank(held.n_columns))
     if method == "moment":
-        refuse_light(held.total, held.n_classes)
+        reading.refuse_light(held.total, held.n_classes)
     blocks, held = _independent(kind, blocks, held, collinear)
     if not kind.is_regular and kind.takes_full_rank(held.n_columns):
-        warn_of_near(held, blocks.terms)
+        reading.warn_of_near(held, blocks.terms)
     warn_where_units_differ(kind, held, blocks.terms)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)
     if isinstance(kind, Robust):
         held, kind = robust_moments(blocks, held, kind)
@@ -688,14 +672,14 @@ def _independent(
     """Blocks and moments of columns that no others determine, or the error that names those."""
     found = kind.obstacles(held)
     if found and collinear == "raise":
-        raise collinear_error(found, blocks.terms)
-    return drop_columns(blocks, held, found) if found else (blocks, held)
+        raise reading.collinear_error(found, blocks.terms)
+    return reading.drop_columns(blocks, held, found) if found else (blocks, held)
 
 
 def _check_axes(ncomp: Any, held: ClassMoments) -> None:
     """Raise a DataError for a number of canonical axes that there is not."""
     most = min(held.n_columns, held.n_classes - 1)
-    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
+    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."

@@ -11,29 +11,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.fits.reading import listed
-from discrim.models.normal.gaussian_shown import (
-    common_header,
-    covariance_note,
-    covariance_section,
-    flagged_section,
-    means_section,
-    shrinkage_path_section,
-    thin_variances_section,
-    variances_section,
-    with_equal_covariances,
-)
-from discrim.models.results.headers import (
-    LOG_ODDS,
-    SCORES,
-    classes_section,
-    coefficient_errors,
-    difference_sizes,
-    dropped_note,
-    header,
-    holds_note,
-    instead_of,
-    score_sizes,
-)
+from discrim.models.normal import gaussian_shown
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import p_text
 from discrim.report.plots.bars import dot_strips
@@ -58,26 +37,26 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: Sections = {
         "header": _linear_header,
-        "classes": classes_section,
-        "means": means_section,
+        "classes": headers.classes_section,
+        "means": gaussian_shown.means_section,
         "covariance": _covariance,
         "discriminants": _discriminants,
         "functions": _functions,
     }
     own = fit.numbers.scatter.sections
     if "flagged" in own and fit.has_rows:
-        parts["flagged"] = flagged_section
+        parts["flagged"] = gaussian_shown.flagged_section
     if fit.numbers.has_errors:
         parts["log_odds"] = _log_odds
     if "ranking" in own and fit.numbers.prior.max() < 1:
         parts["ranking"] = _ranking
     if fit.path is not None:
-        parts["path"] = shrinkage_path_section
-    return with_equal_covariances(parts, fit)
+        parts["path"] = gaussian_shown.shrinkage_path_section
+    return gaussian_shown.with_equal_covariances(parts, fit)
 
 
 def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
-    left, right = common_header(results, fit, by_class=False)
+    left, right = gaussian_shown.common_header(results, fit, by_class=False)
     if fit.numbers.has_distances:
         test = results.wilks
         f = float(test.table["statistic"].iloc[0])
@@ -93,8 +72,8 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
         m = fit.numbers.ncomp
         first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {first} only (ncomp={m})."
-    note = f"{note} {dropped_note(fit, 'within classes')} {covariance_note(fit)}"
-    return header(fit, [*left, *right], note.strip())
+    note = f"{note} {headers.dropped_note(fit, 'within classes')} {gaussian_shown.covariance_note(fit)}"
+    return headers.header(fit, [*left, *right], note.strip())
 
 
 def _covariance(results: LDAResults, fit: Fit[LDAFit]) -> Section:
@@ -102,16 +81,18 @@ def _covariance(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     where, scatter = "within classes", fit.numbers.scatter
     if held.is_diagonal:
         title = f"Variances ({scatter.word} covariance {where}, divisor {divisor})"
-        return variances_section(fit, held, title, "fit.cov")
+        return gaussian_shown.variances_section(fit, held, title, "fit.cov")
     if fit.numbers.moments.spread == "thin":
-        return thin_variances_section(fit, held, f"{where}, divisor {divisor}", "fit.cov")
-    return covariance_section(fit, held, scatter.title(where, divisor, by_class=False), "fit.cov")
+        return gaussian_shown.thin_variances_section(fit, held, f"{where}, divisor {divisor}", "fit.cov")
+    return gaussian_shown.covariance_section(
+        fit, held, scatter.title(where, divisor, by_class=False), "fit.cov"
+    )
 
 
 def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     table = pd.concat([results.scaling, results.explained.to_frame("Share of trace").T])
     note = "In each column the largest coefficient times its standard deviation within classes is positive."
-    errors = coefficient_errors(difference_sizes(fit.numbers.moments), DRAWN)
+    errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
     return Section(
         "Discriminants (unit variance within classes)",
         table,
@@ -123,14 +104,14 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 
 def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
-    short = instead_of(fit, "Classification functions", "fit.coef, fit.intercept")
+    short = headers.instead_of(fit, "Classification functions", "fit.coef, fit.intercept")
     if short is not None:
         return short
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
-    sizes = score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.numbers.moments)
     note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
-    note += holds_note("the functions", table, sizes, SCORES)
-    errors = coefficient_errors(sizes, SCORES)
+    note += headers.holds_note("the functions", table, sizes, headers.SCORES)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)
     source = "fit.coef, fit.intercept"
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
@@ -147,13 +128,13 @@ def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     title = f"Log odds against {results.classes[0]} (asymptotic standard errors under the model)"
-    short = instead_of(fit, title, "fit.log_odds()")
+    short = headers.instead_of(fit, title, "fit.log_odds()")
     if short is not None:
         return short
     table = results.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
-    errors = coefficient_errors(score_sizes(fit.numbers.moments), LOG_ODDS)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.LOG_ODDS)
     repeated = np.tile(errors, len(table) // len(errors))
     none = results.classes[results.prior.to_numpy() == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
@@ -162,7 +143,11 @@ def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     )
 
 
-lda_brief: Sections = {"classes": classes_section, "means": means_section, "discriminants": _discriminants}
+lda_brief: Sections = {
+    "classes": headers.classes_section,
+    "means": gaussian_shown.means_section,
+    "discriminants": _discriminants,
+}
 """The short form: classes, means, discriminants."""
 
 

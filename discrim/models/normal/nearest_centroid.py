@@ -28,14 +28,8 @@ from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
+from discrim.models.results import headers
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
-from discrim.models.results.headers import (
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 from discrim.report.grid import Pairs, Section
@@ -275,17 +269,17 @@ def nearest_centroid_sections(results: NearestCentroidResults, fit: Fit[NearestC
 def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pairs:
     equal = not fit.numbers.estimated_prior and np.ptp(fit.prior) == 0
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Distance", DISTANCE, DISTANCE),
         ("Standard deviation s", results.sd, f"{results.sd:.5g}"),
-        ("Prior", "equal", "equal") if equal else prior_item(fit),
+        ("Prior", "equal", "equal") if equal else headers.prior_item(fit),
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
-        *size_items(fit),
+        *headers.size_items(fit),
         ("AIC", results.aic, f"{results.aic:.2f}"),
         ("BIC", results.bic, f"{results.bic:.2f}"),
-        *error_items(results, fit),
+        *headers.error_items(results, fit),
     ]
-    return header(fit, items)
+    return headers.header(fit, items)
 
 
 def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:

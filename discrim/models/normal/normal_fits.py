@@ -27,15 +27,10 @@ from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_ladder
 from discrim.inference.result import TestResult
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import (
-    Watch,
-    class_moments,
-    listed,
-    refuse_little_weight,
-    said_of_separation,
-)
+from discrim.models.fits.reading import Watch
 from discrim.models.fits.refits import held_path, moment_refits
 from discrim.models.normal.covariance_options import known_of_rows
 from discrim.models.normal.em import em_rule
@@ -96,7 +91,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
 def _rule_anew(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     """The rule of other rows by what they say themselves, the prior held; None where it is singular."""
     numbers, scatter = fit.numbers, fit.numbers.scatter.anew()
-    moments = class_moments(blocks, numbers.moments.spread)
+    moments = reading.class_moments(blocks, numbers.moments.spread)
     free = moments.rows - 1
     light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
     if numbers.method == "moment" and light <= LIGHT * moments.total:
@@ -135,7 +130,7 @@ def some_of(said: Sequence[str], what: str) -> str:
 def drop_hint(columns: Sequence[str], p: int) -> str:
     """The advice to drop columns, where that leaves half of them or more."""
     few = len(columns) > 0 and 2 * len(columns) <= p
-    return f", or leave out {listed(columns, most=len(columns))}" if few else ""
+    return f", or leave out {reading.listed(columns, most=len(columns))}" if few else ""
 
 
 def refuse_singular(
@@ -167,7 +162,7 @@ def refuse_singular(
         if rows <= least:
             too_few = (
                 f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
-                f"({listed(terms)}), which takes {least + 1} at least"
+                f"({reading.listed(terms)}), which takes {least + 1} at least"
             )
             said.append(
                 f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"
@@ -178,13 +173,15 @@ def refuse_singular(
         gone |= {dependency.column for dependency in found}
         still = [terms[each.column] for each in found if not each.on]
         if still:
-            said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}")
+            said.append(
+                f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}"
+            )
         for each in [each for each in found if each.on][:3]:
-            others = listed(terms[j] for j in each.on)
+            others = reading.listed(terms[j] for j in each.on)
             said.append(f"{terms[each.column]!r} is a linear combination of {others} in class {label!r}")
     if not said:
         return
-    tells = said_of_separation(moments, tuple(terms))
+    tells = reading.said_of_separation(moments, tuple(terms))
     if way_out is None:
         hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, scatter)}{hint}"
@@ -199,8 +196,8 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
         return "No column varies within a class: use another formula"
     if bare:
         return (
-            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class {listed(bare)}, '
-            "which has no covariance of its own"
+            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
+            f"{reading.listed(bare)}, which has no covariance of its own"
         )
     return scatter.advice
 
@@ -252,7 +249,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
         refuse_wide(held.n_classes, held.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(str(error)) from None
-    moments = full_rank_moments(blocks, class_moments(blocks, "class", watch))
+    moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))
     counts, p = moments.counts, moments.n_columns
     common = pooled(moments, moments.total).logdet
     own = np.array([c.logdet for c in separate(moments, counts)])
@@ -313,10 +310,10 @@ def _moments_by_class(fit: Fit[Any], what: str) -> ClassMoments:
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
     """Moments by class of rows, or those that are given; refused where a covariance is singular."""
-    moments = class_moments(blocks, "class") if moments is None else moments
+    moments = reading.class_moments(blocks, "class") if moments is None else moments
     refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
     counts = pd.Series(moments.counts, index=list(blocks.design.levels))
-    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
+    reading.refuse_little_weight(counts, moments.n_columns, "A test of covariances")
     return moments
 
 

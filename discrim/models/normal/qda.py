@@ -25,32 +25,18 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    class_moments,
-    is_wide,
-    prior_vector,
-    refuse_light,
-    refuse_little_weight,
-    usable_rows,
-    warn_of_near,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
 from discrim.models.moments.moments import Moments
+from discrim.models.normal import normal_fits
 from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.factor import FactorCovariances
-from discrim.models.normal.normal_fits import (
-    ShrunkCovariances,
-    box_m_of,
-    covariance_models_of,
-    normal_refits,
-    refuse_singular,
-)
+from discrim.models.normal.normal_fits import ShrunkCovariances
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
@@ -214,21 +200,21 @@ def qda(
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=False)
     else:
-        blocks = without_constants_if_wide(sample.read())
+        blocks = reading.without_constants_if_wide(sample.read())
         if kind.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, kind, na_action)
-        thin = is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
-        blocks, held = usable_rows(blocks, kind.spread("class", thin=thin), na_action)
+        thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
+        blocks, held = reading.usable_rows(blocks, kind.spread("class", thin=thin), na_action)
     levels = blocks.design.levels
-    refuse_singular(held, blocks.terms, levels, kind)
+    normal_fits.refuse_singular(held, blocks.terms, levels, kind)
     if not kind.is_regular and kind.takes_full_rank(held.n_columns):
         for k, label in enumerate(levels):
-            warn_of_near(held, blocks.terms, f"in class {label!r}", k)
+            reading.warn_of_near(held, blocks.terms, f"in class {label!r}", k)
     if method == "moment":
         for label, weight in zip(levels, held.counts.tolist(), strict=True):
-            refuse_light(weight, 1, f"The rows of class {label!r}")
+            reading.refuse_light(weight, 1, f"The rows of class {label!r}")
     warn_where_units_differ(kind, held, blocks.terms)
-    shares = prior_vector(prior, pd.Index(list(levels)), held.counts)
+    shares = reading.prior_vector(prior, pd.Index(list(levels)), held.counts)
     if isinstance(kind, Robust):
         held, kind = robust_moments(blocks, held, kind)
     kind, path = known_of_rows(
@@ -258,8 +244,8 @@ def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Bloc
     # A source is read once, and its rows are counted as they are.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
-    blocks, held = usable_rows(blocks, "diagonal", na_action)
-    refuse_singular(held, blocks.terms, blocks.design.levels, kind)
+    blocks, held = reading.usable_rows(blocks, "diagonal", na_action)
+    normal_fits.refuse_singular(held, blocks.terms, blocks.design.levels, kind)
     return blocks
 
 
@@ -268,7 +254,7 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
     counts, p = fit.rows_by_class, len(fit.terms)
     if method != "plugin" and fit.numbers.has_distances:
         least = p if method == "predictive" and convention is None else 1
-        refuse_little_weight(counts, least, f'method="{method}"')
+        reading.refuse_little_weight(counts, least, f'method="{method}"')
     few = counts[counts <= p + 2]
     if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
         raise NotSupportedError(
@@ -281,7 +267,9 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
 def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
     try:
         kind = fit.numbers.scatter.anew()
-        refuse_singular(class_moments(blocks, "class"), blocks.terms, list(fit.classes), kind)
+        normal_fits.refuse_singular(
+            reading.class_moments(blocks, "class"), blocks.terms, list(fit.classes), kind
+        )
     except CollinearError as error:
         return str(error)
     return None
@@ -302,7 +290,7 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
-    refits = normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
+    refits = normal_fits.normal_refits(numbers, common=False, why_no_rule=_why_no_rule)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -377,7 +365,7 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
                 f"log_determinants() is for full covariances, not {self._fit.numbers.scatter.word} ones: fit "
                 "without covariance=, or see logdet."
             )
-        refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
+        reading.refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
         moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
@@ -401,12 +389,12 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
             Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
         """
         self._need_moments("covariance_models()")
-        return covariance_models_of(self._fit, dimensions, threshold)
+        return normal_fits.covariance_models_of(self._fit, dimensions, threshold)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance. It reads the rows, if any, once more."""
         self._need_moments("box_m()")
-        return box_m_of(self._fit)
+        return normal_fits.box_m_of(self._fit)
 
     @displayed()
     def glance(self) -> pd.DataFrame:

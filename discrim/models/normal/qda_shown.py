@@ -16,19 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from discrim.core.scatter.scatter import Sphere
 from discrim.errors import DataError
-from discrim.models.normal.gaussian_shown import (
-    brief_by_class,
-    common_header,
-    covariance_note,
-    covariance_section,
-    flagged_section,
-    logdets_section,
-    means_section,
-    shrinkage_path_section,
-    thin_variances_section,
-    variances_section,
-    with_equal_covariances,
-)
+from discrim.models.normal import gaussian_shown
 from discrim.models.normal.rda import chosen_by
 from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items
 from discrim.report.grid import Pairs, Section
@@ -65,30 +53,30 @@ def factors_section(results: QDAResults, fit: Fit[QDAFit]) -> Section:
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary prints."""
 
-qda_brief = brief_by_class
+qda_brief = gaussian_shown.brief_by_class
 
 
 def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
     parts: Sections = {
         "header": _quadratic_header,
-        "classes": logdets_section,
+        "classes": gaussian_shown.logdets_section,
         **({"factors": factors_section} if "factors" in fit.numbers.scatter.sections else {}),
-        "means": means_section,
+        "means": gaussian_shown.means_section,
     }
     most = 1 if fit.numbers.scatter.is_one_for_all else MOST_COVARIANCES
     for label in results.classes[:most]:
         parts["covariance" if most == 1 else f"covariance {label}"] = partial(_class_covariance, label=label)
     if "flagged" in fit.numbers.scatter.sections and fit.has_rows:
-        parts["flagged"] = flagged_section
+        parts["flagged"] = gaussian_shown.flagged_section
     if fit.path is not None:
-        parts["path"] = shrinkage_path_section
-    return with_equal_covariances(parts, fit)
+        parts["path"] = gaussian_shown.shrinkage_path_section
+    return gaussian_shown.with_equal_covariances(parts, fit)
 
 
 def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
-    left, right = common_header(results, fit, by_class=True)
-    return header(fit, [*left, *right], covariance_note(fit))
+    left, right = gaussian_shown.common_header(results, fit, by_class=True)
+    return header(fit, [*left, *right], gaussian_shown.covariance_note(fit))
 
 
 def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
@@ -107,11 +95,13 @@ def _class_covariance(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Sect
     source = f"fit.covs[{label!r}]"
     held = fit.numbers.covariances[list(results.classes).index(label)]
     if fit.numbers.is_diagonal:
-        return variances_section(fit, held, f"Variances {where}, divisor {divisor}", source, note)
+        return gaussian_shown.variances_section(
+            fit, held, f"Variances {where}, divisor {divisor}", source, note
+        )
     if fit.numbers.moments.spread == "thin class":
-        return thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
+        return gaussian_shown.thin_variances_section(fit, held, f"{where}, divisor {divisor}", source)
     title = scatter.title(where, divisor, by_class=True)
-    return covariance_section(fit, held, title, source, note, str(label))
+    return gaussian_shown.covariance_section(fit, held, title, source, note, str(label))
 
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
@@ -128,15 +118,15 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
-rda_brief = brief_by_class
+rda_brief = gaussian_shown.brief_by_class
 
 
 def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
     """Sections of a regularized discriminant analysis, in their order."""
     parts: Sections = {
         "header": _regularized_header,
-        "classes": logdets_section,
-        "means": means_section,
+        "classes": gaussian_shown.logdets_section,
+        "means": gaussian_shown.means_section,
     }
     if fit.path is not None:
         parts["path"] = _path

@@ -38,21 +38,11 @@ from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.rows import used_codes, used_rows
 from discrim.inference.error_rates import TIE, as_good, rates_along
 from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_word,
-    class_moments,
-    folds_or_cv,
-    in_own_units,
-    is_wide,
-    listed,
-    prior_vector,
-    usable_rows,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import held_path, moment_folds, moment_refits
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
 from discrim.models.moments.given import Sample, by_moments
@@ -141,12 +131,12 @@ class PairChoice:
         """The fit of the pair that is chosen, and the path, as of `choose`."""
         pair, path = choose(blocks, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
-            moments = class_moments(blocks, moments.spread)
+            moments = reading.class_moments(blocks, moments.spread)
         return self.fit(moments, pair), path
 
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
         """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
-        moments = class_moments(blocks, spread, rooted=self.rooted)
+        moments = reading.class_moments(blocks, spread, rooted=self.rooted)
         if too_few(moments):
             return None
         try:
@@ -175,7 +165,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
         No pair has a rule without every fold or row.
     """
     if plan.standardize:
-        blocks, moments = in_own_units(blocks, moments)
+        blocks, moments = reading.in_own_units(blocks, moments)
         plan = replace(plan, standardize=False)
     if moments.spread == "thin class":
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
@@ -242,8 +232,8 @@ def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Pa
     enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
     instead = f"{instead}, " if plan.splits or enough.all() else ""
     raise DataError(
-        f"{what} no more than one row of class {listed(blocks.design.levels[c] for c in few)} to learn from: "
-        f"{instead}merge the class with another one, or give alpha= and gamma=."
+        f"{what} no more than one row of class {reading.listed(blocks.design.levels[c] for c in few)} to "
+        f"learn from: {instead}merge the class with another one, or give alpha= and gamma=."
     )
 
 
@@ -313,7 +303,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
     few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if few:
         raise DataError(
-            f'folds="loo" leaves no more than one row of class {listed(few)} without one of its '
+            f'folds="loo" leaves no more than one row of class {reading.listed(few)} without one of its '
             "rows: merge the class with another one, or give alpha= and gamma=."
         )
     regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))
@@ -352,7 +342,7 @@ def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong:
                 continue
             without = weights.copy()
             without[row] -= min(1.0, own)
-            moments = class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
+            moments = reading.class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
             missed = np.full((len(left), len(plan.prior)), np.nan)
             x = blocks.rows_at(np.array([row]))
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
@@ -506,10 +496,10 @@ def rda(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
     options = verb_options(locals())
-    folds = folds_or_cv("rda", folds, cv)
-    check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
-    check_word("method", method, ("moment", "mle"))
-    check_word("select", select, ("min", "1se"))
+    folds = reading.folds_or_cv("rda", folds, cv)
+    reading.check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
+    reading.check_word("method", method, ("moment", "mle"))
+    reading.check_word("select", select, ("min", "1se"))
     if not isinstance(standardize, (bool, np.bool_)):
         raise DataError(f"standardize={standardize!r}: give True or False.")
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
@@ -517,18 +507,18 @@ def rda(
     chooses = None in given.values()
     sample = Sample("rda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = without_constants_if_wide(sample.read())
-        spread: Spread = "thin class" if is_wide(blocks) else "class"
+        blocks = reading.without_constants_if_wide(sample.read())
+        spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
-        blocks, held = usable_rows(blocks, spread, na_action, rooted=rooted)
+        blocks, held = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
         blocks, held = sample.of_moments("class", CHOSEN_FROM_ROWS if chooses else "")
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
     _refuse_single(held, blocks.design.levels)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(
         pairs,
@@ -583,10 +573,10 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]
     if isinstance(grid, Mapping):
         twice = [name for name in fixed if name in grid]
         if twice:
-            raise DataError(f"grid holds values of {listed(twice)}, which is given: leave one out.")
+            raise DataError(f"grid holds values of {reading.listed(twice)}, which is given: leave one out.")
         unknown = [name for name in grid if name not in Regularization._fields]
         if unknown:
-            raise DataError(f"grid names {listed(unknown)}: give values of 'alpha' and of 'gamma'.")
+            raise DataError(f"grid names {reading.listed(unknown)}: give values of 'alpha' and of 'gamma'.")
         by_name = {name: grid.get(name) for name in Regularization._fields}
     else:
         by_name = dict.fromkeys(Regularization._fields, grid)
@@ -620,8 +610,8 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
         more = ", or pass weights that count rows, for example divided by their mean" if light else ""
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise CollinearError(
-            f"{which} {listed(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
-            f"another class, or leave it out{more}."
+            f"{which} {reading.listed(levels[k] for k in single)} has {held}, which has no covariance: merge "
+            f"it with another class, or leave it out{more}."
         )
 
 
@@ -634,8 +624,8 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     varies = fit.moments.scatters.any()
     way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
-        f"The covariance of class {listed(blocks.design.levels[k] for k in found)} is singular at alpha="
-        f"{fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
+        f"The covariance of class {reading.listed(blocks.design.levels[k] for k in found)} is singular at "
+        f"alpha={fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
     )
 
 
@@ -645,14 +635,13 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     where = "within classes" if own is None else "there"
     free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
     if free < len(terms):
-        return (
-            f"the {len(terms)} columns ({listed(terms)}) are more than the {free} degrees of freedom {where}"
-        )
+        columns = f"the {len(terms)} columns ({reading.listed(terms)})"
+        return f"{columns} are more than the {free} degrees of freedom {where}"
     culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
     if not culprits:
-        return f"some of the {len(terms)} columns ({listed(terms)}) are all but collinear {where}"
+        return f"some of the {len(terms)} columns ({reading.listed(terms)}) are all but collinear {where}"
     said = "is" if len(culprits) == 1 else "are"
-    return f"{listed(culprits)} {said} constant or a linear combination of columns before {where}"
+    return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
 MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, marginal=regularized_marginal)

@@ -14,15 +14,8 @@ import pandas as pd
 
 from discrim.core.moments.moments import gather
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.normal.lda import (
-    By,
-    LDAFit,
-    benjamini_hochberg,
-    cat_scores,
-    column_scores,
-    higher_criticism,
-    score_tails,
-)
+from discrim.core.normal import lda
+from discrim.core.normal.lda import By, LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.frame.blocks import Blocks
@@ -192,17 +185,17 @@ class RankedColumns:
                 f"Class {label!r} has all of the prior, so that the common mean is its own: fit with another "
                 "prior= to rank columns."
             )
-        scores = cat_scores(numbers.moments, numbers.covariance, numbers.prior)
-        table = pd.DataFrame({"score": column_scores(scores, numbers.prior, by)}, index=fit.terms)
+        scores = lda.cat_scores(numbers.moments, numbers.covariance, numbers.prior)
+        table = pd.DataFrame({"score": lda.column_scores(scores, numbers.prior, by)}, index=fit.terms)
         tails = np.full(p, np.nan)
         if numbers.scatter.is_of_moments:
             empirical = p > numbers.residual_df if null is None else null == "empirical"
-            entropy = column_scores(scores, numbers.prior, "entropy")
-            tails = score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)
+            entropy = lda.column_scores(scores, numbers.prior, "entropy")
+            tails = lda.score_tails(entropy, len(fit.classes), numbers.residual_df, empirical=empirical)
         known = bool(np.isfinite(tails).all())
         table["p"] = tails
-        table["q"] = benjamini_hochberg(tails) if known else np.nan
-        table["HC"] = higher_criticism(tails) if known else np.nan
+        table["q"] = lda.benjamini_hochberg(tails) if known else np.nan
+        table["HC"] = lda.higher_criticism(tails) if known else np.nan
         kind = "t" if numbers.covariance.is_diagonal else "cat"
         names = [f"{kind}.{label}" for label in fit.classes]
         table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)

@@ -24,13 +24,8 @@ from discrim.frame.rows import GatheredRows, used_codes
 from discrim.models.fits.displayed import displayed, shown_briefly
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction, listed
-from discrim.models.results.geometry import (
-    LinearGeometry,
-    SeparatingLines,
-    plane_model,
-    plane_refits,
-    plane_rows,
-)
+from discrim.models.results import geometry
+from discrim.models.results.geometry import LinearGeometry, SeparatingLines
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
@@ -223,7 +218,7 @@ def hyperplane(
     >>> round(fit.margin, 4), fit.support.tolist()
     (0.6519, [44, 98])
     """
-    blocks, moments, rows = plane_rows(formula, data, levels, na_action, functions)
+    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
@@ -273,14 +268,14 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     )
 
 
-MODEL = plane_model("hyperplane", "Optimal separating hyperplane")
+MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")
 
 
 def hyperplane_fit(
     numbers: HyperplaneFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[HyperplaneFit]:
     """A separating hyperplane as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), options, has_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
 
 
 def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:

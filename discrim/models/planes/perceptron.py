@@ -20,14 +20,8 @@ from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, check_whole, is_number, listed, told
-from discrim.models.results.geometry import (
-    LinearGeometry,
-    SeparatingLines,
-    left_out_of_planes,
-    plane_model,
-    plane_refits,
-    plane_rows,
-)
+from discrim.models.results import geometry
+from discrim.models.results.geometry import LinearGeometry, SeparatingLines
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
 
@@ -147,7 +141,7 @@ def perceptron(
         check_whole("maxiter", maxiter, 1, MOST_PASSES, what="a number of passes", also=", or None")
     if seed is not None:
         seed = check_whole("seed", seed, 0, also=", or None for the order of the table")
-    blocks, moments, rows = plane_rows(formula, data, levels, na_action, functions)
+    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MOST_CLASSES:
         raise DataError(
             f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a linear "
@@ -260,19 +254,19 @@ def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
     return f"{listed(planes.index.tolist())} from the rest"
 
 
-MODEL = plane_model("perceptron", "Perceptron")
+MODEL = geometry.plane_model("perceptron", "Perceptron")
 
 
 def perceptron_fit(
     numbers: PerceptronFit, blocks: Blocks, options: Mapping[str, Any], *, has_rows: bool = True
 ) -> Fit[PerceptronFit]:
     """A perceptron as one value."""
-    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), options, has_rows)
+    return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
 
 
 def _left_out(fit: Fit[PerceptronFit]) -> Floats:
     """Scores of rows by runs without each, side by side; missing where columns would go as well."""
-    left_out_of_planes(fit)
+    geometry.left_out_of_planes(fit)
     blocks = fit.rows("leave_one_out()")
     rows = gathered_rows(blocks)
     with late_bar(sum(fit.numbers.passes), "passes without each row, at most") as tell:

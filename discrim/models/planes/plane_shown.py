@@ -12,18 +12,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.rows import gathered_rows
 from discrim.models.pictures.pictured import needed_rows
 from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
-from discrim.models.results.headers import (
-    SCORES,
-    coefficient_errors,
-    error_item,
-    error_items,
-    header,
-    holds_note,
-    row_items,
-    score_sizes,
-    score_spread,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Sections
 
@@ -69,15 +58,15 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
     seed = fit.numbers.seed
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     items = [
-        *row_items(fit),
-        *size_items(fit),
+        *headers.row_items(fit),
+        *headers.size_items(fit),
         ("Order of rows", order, order),
         ("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
         *_start_items(fit),
         ("Separable", results.separable, "yes" if results.separable else "no"),
         ("Converged", results.converged, "yes" if results.converged else "no"),
         ("Updates", results.updates, str(results.updates)),
-        error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(results, fit, "apparent", "Error, apparent"),
     ]
     return Pairs(results.formula, items, _perceptron_note(results))
 
@@ -130,8 +119,8 @@ def _perceptron_coefficients(results: PerceptronResults, fit: Fit[PerceptronFit]
         index=None, columns=None
     )
     moments = fit.numbers.moments
-    within = 1e-4 * score_spread(moments, results.coef.to_numpy())
-    errors = coefficient_errors(score_sizes(moments), within)
+    within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
+    errors = headers.coefficient_errors(headers.score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
     return Section(title, table, errors=errors, source="fit.coef, fit.intercept")
 
@@ -143,25 +132,25 @@ perceptron_brief: Sections = {"planes": _planes, "coefficients": _perceptron_coe
 def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Pairs:
     boundary = results.boundary()
     items = [
-        *row_items(fit),
-        *size_items(fit),
+        *headers.row_items(fit),
+        *headers.size_items(fit),
         ("Margin", results.margin, f"{results.margin:.6g}"),
         ("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
         ("KKT residual", results.kkt, f"{results.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
-        *error_items(results, fit),
+        *headers.error_items(results, fit),
     ]
-    return header(fit, items)
+    return headers.header(fit, items)
 
 
 def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
     estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
     title = f"Plane, positive on the side of {results.classes[1]}"
-    sizes = score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.numbers.moments)
     note = "coef has the values 1 and -1 at the support points; of length one, the values are distances. "
-    note += holds_note("values", table[["coef"]], sizes, SCORES)
-    errors = np.outer(coefficient_errors(sizes, SCORES), [1.0, results.margin])
+    note += headers.holds_note("values", table[["coef"]], sizes, headers.SCORES)
+    errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 

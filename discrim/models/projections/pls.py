@@ -20,35 +20,17 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.inference.result import TestResult
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_flag,
-    check_whole,
-    check_word,
-    class_moments,
-    folds_or_cv,
-    is_wide,
-    prior_vector,
-    refuse_no_spread,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
 from discrim.models.judging.tuning import GridSearch, TuningFolds
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.projections.pls_components import (
-    choose_components,
-    component_grid,
-    components_of,
-    engine_fit,
-    permutation_test,
-    refuse_few,
-    tried_components,
-)
+from discrim.models.projections import pls_components
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
@@ -95,11 +77,15 @@ def pls_fit(
 
 def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     moments = _enough_moments(fit, blocks)
-    refit = None if moments is None else fit.numbers.refit_up_to(moments, max(component_grid(search)))
+    refit = (
+        None
+        if moments is None
+        else fit.numbers.refit_up_to(moments, max(pls_components.component_grid(search)))
+    )
     if refit is None:
         return None
     try:
-        refit, _ = choose_components(blocks, refit, search)
+        refit, _ = pls_components.choose_components(blocks, refit, search)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -110,12 +96,12 @@ def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     if moments is None:
         return None
     try:
-        refit = engine_fit(
+        refit = pls_components.engine_fit(
             engine, blocks, moments, numbers.prior, components=numbers.components, scale=numbers.scale,
             indicators=numbers.indicators, decides=numbers.decides,
             estimated_prior=numbers.estimated_prior,
         )  # fmt: skip
-        refuse_few(refit, numbers.components)
+        pls_components.refuse_few(refit, numbers.components)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -123,7 +109,7 @@ def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
 
 def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
     """Moments of rows; None where a class has none, or there are no more rows than classes."""
-    moments = class_moments(blocks, fit.numbers.moments.spread)
+    moments = reading.class_moments(blocks, fit.numbers.moments.spread)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
 
 
@@ -138,8 +124,8 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
         ("decides", ("lda", "max", "centroid")),
         ("indicators", ("scaled", "centred")),
     ):
-        check_word(name, options[name], words)
-    refuse_no_spread(moments)
+        reading.check_word(name, options[name], words)
+    reading.refuse_no_spread(moments)
     latent = [options.pop(name, None) for name in BUFFERS]
     components_of_engine = None
     if options["algorithm"] == "engine":
@@ -149,7 +135,7 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
             )
         components_of_engine = partial(_latent_of_file, latent)
     fit = fit_pls(moments, prior, components=components, engine=components_of_engine, **options)
-    refuse_few(fit, components)
+    pls_components.refuse_few(fit, components)
     return fit
 
 
@@ -268,7 +254,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        return tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
+        return pls_components.tried_components(
+            blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks)
+        )
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -307,7 +295,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         (0.54, 0.01)
         """
         self._refuse_engine("permutation_test()")
-        return permutation_test(self._fit, n, folds, seed)
+        return pls_components.permutation_test(self._fit, n, folds, seed)
 
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
@@ -404,7 +392,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         most = self.components
         if components is not None:
-            check_whole("components", components, 1, most, what="a number of components")
+            reading.check_whole("components", components, 1, most, what="a number of components")
         values = self._fit.numbers.latent.importance()[:, (components or most) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
@@ -621,41 +609,45 @@ def pls(
     {'alcohol': 1.417, 'proline': 1.361, 'color_intensity': 1.359}
     """
     options = verb_options(locals())
-    folds = folds_or_cv("pls", folds, cv)
+    folds = reading.folds_or_cv("pls", folds, cv)
     if components is not None:
-        check_whole("components", components, 1, what="a number", also=", or None to have it chosen")
-    check_word("rule", rule, ("lda", "max", "centroid"))
-    check_flag("scale", scale)
-    check_word("indicators", indicators, ("scaled", "centred"))
-    check_word("algorithm", algorithm, ("nipals", "simpls"))
-    check_word("select", select, ("min", "1se"))
+        reading.check_whole("components", components, 1, what="a number", also=", or None to have it chosen")
+    reading.check_word("rule", rule, ("lda", "max", "centroid"))
+    reading.check_flag("scale", scale)
+    reading.check_word("indicators", indicators, ("scaled", "centred"))
+    reading.check_word("algorithm", algorithm, ("nipals", "simpls"))
+    reading.check_word("select", select, ("min", "1se"))
     if prior is not None and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
     sample = Sample("pls", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read()
-        blocks, stats = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+        blocks, stats = reading.usable_rows(
+            blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
+        )
     else:
         why = CHOSEN_FROM_ROWS if components is None else ""
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
-    refuse_no_spread(stats)
-    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    reading.refuse_no_spread(stats)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     fitted = partial(
         fit_pls, stats, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,
         estimated_prior=prior is None,
     )  # fmt: skip
     path = search = None
     if engine is not None:
-        count = components_of(engine, components)
-        fit = engine_fit(
+        count = pls_components.components_of(engine, components)
+        fit = pls_components.engine_fit(
             engine, blocks, stats, shares, components=count, scale=bool(scale), indicators=indicators,
             decides=rule, estimated_prior=prior is None,
         )  # fmt: skip
-        refuse_few(fit, count)
+        pls_components.refuse_few(fit, count)
     elif components is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select)
-        fit, path = choose_components(blocks, fitted(components=max(component_grid(search))), search)
+        fit, path = pls_components.choose_components(
+            blocks, fitted(components=max(pls_components.component_grid(search))), search
+        )
     else:
         fit = fitted(components=int(components))
-        refuse_few(fit, int(components))
+        pls_components.refuse_few(fit, int(components))
     return PLSResults(pls_fit(fit, blocks, options, has_rows=moments is None, search=search, path=path))

@@ -16,17 +16,9 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
+from discrim.core.projections import pls
 from discrim.core.projections.latent import Latent, latent_of
-from discrim.core.projections.pls import (
-    Decides,
-    Indicators,
-    PLSFit,
-    Regressed,
-    fit_pls,
-    q2_of_labellings,
-    r2_of,
-    tables_of,
-)
+from discrim.core.projections.pls import Decides, Indicators, PLSFit, Regressed
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -38,13 +30,8 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import check_grid, check_whole, is_whole, listed, refuse_large, told
 from discrim.models.fits.refits import error_path
-from discrim.models.judging.tuning import (
-    GridSearch,
-    TuningFolds,
-    judged_rows,
-    refuse_lone_classes,
-    refuse_none_judged,
-)
+from discrim.models.judging import tuning
+from discrim.models.judging.tuning import GridSearch, TuningFolds
 
 USUAL = 10
 """Components up to which are tried where no others are given."""
@@ -137,12 +124,12 @@ def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Data
         components, error, se, R2X, R2, Q2; errors are those of `error_rates(["cv"])` of a fit with as many
         components given, with the same folds and seed, or of the splits given.
     """
-    refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
+    tuning.refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
     most = min(part.components for part in parts)
     left_out = _judged(blocks, fit, [part.with_components(most) for part in parts], judged)
-    refuse_none_judged(left_out.rows, "components")
+    tuning.refuse_none_judged(left_out.rows, "components")
     tried, sampled = np.arange(1, most + 1), fit.estimated_prior
     path = error_path("components", tried, left_out.wrong, left_out.rows, fit.prior, sampled=sampled)
     x, y = fit.latent.explained()
@@ -168,7 +155,7 @@ def _judged(blocks: Blocks, fit: PLSFit, parts: list[PLSFit], judged: list[Float
     log_prior, shares, sizes = logs_of_prior(fit.prior), fit.shares, fit.sizes
     wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
     with late_bar(blocks.table.nrows * len(parts), "choice of components") as tell:
-        for fold, x, codes, times in judged_rows(blocks, judged, tell):
+        for fold, x, codes, times in tuning.judged_rows(blocks, judged, tell):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * times[:, None]
             rows += member.sum(axis=0)
@@ -228,10 +215,10 @@ def engine_fit(
         )
     refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
     fitted = partial(
-        fit_pls, moments, prior, components=components, scale=scale, indicators=indicators, decides=decides,
-        estimated_prior=estimated_prior, algorithm="engine",
+        pls.fit_pls, moments, prior, components=components, scale=scale, indicators=indicators,
+        decides=decides, estimated_prior=estimated_prior, algorithm="engine",
     )  # fmt: skip
-    tables = tables_of(moments, scale=scale, indicators=indicators)
+    tables = pls.tables_of(moments, scale=scale, indicators=indicators)
     # Without components, for the middle of the rows.
     middle = fitted(engine=_no_components)
     rows = gathered_rows(blocks)
@@ -302,8 +289,8 @@ def permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> 
     z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
     labelling = partial(_labelling, codes, start)
     with late_bar((n + 1) * folds, "permutations") as tell:
-        q2 = q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
-    r2 = r2_of(z, labelling, n + 1, k, how)
+        q2 = pls.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
+    r2 = pls.r2_of(z, labelling, n + 1, k, how)
     table = pd.DataFrame(
         [_line(values) for values in (q2, r2)],
         index=["Q2", "R2"],

@@ -10,17 +10,8 @@ import pandas as pd
 
 from discrim.models.pictures.pictured import drawn_rows, no_labels
 from discrim.models.pictures.spaces import chosen_axes, level_of
-from discrim.models.results.headers import (
-    LEFT_OUT,
-    Item,
-    classes_section,
-    error_item,
-    error_items,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
+from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
@@ -58,7 +49,7 @@ def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
     """Sections of partial least squares, in their order."""
     parts: Sections = {
         "header": _header,
-        "classes": classes_section,
+        "classes": headers.classes_section,
         "components": _components,
     }
     if fit.path is not None:
@@ -73,34 +64,34 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[Item] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Components", results.components, str(results.components)),
         ("Chosen by", chosen, chosen),
         ("Rule", numbers.decides, RULES[numbers.decides]),
         ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
         ("Columns taken", units, units),
         ("Indicators taken", responses, responses),
-        *size_items(fit),
+        *headers.size_items(fit),
     ]
     if numbers.decides == "lda":
-        items.append(prior_item(fit))
+        items.append(headers.prior_item(fit))
     note = (
         "These errors keep the number of components, which the same rows chose; error_rates(['cv']) "
         "chooses it anew in each fold."
         if path
         else ""
     )
-    return header(fit, [*items, *_errors(results, fit)], note)
+    return headers.header(fit, [*items, *_errors(results, fit)], note)
 
 
 def _errors(results: PLSResults, fit: Fit[PLSFit]) -> list[Item]:
     """The error rates, leave-one-out where it is no matter of many seconds."""
     if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
         return [
-            error_item(results, fit, "apparent", "Error, apparent"),
-            (LEFT_OUT, np.nan, "see error_rates()"),
+            headers.error_item(results, fit, "apparent", "Error, apparent"),
+            (headers.LEFT_OUT, np.nan, "see error_rates()"),
         ]
-    return error_items(results, fit)
+    return headers.error_items(results, fit)
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:

@@ -28,37 +28,14 @@ from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_grid,
-    check_number,
-    check_whole,
-    check_word,
-    class_moments,
-    collinear_error,
-    folds_or_cv,
-    is_whole,
-    is_wide,
-    listed,
-    prior_vector,
-    refuse_no_spread,
-    said_of_separation,
-    told,
-    usable_rows,
-    warn_of_near,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
-from discrim.models.judging.tuning import (
-    GridSearch,
-    TuningFolds,
-    judged_rows,
-    refuse_lone_classes,
-    refuse_none_judged,
-)
+from discrim.models.judging import tuning
+from discrim.models.judging.tuning import GridSearch, TuningFolds
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
@@ -85,12 +62,12 @@ def checked_sparsity(nonzero: Any, penalty: Any) -> bool:
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
     for value in _as_list(nonzero):
-        check_whole(
+        reading.check_whole(
             "nonzero", value, 1, 10**9, what="a number of columns", also=", or one for each direction"
         )
     for value in _as_list(penalty):
         also = ", one for each direction, or None to have it chosen by folds"
-        check_number("penalty", value, 0, also=also)
+        reading.check_number("penalty", value, 0, also=also)
     return nonzero is None and penalty is None
 
 
@@ -110,10 +87,10 @@ def directions_of(ncomp: Any, moments: ClassMoments) -> int:
     most = min(p, k - 1)
     if ncomp is None:
         return most
-    if not (is_whole(ncomp) and 1 <= ncomp <= most):
+    if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={told(ncomp)}: {p} columns and {k} classes have {most} directions; give a number from 1 "
-            f"to {most}, or None for all."
+            f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions; give a number "
+            f"from 1 to {most}, or None for all."
         )
     return int(ncomp)
 
@@ -140,15 +117,15 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     constant = [each.column for each in dependencies(fit.moments, diagonal=True) if used[each.column]]
     if constant:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
-        tells = said_of_separation(fit.moments, blocks.terms)
+        tells = reading.said_of_separation(fit.moments, blocks.terms)
         way_out = (
             'Use lda(covariance="shrunk", shrinkage=1e-6)' if tells else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where distances "
-            f"have their unit.{tells} {way_out}."
+            f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where "
+            f"distances have their unit.{tells} {way_out}."
         )
-    names = listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
+    names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
         f"A direction of {names} does not vary within classes: these columns tell the classes apart "
         "without error. Give a larger penalty= or a smaller nonzero=, or ridge= above 0."
@@ -169,8 +146,8 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks, sparsity: Sparsity,
         )
     collinear = dependencies(moments)
     if collinear:
-        raise collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
-    warn_of_near(moments, blocks.terms)
+        raise reading.collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
+    reading.warn_of_near(moments, blocks.terms)
 
 
 class Directions(TypedDict):
@@ -239,7 +216,7 @@ def penalty_grid(grid: Any) -> Floats | None:
     if grid is None:
         return None
     also = ", or None for evenly spaced ones"
-    return np.array(check_grid(grid, "penalty to choose from", 0, ends="()", also=also)[::-1])
+    return np.array(reading.check_grid(grid, "penalty to choose from", 0, ends="()", also=also)[::-1])
 
 
 def penalties_of(moments: ClassMoments, count: int) -> Floats:
@@ -264,7 +241,7 @@ def choose_penalty(
     fits = along(moments, prior, penalties, **directions)
     for fit in fits:
         _refuse_singular(fit, blocks)
-    refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+    tuning.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
     k, log_prior = moments.n_classes, logs_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
     parts, judged = search.folds.training_moments(blocks, moments.spread)
@@ -274,11 +251,11 @@ def choose_penalty(
             tell(1)
             refits = _fits_without(part, prior, penalties, search.folds, fold, directions)
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, times in judged_rows(blocks, [often]):
+            for _, x, codes, times in tuning.judged_rows(blocks, [often]):
                 member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
-    refuse_none_judged(rows, "penalties")
+    tuning.refuse_none_judged(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=directions["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]
@@ -308,7 +285,7 @@ def _fits_without(
 def _chosen_rule(search: GridSearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, which choose the penalty anew."""
     numbers = fit.numbers
-    moments = class_moments(blocks, numbers.moments.spread)
+    moments = reading.class_moments(blocks, numbers.moments.spread)
     if (moments.rows < 1).any() or moments.total <= moments.n_classes:
         return None
     directions, most = _directions(numbers), min(moments.n_classes - 1, moments.n_columns)
@@ -698,22 +675,24 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    folds = folds_or_cv("sparse_lda", folds, cv)
-    check_word("select", select, ("min", "1se"))
-    check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
+    folds = reading.folds_or_cv("sparse_lda", folds, cv)
+    reading.check_word("select", select, ("min", "1se"))
+    reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
     tried = penalty_grid(grid)
-    check_number("ridge", ridge, 0, MOST_RIDGE)
+    reading.check_number("ridge", ridge, 0, MOST_RIDGE)
     by_folds = checked_sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = without_constants_if_wide(sample.read())
-        blocks, stats = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+        blocks = reading.without_constants_if_wide(sample.read())
+        blocks, stats = reading.usable_rows(
+            blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
+        )
     else:
         blocks, stats = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")
-    refuse_no_spread(stats)
+    reading.refuse_no_spread(stats)
     most = directions_of(ncomp, stats)
     sparsity = sparsity_of(nonzero, penalty, most, stats.n_classes)
-    shares = prior_vector(prior, blocks.design.levels, stats.counts)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     directions: Directions = {
         "ridge": float(ridge),
         "ncomp": None if ncomp is None else int(ncomp),

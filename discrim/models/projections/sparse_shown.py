@@ -9,14 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.fits.fit import distinct
-from discrim.models.results.headers import (
-    classes_section,
-    error_item,
-    header,
-    prior_item,
-    row_items,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.bars import count_above, draw_errors
@@ -44,7 +37,7 @@ def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Secti
     """Sections of a sparse discriminant analysis, in their order."""
     parts: Sections = {
         "header": _header,
-        "classes": classes_section,
+        "classes": headers.classes_section,
         "directions": _directions,
     }
     if fit.path is not None:
@@ -61,15 +54,15 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
         chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Columns selected", left, f"{left} of {len(results.terms)}"),
         ("Directions", len(numbers.penalties), f"{len(numbers.penalties)} of {numbers.most}"),
         ("Chosen by", chosen, chosen),
         ("Ridge", numbers.ridge, f"{numbers.ridge:.4g}"),
         ("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
-        *size_items(fit),
-        prior_item(fit),
-        error_item(results, fit, "apparent", "Error, apparent"),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        headers.error_item(results, fit, "apparent", "Error, apparent"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if by_path:
@@ -77,7 +70,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
             "These errors keep the penalty, which the same rows chose; error_rates(['cv']) chooses "
             "it anew in each fold."
         )
-    return header(fit, items, " ".join(notes))
+    return headers.header(fit, items, " ".join(notes))
 
 
 def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
@@ -128,7 +121,7 @@ def _selected(results: SparseLDAResults, fit: Fit[SparseFit], most: int = MOST_C
     )
 
 
-sparse_lda_brief: Sections = {"classes": classes_section, "selected": partial(_selected, most=BRIEF)}
+sparse_lda_brief: Sections = {"classes": headers.classes_section, "selected": partial(_selected, most=BRIEF)}
 """The short form: classes, and the first of the columns selected."""
 
 

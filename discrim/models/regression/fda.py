@@ -23,18 +23,11 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import gathered_rows, read, repeated
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.fits.options import text_of, verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    class_moments,
-    is_whole,
-    prior_vector,
-    refuse_large,
-    told,
-    usable_rows,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.results.geometry import ClassMeans
 from discrim.models.results.results import ClassifierResults
@@ -73,7 +66,7 @@ def regressed(
         As of `fit_flexible`.
     """
     copy, width = _copy_of(engine), moments.n_classes - 1
-    refuse_large(
+    reading.refuse_large(
         blocks, "fda() gives the engine all rows", times=moments.total if blocks.weights is not None else 0
     )
     rows = gathered_rows(blocks)
@@ -256,13 +249,13 @@ def fda(
     options = verb_options(locals())
     why = "fda() gives its engine all rows, and"
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
-    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
+    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
+            f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
         )
-    shares = prior_vector(prior, blocks.design.levels, moments.counts)
+    shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
     fit, fitted = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
     return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
 
@@ -292,7 +285,7 @@ def fda_fit(
 
 
 def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
-    moments, numbers = class_moments(blocks, "diagonal"), fit.numbers
+    moments, numbers = reading.class_moments(blocks, "diagonal"), fit.numbers
     if not (moments.counts > 0).all():
         return None
     ncomp, estimated = fit.options["ncomp"], numbers.estimated_prior

@@ -16,17 +16,11 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import used_rows
 from discrim.inference.manova import regression_table, t_table
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_word,
-    listed,
-    usable_rows,
-    warn_of_near,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
@@ -98,8 +92,8 @@ class OptimalScoring(Shown):
         collinear = [self._terms[dependency.column] for dependency in dependencies(moments)]
         if collinear:
             raise CollinearError(
-                f"{listed(collinear)}: constant within classes, or determined by other columns there, so "
-                "that a discriminant has no variance within classes. Leave it out of the formula."
+                f"{reading.listed(collinear)}: constant within classes, or determined by other columns "
+                "there, so that a discriminant has no variance within classes. Leave it out of the formula."
             )
         free = moments.total - moments.n_classes
         unit = np.sqrt(free / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
@@ -216,28 +210,28 @@ def indicator(
     []
     """
     options = verb_options(locals())
-    check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, ("raise", "drop"))
     sample = Sample("indicator", moments, formula, data, weights, levels, functions)
     if moments is None:
-        blocks = without_constants_if_wide(sample.read())
+        blocks = reading.without_constants_if_wide(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.known, blocks.terms)
-        blocks, stats = usable_rows(blocks, "pooled", na_action)
+        blocks, stats = reading.usable_rows(blocks, "pooled", na_action)
     else:
         blocks, stats = sample.of_moments("pooled")
     if collinear == "raise":
         _refuse_few(int(stats.rows.sum()), blocks.terms)
     blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
-    warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
+    reading.warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
     return IndicatorResults(indicator_fit(fit_indicator(stats), blocks, options, has_rows=moments is None))
 
 
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares of {len(terms)} columns ({listed(terms)}) and a constant takes more rows than "
-            f'columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or use '
-            'rda(), shrunken_centroids() or lda(covariance="shrunk").'
+            f"Least squares of {len(terms)} columns ({reading.listed(terms)}) and a constant takes more rows "
+            f'than columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or '
+            'use rda(), shrunken_centroids() or lda(covariance="shrunk").'
         )
 
 

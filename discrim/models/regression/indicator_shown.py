@@ -13,18 +13,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import listed, told
 from discrim.models.pictures.pictured import needed_rows
-from discrim.models.results.headers import (
-    coefficient_errors,
-    dropped_note,
-    error_item,
-    error_items,
-    header,
-    holds_note,
-    prior_item,
-    row_items,
-    score_sizes,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import clean, shorten
 from discrim.report.plots.style import SIGNS, Signs, add_legend, label_codes, new_axes, shown_name
@@ -54,13 +43,13 @@ def indicator_sections(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Sec
 
 def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
     items = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
         _masked_pair(results, fit),
-        *size_items(fit),
-        *error_items(results, fit),
+        *headers.size_items(fit),
+        *headers.error_items(results, fit),
     ]
-    return header(fit, items, _note(results, fit))
+    return headers.header(fit, items, _note(results, fit))
 
 
 def _masked_pair(results: IndicatorResults, fit: Fit[IndicatorFit]) -> tuple[str, Any, str]:
@@ -71,7 +60,7 @@ def _masked_pair(results: IndicatorResults, fit: Fit[IndicatorFit]) -> tuple[str
 
 
 def _note(results: IndicatorResults, fit: Fit[IndicatorFit]) -> str:
-    said = [dropped_note(fit, "over all rows")]
+    said = [headers.dropped_note(fit, "over all rows")]
     masked = list(results.masked) if fit.has_rows else []
     if masked:
         said.append(
@@ -127,7 +116,7 @@ def _coefficients(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef]).rename_axis(
         index=None, columns=None
     )
-    errors = coefficient_errors(score_sizes(fit.numbers.moments), FITTED)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), FITTED)
     return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
 
@@ -135,13 +124,13 @@ def _tests(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     table = results.coefficients()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
-    sizes = score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.numbers.moments)
     note = (
         "Standard errors of least squares, for normal errors of one variance, which indicators do not have. "
     )
     coef = table["coef"].unstack("class", sort=False)
-    note += holds_note("fitted values", coef, sizes, FITTED)
-    errors = np.tile(coefficient_errors(sizes, FITTED), len(results.classes))
+    note += headers.holds_note("fitted values", coef, sizes, FITTED)
+    errors = np.tile(headers.coefficient_errors(sizes, FITTED), len(results.classes))
     if not results.df_resid > 0:
         note += " Missing, as the rows or their weights leave no residual degrees of freedom."
     source = "fit.coefficients()"
@@ -268,10 +257,10 @@ def fda_sections(results: FDAResults, fit: Fit[FlexibleFit]) -> Sections:
 
 def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
     items = [
-        *row_items(fit),
-        prior_item(fit),
-        *size_items(fit),
-        error_item(results, fit, "apparent", "Error, apparent"),
+        *headers.row_items(fit),
+        headers.prior_item(fit),
+        *headers.size_items(fit),
+        headers.error_item(results, fit, "apparent", "Error, apparent"),
     ]
     note = (
         f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is of rows that the "

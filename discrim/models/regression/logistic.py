@@ -13,30 +13,14 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
+from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import (
-    NaAction,
-    check_flag,
-    check_word,
-    folds_or_cv,
-    prior_vector,
-    usable_rows,
-    warn_of_near,
-    without_constants_if_wide,
-)
+from discrim.models.fits.reading import NaAction
 from discrim.models.judging.tuning import TuningFolds
 from discrim.models.judging.validation import Splits
+from discrim.models.regression import logistic_search
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
-from discrim.models.regression.logistic_search import (
-    OVER_ALL,
-    check_search,
-    refuse_empty_cells,
-    refuse_many_levels,
-    refuse_no_freedom_left,
-    searched,
-    without_collinear,
-)
 from discrim.models.regression.penalized import (
     FOLDS,
     STRENGTHS,
@@ -185,18 +169,18 @@ def logistic(
     ['petal_width', 'petal_length', 'sepal_width']
     """
     options = verb_options(locals())
-    check_search(tol, maxiter)
-    check_flag("bias_reduction", bias_reduction)
-    check_word("na_action", na_action, ("drop", "raise"))
+    logistic_search.check_search(tol, maxiter)
+    reading.check_flag("bias_reduction", bias_reduction)
+    reading.check_word("na_action", na_action, ("drop", "raise"))
     search = checked_search(
         penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
         select=select, cv=cv, tol=tol, maxiter=maxiter,
     )  # fmt: skip
     if search is not None:
-        folds = folds_or_cv("logistic", folds, cv)
+        folds = reading.folds_or_cv("logistic", folds, cv)
         check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-        blocks, moments = usable_rows(blocks, "diagonal", na_action)
+        blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
         if search.strength is None:
             search = replace(search, folds=TuningFolds.read(folds, seed, blocks))
         shares, base = _prior_and_reference(prior, reference, blocks, moments)
@@ -205,25 +189,25 @@ def logistic(
                 blocks, moments, shares, options, estimated_prior=prior is None, reference=base, search=search
             )
         )
-    blocks = without_constants_if_wide(
+    blocks = reading.without_constants_if_wide(
         read(formula, data, weights=weights, levels=levels, functions=functions)
     )
-    check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
-        refuse_no_freedom_left(blocks.known, blocks.terms)
-    refuse_many_levels(blocks)
+        logistic_search.refuse_no_freedom_left(blocks.known, blocks.terms)
+    logistic_search.refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
-    check_word("separation", separation, ("raise", "warn"))
+    reading.check_word("separation", separation, ("raise", "warn"))
     if not bias_reduction and separation == "raise":
-        refuse_empty_cells(blocks)
-    blocks, moments = usable_rows(blocks, "pooled", na_action)
+        logistic_search.refuse_empty_cells(blocks)
+    blocks, moments = reading.usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
-        refuse_no_freedom_left(int(moments.rows.sum()), blocks.terms)
-    blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
-    warn_of_near(moments.as_one(), blocks.terms, OVER_ALL)
+        logistic_search.refuse_no_freedom_left(int(moments.rows.sum()), blocks.terms)
+    blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
+    reading.warn_of_near(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
     shares, base = _prior_and_reference(prior, reference, blocks, moments)
-    fit, certificate = searched(
+    fit, certificate = logistic_search.searched(
         blocks, moments, shares, reference=base, estimated_prior=prior is None, tol=tol, maxiter=maxiter,
         bias_reduction=bias_reduction, warn=separation == "warn",
     )  # fmt: skip
@@ -235,5 +219,5 @@ def _prior_and_reference(
 ) -> tuple[Floats, int]:
     """The prior (K,), and the code of the class against which the log odds are taken."""
     classes = pd.Index(list(blocks.design.levels))
-    shares = prior_vector(prior, classes, moments.counts)
+    shares = reading.prior_vector(prior, classes, moments.counts)
     return shares, 0 if reference is None else class_code(reference, classes)

@@ -28,21 +28,7 @@ from discrim.models.fits.fit import Fit, Model, by_class_and_term, in_brooms_nam
 from discrim.models.fits.reading import asked_type, check_flag, check_word, listed
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.hyperplane import Certificate
-from discrim.models.regression.logistic_search import (
-    certify,
-    overlap_by_score,
-    profile_intervals,
-    refitted_terms,
-    rows_with_maximum,
-    to_statsmodels,
-)
-from discrim.models.regression.logistic_tests import (
-    drop1,
-    likelihood_ratios_by_term,
-    wald_by_term,
-    wald_test,
-    with_covariance,
-)
+from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.marginal_effects import marginal_effects
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
@@ -85,7 +71,7 @@ def logistic_fit(
 
 
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
-    refit = refitted_terms(fit.numbers, tuple(fit.terms), blocks)
+    refit = logistic_search.refitted_terms(fit.numbers, tuple(fit.terms), blocks)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -141,7 +127,11 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            prove = certify if self._fit.numbers.bias_reduction else overlap_by_score
+            prove = (
+                logistic_search.certify
+                if self._fit.numbers.bias_reduction
+                else logistic_search.overlap_by_score
+            )
             self._fit.cache["separation"] = prove(self._fit.numbers, blocks)
         certificate: Certificate = self._fit.cache["separation"]
         return certificate
@@ -258,7 +248,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
                 'errors: use method="wald", or the fit that robust("nonrobust") gives back.'
             )
         if method == "profile":
-            return profile_intervals(self._fit, level, self.log_odds(level).index)
+            return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
     @displayed(every="ratio")
@@ -342,7 +332,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         kind = asked_type(type)
         if by is not None:
             check_word("by", by, ("term",))
-            return likelihood_ratios_by_term(self._fit, kind)
+            return logistic_tests.likelihood_ratios_by_term(self._fit, kind)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         assumes = "Large samples; under the hypothesis no column tells the classes apart."
@@ -370,7 +360,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
         [0.0908]
         """
-        return to_statsmodels(self._fit)
+        return logistic_search.to_statsmodels(self._fit)
 
     # ---- rows, tests, other covariances
 
@@ -534,7 +524,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> fit.drop1().round(2)["AIC"].to_dict()
         {'<none>': 378.25, 'bill_depth_mm': 467.55, 'island': 416.89}
         """
-        return drop1(self._fit)
+        return logistic_tests.drop1(self._fit)
 
     @overload
     def wald_test(
@@ -600,8 +590,8 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
             check_word("by", by, ("term",))
             if hypothesis is not None or value is not None:
                 raise DataError('by="term" tests each term by itself: leave the hypothesis out, or by=.')
-            return wald_by_term(self._fit, kind)
-        return wald_test(self._fit, hypothesis, value)
+            return logistic_tests.wald_by_term(self._fit, kind)
+        return logistic_tests.wald_test(self._fit, hypothesis, value)
 
     @property
     def cov_type(self) -> str:
@@ -666,7 +656,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> fit.bse.round(3)["male"].tolist()
         [2.725, 0.133]
         """
-        return type(self)(with_covariance(self._fit, cov_type, groups, convention))
+        return type(self)(logistic_tests.with_covariance(self._fit, cov_type, groups, convention))
 
     @displayed()
     def marginal_effects(
@@ -753,7 +743,7 @@ KINDS = ("deviance", "pearson", "response", "working")
 def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     """Residuals of the rows; see `LogisticResults.residuals`."""
     check_word("kind", kind, KINDS)
-    blocks = rows_with_maximum(fit, "residuals()")
+    blocks = logistic_search.rows_with_maximum(fit, "residuals()")
     numbers, n = fit.numbers, blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
     out = np.full((classes, n), np.nan)
@@ -776,7 +766,7 @@ def leverage(fit: Fit[LogisticFit]) -> pd.Series:
 
 def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
     """Influence of the rows; see `LogisticResults.influence`."""
-    blocks = rows_with_maximum(fit, what)
+    blocks = logistic_search.rows_with_maximum(fit, what)
     two, names = len(fit.classes) == 2, ("leverage", "cooks_distance", "studentized_pearson")
     table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
     for rows, part, sign in _influence_by_piece(fit, blocks, moves=False):
@@ -793,7 +783,7 @@ def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
 def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
     """What each coefficient moves by without a row; see `LogisticResults.dfbetas`."""
     check_flag("scaled", scaled)
-    blocks = rows_with_maximum(fit, "dfbetas()")
+    blocks = logistic_search.rows_with_maximum(fit, "dfbetas()")
     numbers = fit.numbers
     p1, q = numbers.newton.coef.shape
     n = blocks.table.nrows

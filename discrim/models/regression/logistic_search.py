@@ -31,15 +31,8 @@ from discrim.frame.categories import shown
 from discrim.frame.rows import GatheredRows, gathered_rows, used_codes
 from discrim.frame.slopes import class_cells
 from discrim.inference.error_rates import check_level
+from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import (
-    check_number,
-    check_whole,
-    class_moments,
-    collinear_error,
-    drop_columns,
-    listed,
-)
 from discrim.models.planes.hyperplane import Certificate, ClassPair, labelled_certificate, separated_pairs
 
 OVER_ALL = "over all rows"
@@ -68,8 +61,8 @@ def cached_rows(blocks: Blocks, most: int) -> Iterable[RowBlock]:
 
 def check_search(tol: Any, maxiter: Any) -> None:
     """Raise a DataError for a tolerance or a number of steps that is none."""
-    check_whole("maxiter", maxiter, 1, what="a whole number of steps")
-    check_number("tol", tol, 0, 1, ends="()")
+    reading.check_whole("maxiter", maxiter, 1, what="a whole number of steps")
+    reading.check_number("tol", tol, 0, 1, ends="()")
 
 
 def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
@@ -77,7 +70,7 @@ def refuse_no_freedom_left(rows: int, terms: tuple[str, ...]) -> None:
     p = len(terms)
     if 0 < rows <= p:
         raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({listed(terms)}): name fewer "
+            f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}): name fewer "
             "columns, pass penalty='ridge', or use "
             'lda(covariance="shrunk"). With so few rows collinear="drop" leaves separated classes, '
             "which also need bias_reduction=True."
@@ -126,8 +119,8 @@ def without_collinear(
     if not collinear:
         return blocks, moments
     if not drop:
-        raise collinear_error(collinear, blocks.terms, OVER_ALL, instead=instead)
-    return drop_columns(blocks, moments, collinear, OVER_ALL)
+        raise reading.collinear_error(collinear, blocks.terms, OVER_ALL, instead=instead)
+    return reading.drop_columns(blocks, moments, collinear, OVER_ALL)
 
 
 FEW = 2**20
@@ -158,7 +151,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     if table.isna().any(axis=None):
         unfinished = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile of {listed(unfinished)} could not be followed to its bound: use "
+            f"The profile of {reading.listed(unfinished)} could not be followed to its bound: use "
             'method="wald", or scale the columns of the formula.'
         )
     return table
@@ -309,12 +302,12 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
     codes = used_codes(blocks)
     weights = None if blocks.weights is None else blocks.weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
-    begun = fit if blocks.terms == terms else fit.of_columns(class_moments(blocks, "pooled"))
+    begun = fit if blocks.terms == terms else fit.of_columns(reading.class_moments(blocks, "pooled"))
     refit = begun.refit(cached_rows(blocks, 0), counts)
     if refit is not None or fit.bias_reduction or not (counts > 0).all() or not _has_far_rows(blocks):
         return refit
     # Far rows have most of the information of the columns of all rows, so that the others seem to have none.
-    begun = fit.of_columns(class_moments(blocks, "pooled"))
+    begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
     return begun.refit(cached_rows(blocks, 0), counts, ANY)
 
 
@@ -442,7 +435,7 @@ def _separation_message(
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
     order = [j for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
-    terms = listed(blocks.terms[j] for j in order)
+    terms = reading.listed(blocks.terms[j] for j in order)
     complete = [pair for pair in pairs if not len(pair.touching)]
     touching = [pair for pair in pairs if len(pair.touching)]
     said = []
@@ -455,7 +448,7 @@ def _separation_message(
         labels = [blocks.table.label(int(positions[i])) for i in on_plane]
         said.append(
             f"A hyperplane separates {_who(touching, blocks)} in part, by {terms}: no row lies on the wrong "
-            f"side of it but {len(labels)} on it (the first: {listed(labels, 3)}): quasi-separation."
+            f"side of it but {len(labels)} on it (the first: {reading.listed(labels, 3)}): quasi-separation."
         )
     return f"{' '.join(said)} The likelihood has no maximum, the estimates would be infinite."
 

@@ -16,18 +16,7 @@ from discrim.models.fits.refits import held_path
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.penalized import fit_path
-from discrim.models.results.headers import (
-    SCORES,
-    classes_section,
-    coefficient_errors,
-    dropped_note,
-    error_item,
-    holds_note,
-    prior_item,
-    row_items,
-    score_sizes,
-    size_items,
-)
+from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts, p_text
 from discrim.report.plots.bars import count_above, draw_errors
@@ -50,7 +39,7 @@ def logistic_sections(results: LogisticResults, fit: Fit[LogisticFit]) -> Sectio
     """Sections of a logistic regression, in their order."""
     parts: Sections = {
         "header": _header,
-        "classes": classes_section,
+        "classes": headers.classes_section,
         "log_odds": _log_odds,
         "odds_ratios": _odds_ratios,
     }
@@ -62,11 +51,11 @@ def logistic_sections(results: LogisticResults, fit: Fit[LogisticFit]) -> Sectio
 
 def _params(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     params = results.params.rename_axis(index=None, columns=None)
-    errors = coefficient_errors(score_sizes(fit.numbers.moments), SCORES)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.SCORES)
     return Section(_against(results), params, errors=errors, source="fit.params")
 
 
-logistic_brief: Sections = {"classes": classes_section, "params": _params}
+logistic_brief: Sections = {"classes": headers.classes_section, "params": _params}
 """The short form: classes and coefficients."""
 
 
@@ -78,23 +67,23 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
     test, numbers = results.lr_test(), fit.numbers
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         ("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
         ("Pseudo R-squared", results.prsquared, f"{results.prsquared:.4f}"),
         (f"LR chi-square({test.df[0]:.0f})", test.statistic, f"{test.statistic:.2f}"),
         ("P > chi-square", test.pvalue, p_text(test.pvalue)),
-        *size_items(fit),
-        prior_item(fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
         ("AIC", results.aic, f"{results.aic:.2f}"),
         ("BIC", results.bic, f"{results.bic:.2f}"),
         ("Estimates", method, method),
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         *_covariance_item(results, fit),
-        error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(results, fit, "apparent", "Error, apparent"),
     ]
     note = "" if numbers.newton.converged else results.separation.message
-    return Pairs(results.formula, items, f"{dropped_note(fit, 'over all rows')} {note}".strip())
+    return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
 
 
 def _covariance_item(results: LogisticResults, fit: Fit[LogisticFit]) -> list[tuple[str, Any, str]]:
@@ -108,14 +97,14 @@ def _log_odds(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     table = results.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
-    sizes = score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.numbers.moments)
     return Section(
         _against(results),
         table,
         formats,
         headings=headings,
-        errors=np.tile(coefficient_errors(sizes, SCORES), len(table) // len(sizes)),
-        note=holds_note("log odds", results.params, sizes, SCORES),
+        errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
+        note=headers.holds_note("log odds", results.params, sizes, headers.SCORES),
         source="fit.log_odds()",
     )
 
@@ -157,7 +146,7 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]
     """Sections of a penalized logistic regression, in their order."""
     parts: Sections = {
         "header": _penalized_header,
-        "classes": classes_section,
+        "classes": headers.classes_section,
         "params": _penalized_params,
     }
     if len(results.classes) > 2:
@@ -177,7 +166,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     every = numbers.beta[:, 1:].size
     nonzero = numbers.nonzero()
     items: list[tuple[str, Any, str]] = [
-        *row_items(fit),
+        *headers.row_items(fit),
         ("Penalty", penalty.name, NAMES[penalty.name]),
         ("Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}"),
         ("Chosen by", chosen, chosen),
@@ -185,10 +174,10 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
         ("Parametrization", of, of),
         ("Coefficients not zero", nonzero, f"{nonzero} of {every}"),
         ("Deviance explained", results.prsquared, f"{results.prsquared:.4f}"),
-        *size_items(fit),
-        prior_item(fit),
+        *headers.size_items(fit),
+        headers.prior_item(fit),
         ("Steps", numbers.steps, str(numbers.steps)),
-        error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(results, fit, "apparent", "Error, apparent"),
     ]
     note = (
         "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
@@ -225,12 +214,12 @@ def _penalized_section(
     source: str,
 ) -> Section:
     terms, less = _order(results, most)
-    sizes = score_sizes(fit.numbers.moments)
+    sizes = headers.score_sizes(fit.numbers.moments)
     # The constant comes first whatever a column is called.
     places = np.concatenate([[0], 1 + results.terms.get_indexer(pd.Index(terms[1:]))]).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
-    errors = coefficient_errors(sizes, SCORES)[places]
-    holds = holds_note("log odds", shown, sizes[places], SCORES)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
+    holds = headers.holds_note("log odds", shown, sizes[places], headers.SCORES)
     text = " ".join(each for each in ("Largest first, of standardized columns.", note, less, holds) if each)
     return Section(heading, shown, errors=errors, note=text, source=source)
 
@@ -273,7 +262,7 @@ def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
 
 
 penalized_logistic_brief: Sections = {
-    "classes": classes_section,
+    "classes": headers.classes_section,
     "params": partial(_penalized_params, most=BRIEF),
 }
 """The short form: classes, and the first of the coefficients."""

@@ -31,23 +31,9 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_sf
-from discrim.core.regression.logistic import (
-    MOST_STEPS,
-    TOLERANCE,
-    LogisticFit,
-    Sandwich,
-    fit_logistic,
-    group_scores,
-    root_of_scores,
-    score_squares,
-)
-from discrim.core.regression.profile_likelihood import (
-    ColumnBlocks,
-    deviance_on,
-    deviance_without,
-    nesting,
-    null_directions,
-)
+from discrim.core.regression import logistic, profile_likelihood
+from discrim.core.regression.logistic import LogisticFit, Sandwich
+from discrim.core.regression.profile_likelihood import ColumnBlocks
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -59,13 +45,7 @@ from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.fit import Fit, by_class_and_term
 from discrim.models.fits.reading import asked_type, check_word, is_number, listed, told
-from discrim.models.regression.logistic_search import (
-    FEW,
-    cached_rows,
-    parts_of,
-    refuse_no_maximum,
-    rows_with_maximum,
-)
+from discrim.models.regression import logistic_search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,14 +68,14 @@ def with_covariance(
     kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
         return replace(fit, numbers=replace(fit.numbers, robust=None), cache=kept)
-    blocks = rows_with_maximum(fit, "robust()")
+    blocks = logistic_search.rows_with_maximum(fit, "robust()")
     numbers = fit.numbers
     ended, coefficients = numbers.newton, numbers.newton.coef.size
     at, total = (numbers.frame, ended.coef, numbers.reference), float(numbers.counts.sum())
     count, name = 0, ""
     if groups is None:
         with watched(blocks, "squares of the scores") as passed:
-            squares = score_squares(passed, *at)
+            squares = logistic.score_squares(passed, *at)
         factor = _small_sample(total, coefficients) if cov_type == "HC1" and convention is None else 1.0
     else:
         codes, name, labels = _group_codes(groups, blocks)
@@ -104,7 +84,7 @@ def with_covariance(
         factor = count / (count - 1)
         if convention == "statsmodels":
             factor *= (total - 1) / (total - coefficients)
-    root, rank = root_of_scores(ended.information, squares)
+    root, rank = logistic.root_of_scores(ended.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, name, rank)
     return replace(fit, numbers=replace(numbers, robust=robust), cache=kept)
 
@@ -173,7 +153,9 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
                     "uses: fill it, for example with a group of its own, or drop the row and fit again."
                 )
             there[groups] = True
-            group_scores(sums, numbers.frame, ended.coef, numbers.reference, x, classes, weights, groups)
+            logistic.group_scores(
+                sums, numbers.frame, ended.coef, numbers.reference, x, classes, weights, groups
+            )
     if there.sum() < 2:
         raise DataError(
             f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance of "
@@ -198,7 +180,7 @@ Hypothesis = tuple[Floats, Floats]
 def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     """Wald's test; see `LogisticResults.wald_test`."""
     numbers = fit.numbers
-    refuse_no_maximum(fit, "wald_test()")
+    logistic_search.refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read(fit, hypothesis, index)
     if value is not None:
@@ -281,7 +263,7 @@ def _of_matrix(values: Floats) -> Hypothesis:
 def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
     """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
     columns, q = ["constant", *fit.terms], len(fit.numbers.others)
-    parts = parts_of(fit.blocks)
+    parts = logistic_search.parts_of(fit.blocks)
     wanted = [1 + j for j in parts[text]] if text in parts else None
     if wanted is None and text in columns:
         wanted = [columns.index(text)]
@@ -407,13 +389,13 @@ class TermFits:
         *,
         reference: int,
         bias_reduction: bool,
-        tol: float = TOLERANCE,
-        maxiter: int = MOST_STEPS,
+        tol: float = logistic.TOLERANCE,
+        maxiter: int = logistic.MOST_STEPS,
     ) -> None:
-        self.parts = parts_of(blocks)
+        self.parts = logistic_search.parts_of(blocks)
         self.margins = Margins(blocks.design, self.parts)
         self._blocks, self._moments = blocks, moments
-        self._rows = cached_rows(blocks, FEW)
+        self._rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
         self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
         self._options |= {"tol": tol, "maxiter": maxiter}
         self._known: dict[frozenset[str], TermFit] = {}
@@ -449,7 +431,7 @@ class TermFits:
         prior = moments.counts / moments.counts.sum()
         named = " + ".join(label for label in self.margins.terms if label in key)
         with watched(self.rows(terms), f"fit of {named}, passes over the rows") as rows:
-            fit = fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
+            fit = logistic.fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
         if not fit.newton.converged:
             raise DataError(
                 f"The fit of {named} has not converged, so that it cannot be compared: where a "
@@ -462,7 +444,7 @@ class TermFits:
 
 def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     """Each term removed; see `LogisticResults.drop1`."""
-    blocks = rows_with_maximum(fit, "drop1()")
+    blocks = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
         return kept.copy()
@@ -474,11 +456,14 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
     }
-    few, factor = cached_rows(blocks, FEW), cho_factor(numbers.newton.information)
+    few, factor = (
+        logistic_search.cached_rows(blocks, logistic_search.FEW),
+        cho_factor(numbers.newton.information),
+    )
     removable = fits.margins.removable(fits.parts)
     with late_bar(len(removable), "terms removed") as tell:
         for label in removable:
-            ratio = deviance_without(numbers, few, fits.parts[label], factor)
+            ratio = profile_likelihood.deviance_without(numbers, few, fits.parts[label], factor)
             if np.isnan(ratio):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that it cannot be dropped: fit with "
@@ -523,15 +508,20 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
 
     That of penalized fits is held in the penalized likelihood of the large one.
     """
-    ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
-    nest = nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
+    ours, theirs = (
+        logistic_search.rows_with_maximum(large, "lr_test()"),
+        logistic_search.rows_with_maximum(small, "lr_test()"),
+    )
+    nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
     if not nest.nested:
         _refuse_not_nested(small, large, nest.left)
     df = float(large.numbers.df_model() - small.numbers.df_model())
     if not large.numbers.bias_reduction or not df:
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
-    normals = null_directions(nest.combinations)
-    return deviance_on(large.numbers, cached_rows(ours, FEW), normals), df
+    normals = profile_likelihood.null_directions(nest.combinations)
+    return profile_likelihood.deviance_on(
+        large.numbers, logistic_search.cached_rows(ours, logistic_search.FEW), normals
+    ), df
 
 
 def _refuse_not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> NoReturn:
@@ -565,20 +555,25 @@ class _TermTest:
 def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     kind = asked_type(asked)
-    blocks = rows_with_maximum(fit, "lr_test(by=)")
+    blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {kind}"
     if key in fit.cache:
         kept: pd.DataFrame = fit.cache[key]
         return kept.copy()
     tests = _tests(blocks, kind)
-    rows, factor = cached_rows(blocks, FEW), cho_factor(fit.numbers.newton.information)
+    rows, factor = (
+        logistic_search.cached_rows(blocks, logistic_search.FEW),
+        cho_factor(fit.numbers.newton.information),
+    )
     falls: dict[bytes, float] = {np.empty(0).tobytes(): 0.0}
 
     def fall(combinations: Floats) -> float:
         """D, once for the terms that one term contains."""
         which = combinations.tobytes()
         if which not in falls:
-            falls[which] = deviance_on(fit.numbers, rows, _normals(fit.numbers, combinations), factor)
+            falls[which] = profile_likelihood.deviance_on(
+                fit.numbers, rows, _normals(fit.numbers, combinations), factor
+            )
         return falls[which]
 
     statistics = {}
@@ -600,7 +595,7 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame
 def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
     kind = asked_type(asked)
-    refuse_no_maximum(fit, "wald_test()")
+    logistic_search.refuse_no_maximum(fit, "wald_test()")
     numbers = fit.numbers
     classes, root = np.eye(len(numbers.others)), numbers.root()
     estimates = numbers.params().T.ravel()
@@ -621,7 +616,7 @@ def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
 def type_note(blocks: Blocks, asked: Any = 2) -> str:
     """What the tests of terms compare, as a sentence below their table."""
     kind = asked_type(asked)
-    margins = Margins(blocks.design, parts_of(blocks))
+    margins = Margins(blocks.design, logistic_search.parts_of(blocks))
     if kind != 1 and len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
     return {
@@ -650,7 +645,7 @@ def _normals(numbers: LogisticFit, combinations: Floats) -> Floats:
 
 def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
     """What the tests of the formula's terms say, in the formula's order."""
-    parts = parts_of(blocks)
+    parts = logistic_search.parts_of(blocks)
     margins = Margins(blocks.design, parts)
     order = list(margins.terms)
     units = np.eye(1 + len(blocks.terms))
@@ -672,7 +667,9 @@ def _averaged(blocks: Blocks, label: str) -> Floats:
     """The combinations of type III of a term that others contain."""
     spec = blocks.design.spec
     if spec is None:
-        raise DataError(f"The formula has no term {label!r}: name one of {listed(parts_of(blocks))}.")
+        raise DataError(
+            f"The formula has no term {label!r}: name one of {listed(logistic_search.parts_of(blocks))}."
+        )
     if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
         raise NotSupportedError(
             f"The type III test of {label!r} averages over the levels of other factors, and columns of the "

@@ -35,18 +35,9 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_codes
 from discrim.inference.error_rates import rates_along
 from discrim.inference.resampling import dealt_codes
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import (
-    check_grid,
-    check_number,
-    check_whole,
-    check_word,
-    class_moments,
-    is_whole,
-    listed,
-    told,
-)
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.tuning import TuningFolds, refuse_none_judged
 from discrim.models.judging.validation import Splits, used_splits
@@ -126,13 +117,14 @@ def checked_search(
     maxiter: int,
 ) -> StrengthSearch | None:
     """The options of a penalized fit, checked; None without a penalty, where the others are refused."""
-    check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
+    reading.check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
     if penalty is None:
         # A seed deals nothing here, as where a choice is not to be made.
+        whole = reading.is_whole
         given = {
             "strength": strength, "l1_ratio": l1_ratio, "grid": grid, "cv": cv,
-            "n_strengths": None if is_whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
-            "folds": None if is_whole(folds) and folds == FOLDS else folds,
+            "n_strengths": None if whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
+            "folds": None if whole(folds) and folds == FOLDS else folds,
             "select": None if isinstance(select, str) and select == "min" else select,
         }  # fmt: skip
         for name, value in given.items():
@@ -142,13 +134,13 @@ def checked_search(
                     "'elastic_net') too, or leave it out."
                 )
         return None
-    check_word("select", select, ("min", "1se"))
+    reading.check_word("select", select, ("min", "1se"))
     if strength is not None:
         also = ", or None to have it chosen by folds. Without a penalty, leave penalty= out"
-        strength = check_number("strength", strength, 0, ends="()", also=also)
-    check_whole("n_strengths", n_strengths, 2, MOST_TRIED, what="a number of strengths")
+        strength = reading.check_number("strength", strength, 0, ends="()", also=also)
+    reading.check_whole("n_strengths", n_strengths, 2, MOST_TRIED, what="a number of strengths")
     share = _checked_ratio(penalty, l1_ratio)
-    strengths = None if grid is None else np.array(check_grid(grid, "strength", 0, ends="()")[::-1])
+    strengths = None if grid is None else np.array(reading.check_grid(grid, "strength", 0, ends="()")[::-1])
     return StrengthSearch(penalty, share, strength, strengths, int(n_strengths), select, tol, int(maxiter))
 
 
@@ -158,18 +150,18 @@ def _checked_ratio(penalty: str, l1_ratio: Any) -> float:
         share = L1_RATIO[penalty]
         if l1_ratio is not None and l1_ratio != share:
             raise DataError(
-                f"l1_ratio={told(l1_ratio)} is not that of penalty={penalty!r}, which has {share:g}: give "
-                "penalty='elastic_net'."
+                f"l1_ratio={reading.told(l1_ratio)} is not that of penalty={penalty!r}, which has {share:g}: "
+                "give penalty='elastic_net'."
             )
         return share
     also = "; the ends are penalty='ridge' and penalty='lasso'"
-    return 0.5 if l1_ratio is None else check_number("l1_ratio", l1_ratio, 0, 1, ends="()", also=also)
+    return 0.5 if l1_ratio is None else reading.check_number("l1_ratio", l1_ratio, 0, 1, ends="()", also=also)
 
 
 def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
     """Raise a DataError for options of a fit without a penalty beside one."""
-    check_word("separation", separation, ("raise", "warn"))
-    check_word("collinear", collinear, ("raise", "drop"))
+    reading.check_word("separation", separation, ("raise", "warn"))
+    reading.check_word("collinear", collinear, ("raise", "drop"))
     if bias_reduction:
         raise DataError("bias_reduction=True is a penalty of its own (Firth's): leave it out, or penalty=.")
     if collinear == "drop":
@@ -335,8 +327,8 @@ def _refuse_fold(folds: TuningFolds, fold: int, blocks: Blocks, codes: NDArray[n
     absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
     where, more = folds.training_rows(fold)
     raise DataError(
-        f"{where} class {listed(absent)} has no row: give strength=, or {more}, or merge the class with "
-        "another."
+        f"{where} class {reading.listed(absent)} has no row: give strength=, or {more}, or merge the class "
+        "with another."
     )
 
 
@@ -440,7 +432,7 @@ def penalized_fit(
 
 
 def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
-    moments = class_moments(blocks, "diagonal")
+    moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all():
         return None
     search = fit.refits.search
@@ -450,7 +442,7 @@ def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
 
 
 def _chosen_rule(search: StrengthSearch, fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
-    moments = class_moments(blocks, "diagonal")
+    moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all():
         return None
     numbers = replace(fit.numbers, moments=moments)

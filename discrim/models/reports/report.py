@@ -37,17 +37,8 @@ from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB, resolve
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.numbers import clean, column_texts
-from discrim.report.page.page import (
-    Chapter,
-    code_block,
-    figure,
-    figures,
-    folded,
-    page_of,
-    pair_lines,
-    paragraph,
-    sections_html,
-)
+from discrim.report.page import page
+from discrim.report.page.page import Chapter
 from discrim.report.plots.points import image_of
 
 if TYPE_CHECKING:
@@ -475,7 +466,9 @@ def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     line = _formula(results)
-    return page_of(title or results.title, line, chapters, f"Written {now} by discrim {_version('discrim')}.")
+    return page.page_of(
+        title or results.title, line, chapters, f"Written {now} by discrim {_version('discrim')}."
+    )
 
 
 def _formula(results: Any) -> str:
@@ -488,7 +481,7 @@ def _tried(what: str, make: Callable[[], str]) -> str:
     try:
         return make()
     except DiscrimError as error:
-        return paragraph(f"{what} is not here. {error}", "note")
+        return page.paragraph(f"{what} is not here. {error}", "note")
 
 
 # ---- chapters
@@ -501,8 +494,8 @@ def _summary(results: Any) -> str:
         try:
             held[key] = make()
         except DiscrimError as error:
-            missing.append(paragraph(f"The section {key!r} is not here. {error}", "note"))
-    return "\n".join([sections_html(results.title, held), *missing])
+            missing.append(page.paragraph(f"The section {key!r} is not here. {error}", "note"))
+    return "\n".join([page.sections_html(results.title, held), *missing])
 
 
 def _tests(results: Any) -> str:
@@ -516,10 +509,10 @@ def _tests(results: Any) -> str:
             asked = WITHOUT_ROWS.get(name, {}) if not results._fit.has_rows else {}
             held[name] = _test(question, name, make(results, **asked))
         except DiscrimError as error:
-            missing.append(paragraph(f"{question}: not here. {error}", "note"))
+            missing.append(page.paragraph(f"{question}: not here. {error}", "note"))
     if not held and not missing:
-        return paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
-    shown = [sections_html("Tests of means, covariances and columns", held)] if held else []
+        return page.paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
+    shown = [page.sections_html("Tests of means, covariances and columns", held)] if held else []
     return "\n".join([*shown, *missing])
 
 
@@ -564,7 +557,7 @@ def _errors(results: Any) -> str:
         [column for column in ("estimate", "se", "low", "high", "wrong", "total") if column in rates]
     ]
     of_rates: dict[Any, Any] = {"estimate": "share", "se": "share", "low": "share", "high": "share"}
-    return sections_html(
+    return page.sections_html(
         "Predicted classes against actual ones",
         {
             "confusion": Section(
@@ -593,13 +586,13 @@ def _pictures(results: Any, kinds: Sequence[str]) -> str:
             try:
                 image = image_of(partial(results.plot, kind))
             except DiscrimError as error:
-                missing.append(paragraph(f"{line}: not drawn. {error}", "note"))
+                missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             else:
                 alt = f"{line}. {_classes_named(results)}"
-                drawn.append(figure(image, alt, f'{line}: fit.plot("{kind}")'))
+                drawn.append(page.figure(image, alt, f'{line}: fit.plot("{kind}")'))
             tell(1)
-    body = figures(drawn) if drawn else paragraph("No picture is drawn here.")
-    return "\n".join([body, folded("Pictures that this fit does not have", missing)])
+    body = page.figures(drawn) if drawn else page.paragraph("No picture is drawn here.")
+    return "\n".join([body, page.folded("Pictures that this fit does not have", missing)])
 
 
 def _classes_named(results: Any) -> str:
@@ -625,7 +618,7 @@ def _fitted(results: Any) -> str:
         items.append(("Estimated", "nothing: prior and densities are known"))
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
     items += [("Packages", versions), ("Python", f"{platform.python_version()}, {platform.system()}")]
-    return pair_lines(items)
+    return page.pair_lines(items)
 
 
 def _version(name: str) -> str:
@@ -638,18 +631,20 @@ def _version(name: str) -> str:
 def _data(results: Any) -> str:
     fit = getattr(results, "_fit", None)
     if fit is None:
-        return paragraph("There are no data: the law of the classes is known, and nothing was estimated.")
+        return page.paragraph(
+            "There are no data: the law of the classes is known, and nothing was estimated."
+        )
     parts, why = described(fit)
     return "\n".join(
         [
-            pair_lines(sizes(fit)),
-            sections_html("Classes and columns", parts),
-            *([paragraph(why)] if why else []),
+            page.pair_lines(sizes(fit)),
+            page.sections_html("Classes and columns", parts),
+            *([page.paragraph(why)] if why else []),
         ]
     )
 
 
 def _code(results: Any, load: str | None) -> str:
     if getattr(results, "_fit", None) is None:
-        return paragraph("The call holds the law itself: keep the program that made it.", "note")
-    return _tried("The code", lambda: code_block(code_of(results, load)))
+        return page.paragraph("The call holds the law itself: keep the program that made it.", "note")
+    return _tried("The code", lambda: page.code_block(code_of(results, load)))
