@@ -1,9 +1,12 @@
 """Write fits as the version of discrim that is imported saves them, and what they predict.
 
-    python -m tests.golden.saved.write_saved FOLDER [newest]
+    python -m tests.golden.saved.write_saved FOLDER [newest | options]
 
 Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
 that its files load, and predict what `predictions.json` says, is the promise of the format.
+
+`before_33` is of the commit that added it, in which files hold the arguments of the verb as they were given:
+"options" writes a fit of each verb, with arguments of every form.
 
 `before_20` is of the commit that added it, and holds what `before_17` has not: "newest" writes only that.
 
@@ -29,6 +32,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.covariance import LedoitWolf
+from sklearn.cross_decomposition import PLSRegression
 
 import discrim
 from discrim.datasets import load_iris, load_penguins
@@ -250,6 +254,50 @@ def newest_fits() -> dict[str, Made]:
     }
 
 
+def fits_with_options() -> dict[str, Made]:
+    """A fit of each verb whose file holds its arguments: numbers, words, lists, dicts, objects as text."""
+    every, grid = "species ~ .", [0.0, 0.5, 1.0]
+    sizes = {"setosa": 1, "versicolor": 2, "virginica": 2}
+    loo = [([*range(k), *range(k + 1, len(FEW))], [k]) for k in range(len(FEW))]
+    return {
+        "lda": (discrim.lda, every, FEW, {"ncomp": 1, "prior": [0.2, 0.3, 0.5]}),
+        "lda_estimator": (discrim.lda, every, FEW, {"covariance": LedoitWolf()}),
+        "lda_grid": (
+            discrim.lda,
+            every,
+            FEW,
+            {"covariance": "shrunk", "shrinkage": "loo", "standardize": True, "grid": np.array(grid)},
+        ),
+        "lda_robust": (discrim.lda, every, FEW, {"method": "mcd", "support_fraction": 0.9}),
+        "qda": (discrim.qda, every, FEW, {"covariance": "factor", "dimensions": sizes}),
+        "rda": (discrim.rda, every, FEW, {"folds": loo, "grid": grid}),
+        "naive_bayes": (
+            discrim.naive_bayes,
+            "species ~ bill_length_mm + island + sex",
+            PENGUINS,
+            {"kernel": ["bill_length_mm"], "bandwidth": {"bill_length_mm": 1.5}, "laplace": 1.0},
+        ),
+        "shrunken_centroids": (discrim.shrunken_centroids, every, WIDE, {"seed": 1}),
+        "nearest_centroid": (discrim.nearest_centroid, every, FEW, {}),
+        "knn": (discrim.knn, every, FEW, {"metric": "mahalanobis"}),
+        "kernel_density": (discrim.kernel_density, every, FEW, {"bandwidth": dict.fromkeys(sizes, 1)}),
+        "logistic": (discrim.logistic, "species ~ sepal_width", FEW, {"reference": "virginica"}),
+        "logistic_lasso": (discrim.logistic, every, PLANE, {"penalty": "lasso", "strength": 0.05}),
+        "indicator": (discrim.indicator, every, TWICE, {"collinear": "drop"}),
+        "perceptron": (discrim.perceptron, every, PLANE, {"start": [0.0, 1.0, 0.0, 0.0, -1.0]}),
+        "hyperplane": (discrim.hyperplane, every, PLANE, {}),
+        "pls": (discrim.pls, every, FEW, {"rule": "max", "seed": 1}),
+        "pls_engine": (discrim.pls, every, FEW, {"components": 2, "engine": PLSRegression()}),
+        "sparse_lda": (discrim.sparse_lda, every, FEW, {"nonzero": [2, 1]}),
+        "mixture": (
+            discrim.mixture,
+            every,
+            FEW,
+            {"components": sizes, "covariance": dict.fromkeys(sizes, "diagonal")},
+        ),
+    }
+
+
 def of_moments(verb: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """A verb that is given the moments of a table."""
 
@@ -332,16 +380,19 @@ def write_fits(folder: Path, made: dict[str, Made]) -> dict[str, Any]:
     return about
 
 
-def main(folder: Path, *, newest: bool) -> None:
+def main(folder: Path, chosen: str) -> None:
     """Write all files of a folder, and what they are to say."""
     folder.mkdir()
-    said = {"predictions.json": write_fits(folder, newest_fits() if newest else fits())}
-    if not newest:
+    said = {"predictions.json": write_fits(folder, CHOSEN[chosen]())}
+    if chosen == "all":
         said["moments.json"] = write_moments(folder)
     for name, about in said.items():
         (folder / name).write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
 
 
+CHOSEN = {"all": fits, "newest": newest_fits, "options": fits_with_options}
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]), newest="newest" in sys.argv[2:])
+    main(Path(sys.argv[1]), *(sys.argv[2:] or ["all"]))

@@ -11,14 +11,15 @@ from discrim import load
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.models.saving.tensor_file import read_file, write_file
+from discrim.sklearn import as_estimator
 from tests import support
-from tests.golden.saved.write_saved import FUNCTIONS, structure_of
+from tests.golden.saved.write_saved import FUNCTIONS, IRIS, fits_with_options, structure_of
 
 SAVED = support.GOLDEN / "saved"
 FOLDER = SAVED / "before_13"
 FITS = {
     folder.name: json.loads((folder / "predictions.json").read_text())
-    for folder in (FOLDER, SAVED / "before_15", SAVED / "before_17", SAVED / "before_20")
+    for folder in (FOLDER, *(SAVED / f"before_{issue}" for issue in (15, 17, 20, 33)))
 }
 MOMENTS = json.loads((SAVED / "before_17" / "moments.json").read_text())
 
@@ -70,11 +71,42 @@ def test_each_verb_that_could_be_saved_has_a_file(version, kinds):
     assert {type(load(file, functions=FUNCTIONS)).__name__ for file in files} == kinds
 
 
-def test_the_last_files_are_of_every_verb_that_can_be_saved():
-    files = [file for version in ("before_17", "before_20") for file in (SAVED / version).glob("*.fit")]
+@pytest.mark.parametrize("versions", [("before_17", "before_20"), ("before_33",)])
+def test_the_last_files_are_of_every_verb_that_can_be_saved(versions):
+    files = [file for version in versions for file in (SAVED / version).glob("*.fit")]
     kinds = {type(load(file, functions=FUNCTIONS)).__name__ for file in files}
     assert kinds == {model.results for model in MODELS if model.can_be_saved}
+
+
+def test_each_of_the_moments_has_a_file():
     assert {file.stem for file in (SAVED / "before_17").glob("*.moments")} == set(MOMENTS)
+
+
+TEXTS = {"covariance": "LedoitWolf()", "engine": "PLSRegression()", "folds": "splits of the rows"}
+
+
+@pytest.mark.parametrize(("name", "made"), fits_with_options().items())
+def test_a_file_holds_the_arguments_of_the_verb_as_they_were_given(name, made):
+    options = load(SAVED / "before_33" / f"{name}.fit")._fit.options
+    for key, given in made[-1].items():
+        if key == "prior":
+            continue
+        read = options[key]
+        if isinstance(given, str | int | float | list | dict) and not (name == "rda" and key == "folds"):
+            assert (type(read), read) == (type(given), given)
+        elif isinstance(given, np.ndarray):
+            assert read == given.tolist()
+        else:
+            assert repr(read) == TEXTS[key]
+
+
+def test_a_refit_of_an_earlier_file_says_that_its_engine_is_lost(tmp_path):
+    about, tensors = read_file(SAVED / "before_33" / "pls_engine.fit")
+    del about["arguments"]
+    write_file(tmp_path / "fit", about, tensors)
+    estimator = as_estimator(load(tmp_path / "fit"))
+    with pytest.raises(DataError, match="keeps the text engine and not the object"):
+        estimator.fit(IRIS, IRIS["species"])
 
 
 def test_labels_of_an_earlier_file_are_of_the_dtype_of_its_table():
