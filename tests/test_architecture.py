@@ -44,7 +44,6 @@ ARROWS = {
     "inference": {"core", "core.numerics", "errors"},
     "report": {"core", "core.numerics", "errors"},
     "models": {
-        "models.kinds",
         "models.registry",
         "inference",
         "report",
@@ -53,8 +52,7 @@ ARROWS = {
         "core.numerics",
         "errors",
     },
-    "models.kinds": set(),
-    "models.registry": {"models.kinds"},
+    "models.registry": set(),
     "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors"},
     "datasets": {"errors"},
     "cli": {"", "models", "models.registry", "report", "frame", "core.numerics", "datasets", "errors"},
@@ -65,8 +63,7 @@ ARROWS = {
 # The same of the rooms within models; each may import what those that it names may import.
 FAMILIES = {"normal", "independent", "mixtures", "projections", "regression", "planes", "neighbours"}
 MODEL_ARROWS = {
-    "kinds": set(),
-    "registry": {"kinds"},
+    "registry": set(),
     "fits": {"registry"},
     "saving": {"fits"},
     "judging": {"fits"},
@@ -204,7 +201,7 @@ def imports_of(path: Path) -> list[Import]:
 
 def room(name: str) -> str:
     """Room of one of our modules: ``core.moments`` is in core; a public name is in "", the door."""
-    for inner in ("models.kinds", "models.registry", "core.numerics"):
+    for inner in ("models.registry", "core.numerics"):
         if behind(name, f"discrim.{inner}"):
             return inner
     parts = [*name.split("."), ""]

@@ -1,17 +1,297 @@
-"""The models and the other public names, as text: the one list of them, from which all others are made.
+"""The models, their pictures, and the other public names, as text: the one list from which others are made.
 
 Nothing is imported here but what `resolve` is asked for, so that `import discrim` stays cheap and no model
-knows another by way of this file. An address is "package.module:name".
+knows another by way of this file. An address is "package.module:name"; modules of models are named below
+`discrim.models`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from discrim.models import kinds
+ROWS_AND_COLORS = ("data", "colors")
+"""What pictures of a choice have no use for."""
+
+
+class Picture(NamedTuple):
+    """One kind of picture.
+
+    Attributes
+    ----------
+    module : str
+        That of the function which draws it, of the results and the options of `plot`.
+    name : str
+        As `plot(kind=)` takes it.
+    line : str
+        What it shows, in a line.
+    takes : tuple of str
+        Options of `plot` that it reads, beside `ax`, `data`, `colors` and `title`; others are refused.
+    first : {"", "plane", "chosen"}
+        Where it is the default of models that name it first: always; of two plain numeric columns; of a fit
+        whose option was chosen from several.
+    leaves : tuple of str
+        Of `data` and `colors`, what it cannot make use of, and refuses.
+    refits : bool
+        It fits the model again, so that it costs as much as several fits.
+    drawn_by : str
+        The function, where that has another name than the picture.
+    """
+
+    module: str
+    name: str
+    line: str
+    takes: tuple[str, ...] = ()
+    first: Literal["", "plane", "chosen"] = ""
+    leaves: tuple[str, ...] = ()
+    refits: bool = False
+    drawn_by: str = ""
+
+    @property
+    def address(self) -> str:
+        """Address of the function that draws it."""
+        return f"discrim.models.{self.module}:{self.drawn_by or self.name}"
+
+
+_in_space = partial(Picture, "pictures.spaces")
+_in_plane = partial(Picture, "pictures.planes")
+_judged = partial(Picture, "pictures.judged")
+_of_pls = partial(Picture, "projections.pls_shown")
+_of_line = partial(Picture, "planes.plane_shown")
+_of_folds = partial(Picture, "comparing.cross_validation_shown")
+_of_sparse = partial(Picture, "projections.sparse_shown")
+_of_naive_bayes = partial(Picture, "independent.naive_bayes_shown")
+_of_logistic = partial(Picture, "regression.logistic_shown")
+_of_mixture = partial(Picture, "mixtures.mixture_shown")
+_of_centroids = partial(Picture, "independent.shrunken_shown")
+_of_law = partial(Picture, "law.bayes_shown")
+_of_covariances = partial(Picture, "normal.qda_shown")
+
+SCORES = _in_space(
+    "scores",
+    "scores of the rows on the discriminants, by class, with outlines of the classes",
+    takes=("axes", "level"),
+)
+BIPLOT = _in_space(
+    "biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure")
+)
+STRUCTURE = _in_space(
+    "structure", "correlations of the columns with the discriminants, as bars", takes=("axes", "structure")
+)
+SCREE = _in_space("scree", "shares of the discriminants, with the tests of the dimensions")
+REGIONS = _in_plane(
+    "regions",
+    "regions of the classes in the plane of two columns, or of each pair of more, other columns held",
+    takes=("columns", "at"),
+    first="plane",
+)
+PARTITION = _in_plane(
+    "partition",
+    "regions of fits to each pair of columns alone, with their error rates",
+    takes=("columns",),
+    refits=True,
+)
+TERRITORY = _in_space(
+    "territory", "regions of the classes in the space of two discriminants", takes=("axes",)
+)
+POSTERIORS = _judged("posteriors", "posterior of each row's own class, by class")
+LOG_DETERMINANTS = _judged(
+    "log_determinants", "log-determinants of the covariances, with intervals", leaves=("data",)
+)
+CONFUSION = _judged("confusion", "counts of actual by predicted classes", takes=("method",))
+ROC = _judged(
+    "roc", "ROC curves with the areas under them, of each class against the rest", takes=("method", "level")
+)
+CALIBRATION = _judged(
+    "calibration", "predicted probabilities against the shares that were seen", takes=("method", "level")
+)
+ASSESSED = (
+    _judged(
+        "confusion", "counts of actual by predicted classes", leaves=("data",), drawn_by="assessed_confusion"
+    ),
+    _judged(
+        "roc", "ROC curves with bands, and the areas under them", leaves=("data",), drawn_by="assessed_roc"
+    ),
+    _judged(
+        "calibration",
+        "predicted probabilities against the shares that were seen, with bands",
+        leaves=("data",),
+        drawn_by="assessed_calibration",
+    ),
+)
+"""Of an assessment."""
+
+ELLIPSES = _in_space(
+    "ellipses",
+    "ellipses of the classes' covariances beside the pooled one",
+    takes=("columns", "level", "centred"),
+)
+PAIRS = _in_space(
+    "pairs", "each pair of columns, with the outlines of the classes", takes=("columns", "level")
+)
+HYPOTHESIS_AND_ERROR = _in_space(
+    "he",
+    "ellipses of hypothesis and error: do the means differ beyond what rows do",
+    takes=("columns", "axes", "level"),
+)
+QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
+SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes",))
+FOREST = _judged("forest", "log odds with their intervals", takes=("level",), leaves=("data",))
+ODDS_RATIOS = _judged("odds_ratios", "odds ratios with their intervals", takes=("level",), leaves=("data",))
+LOG_ODDS = (FOREST, ODDS_RATIOS)
+"""What models have whose log odds have standard errors."""
+
+OF_EVERY_FIT = (CONFUSION, ROC)
+"""What every fitted model has."""
+
+WITH_POSTERIORS = (REGIONS, POSTERIORS, PARTITION, PAIRS, SIMPLEX, *OF_EVERY_FIT, CALIBRATION)
+"""What models with posteriors have."""
+
+POSTERIORS_FIRST = (POSTERIORS, *(each for each in WITH_POSTERIORS if each is not POSTERIORS))
+"""The same of models that have no geometry to be seen in a plane."""
+
+NORMAL = (ELLIPSES, QQ)
+"""What models with a normal law and full covariances have."""
+
+DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY, STRUCTURE, SCREE, HYPOTHESIS_AND_ERROR)
+"""What models with discriminants have."""
+
+ROBUST_DISTANCES = Picture(
+    "normal.gaussian_shown",
+    "distances",
+    "robust distances of the rows against classical ones, of robust fits",
+    leaves=("data",),
+)
+EIGENVALUES = _of_covariances(
+    "scree",
+    'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
+    leaves=("data",),
+)
+RANKING = Picture(
+    "normal.lda_shown",
+    "ranking",
+    "the first columns of the ranking, with their scores by class",
+    leaves=("data",),
+)
+CHOSEN_BANDWIDTH = Picture(
+    "neighbours.kernel_shown",
+    "path",
+    "leave-one-out error and likelihood by bandwidth",
+    leaves=ROWS_AND_COLORS,
+)
+CHOSEN_K = Picture(
+    "neighbours.knn_shown", "path", "leave-one-out error by k", first="chosen", leaves=ROWS_AND_COLORS
+)
+CHOSEN_PAIR = _of_covariances("path", "errors of the choice by alpha and gamma", leaves=("data",))
+CHOSEN_THRESHOLD = _of_centroids("path", "cross-validated error by threshold", leaves=ROWS_AND_COLORS)
+CHOSEN_STRENGTH = _of_logistic(
+    "choice", "deviance of rows left out by strength of the penalty", first="chosen", leaves=ROWS_AND_COLORS
+)
+STRENGTHS = _of_logistic("path", "coefficients along the strength of the penalty", leaves=ROWS_AND_COLORS)
+CHOSEN_PENALTY = _of_sparse(
+    "choice", "cross-validated error by penalty", first="chosen", leaves=ROWS_AND_COLORS
+)
+PENALTIES = _of_sparse("path", "coefficients of the directions along the penalty", leaves=ROWS_AND_COLORS)
+CENTROIDS = _of_centroids(
+    "centroids", "shrunken differences of the columns that survive, by class", leaves=("data",)
+)
+COMPONENTS = _of_mixture(
+    "components",
+    "outlines of the components of each class in the plane of two columns",
+    takes=("columns", "level"),
+)
+CHOSEN_MIXTURE = _of_mixture("path", "BIC of what was tried, by number of components", leaves=ROWS_AND_COLORS)
+PLS_SCORES = _of_pls(
+    "scores",
+    "scores of the rows on two components, by class, with outlines of the classes",
+    takes=("axes", "level"),
+)
+PLS_COLUMNS = _of_pls("vip", "importance of the columns in the projection (VIP)", leaves=ROWS_AND_COLORS)
+PLS_LOADINGS = _of_pls(
+    "loadings",
+    "loadings of the columns in their order, a line for each component",
+    takes=("axes",),
+    leaves=ROWS_AND_COLORS,
+)
+CHOSEN_COMPONENTS = _of_pls(
+    "path", "cross-validated error, R2 and Q2 by number of components", leaves=ROWS_AND_COLORS
+)
+PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, CHOSEN_COMPONENTS)
+"""What partial least squares has of its own."""
+
+DENSITY = _of_naive_bayes(
+    "density", "density of a column in each class", takes=("columns",), leaves=("data",)
+)
+LEVEL_SHARES = _of_naive_bayes(
+    "table", "shares of the levels of a column in each class", takes=("columns",), leaves=("data",)
+)
+FITTED = Picture(
+    "regression.indicator_shown",
+    "fitted",
+    "fitted values of the indicators against a column",
+    takes=("columns",),
+)
+HISTORY = _of_line("history", "errors of the perceptron after each pass", leaves=("data",))
+UPDATES = _of_line(
+    "updates",
+    "the first lines of the perceptron, each with the row that moves it, and the line kept",
+    leaves=("data",),
+)
+DISTANCES = _of_line("distances", "signed distances of the rows of two classes")
+MARGIN = _of_line(
+    "regions",
+    "the line, its margin and support points, in the plane of two columns",
+    takes=("columns", "at"),
+    first="plane",
+    drawn_by="margin",
+)
+MARGIN_DISTANCES = _of_line(
+    "distances", "signed distances of the rows, with the margin", drawn_by="margin_distances"
+)
+LAW_REGIONS = _of_law(
+    "regions",
+    "regions of two columns, with rows of a sample",
+    takes=("columns", "at"),
+    first="plane",
+    leaves=("data",),
+)
+LAW_DENSITIES = _of_law(
+    "densities", "prior times density of one variable, or of the values of a table", leaves=("data",)
+)
+STEPS = (
+    Picture(
+        "comparing.stepwise",
+        "path",
+        "the criterion after each step",
+        leaves=("data",),
+        drawn_by="steps_picture",
+    ),
+)
+"""Of a choice of terms."""
+
+FOLDS = (
+    _of_folds("folds", "error of each fold and the mean", leaves=("data",), drawn_by="folds_picture"),
+    _of_folds(
+        "differences",
+        "error less that of another model, fold by fold",
+        takes=("other",),
+        leaves=("data",),
+        drawn_by="differences_picture",
+    ),
+    _of_folds(
+        "confusion", "counts of actual by predicted classes", leaves=("data",), drawn_by="confusion_picture"
+    ),
+    _of_folds(
+        "permutations",
+        "hit rates of shuffled labels, and that of the labels seen",
+        leaves=("data",),
+        drawn_by="permutations_picture",
+    ),
+)
+"""Of a cross-validation."""
 
 BY_FOLDS = ("folds", "select", "grid", "seed", "cv")
 """Options of a choice by folds."""
@@ -22,15 +302,18 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    verb, module : str
-        The public function that makes a fit, and its module.
-    results, results_module : str
-        The public class of the fits, and its module.
-    summary : str
-        Module of its summary: `<name>_sections` and `<name>_brief`, tables of its sections by name, or
-        functions of the results and their fit that give them.
-    pictures : tuple of Kind
+    verb : str
+        The public function that makes a fit.
+    results : str
+        The public class of the fits.
+    home : str
+        The module of the results, and of the verb where `verb_home` names no other.
+    pictures : tuple of Picture
         What `plot` draws; the first that suits a fit is its default.
+    shown : str
+        Module of its summary, where that is not the module of the results with "_shown": `<name>_sections`
+        and `<name>_brief`, tables of its sections by name, or functions of the results and their fit that
+        give them.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     chosen : dict of str to str
@@ -45,14 +328,18 @@ class Row(NamedTuple):
         Whether it has probabilities, and so takes a prior.
     weights : bool
         Whether it takes frequencies of rows.
+    can_be_saved : bool
+        Whether a file can hold its fits: the module of the results then has `SAVED`, which says how.
+    name_in_files : str
+        Name of the model, as files have it, where another one has the name of their verb.
     """
 
     verb: str
-    module: str
     results: str
-    results_module: str
-    summary: str
-    pictures: tuple[kinds.Kind, ...]
+    home: str
+    pictures: tuple[Picture, ...]
+    shown: str = ""
+    verb_home: str = ""
     estimator: str | None = None
     chosen: Mapping[str, str] = MappingProxyType({})
     choosing: tuple[str, ...] = ()
@@ -61,29 +348,35 @@ class Row(NamedTuple):
     posteriors: bool = True
     weights: bool = True
     can_be_saved: bool = True
-    kin: str = ""
+    name_in_files: str = ""
 
     @property
     def name(self) -> str:
         """Name of the model, that of its verb where the verb has no other."""
-        return self.kin or self.verb
+        return self.name_in_files or self.verb
+
+    @property
+    def module(self) -> str:
+        """Module of the verb."""
+        return f"discrim.models.{self.verb_home or self.home}"
+
+    @property
+    def results_module(self) -> str:
+        """Module of the results."""
+        return f"discrim.models.{self.home}"
+
+    @property
+    def summary(self) -> str:
+        """Module of the summary."""
+        return f"discrim.models.{self.shown or f'{self.home}_shown'}"
 
 
 MODELS = (
     Row(
         "lda",
-        "discrim.models.normal.lda",
         "LDAResults",
-        "discrim.models.normal.lda",
-        "discrim.models.normal.lda_shown",
-        pictures=(
-            *kinds.DISCRIMINANTS,
-            *kinds.NORMAL,
-            *kinds.WITH_POSTERIORS,
-            *kinds.LOG_ODDS,
-            kinds.RANKING,
-            kinds.ROBUST,
-        ),
+        "normal.lda",
+        pictures=(*DISCRIMINANTS, *NORMAL, *WITH_POSTERIORS, *LOG_ODDS, RANKING, ROBUST_DISTANCES),
         estimator="discrim.sklearn.normal:LDAClassifier",
         command="linear discriminant analysis: one covariance for all classes",
         examples=(
@@ -93,28 +386,19 @@ MODELS = (
     ),
     Row(
         "qda",
-        "discrim.models.normal.qda",
         "QDAResults",
-        "discrim.models.normal.qda",
-        "discrim.models.normal.qda_shown",
-        pictures=(
-            *kinds.WITH_POSTERIORS,
-            *kinds.NORMAL,
-            kinds.LOG_DETERMINANTS,
-            kinds.ROBUST,
-            kinds.EIGENVALUES,
-        ),
+        "normal.qda",
+        pictures=(*WITH_POSTERIORS, *NORMAL, LOG_DETERMINANTS, ROBUST_DISTANCES, EIGENVALUES),
         estimator="discrim.sklearn.normal:QDAClassifier",
         command="quadratic discriminant analysis: a covariance for each class",
         examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
     Row(
         "rda",
-        "discrim.models.normal.rda",
         "RDAResults",
-        "discrim.models.normal.rda",
-        "discrim.models.normal.qda_shown",
-        pictures=(*kinds.WITH_POSTERIORS, kinds.ELLIPSES, kinds.CHOSEN_PAIR),
+        "normal.rda",
+        shown="normal.qda_shown",
+        pictures=(*WITH_POSTERIORS, ELLIPSES, CHOSEN_PAIR),
         estimator="discrim.sklearn.chosen:RDAClassifier",
         chosen={"alpha": "alpha", "gamma": "gamma"},
         choosing=BY_FOLDS,
@@ -123,22 +407,19 @@ MODELS = (
     ),
     Row(
         "naive_bayes",
-        "discrim.models.independent.naive_bayes",
         "NaiveBayesResults",
-        "discrim.models.independent.naive_bayes",
-        "discrim.models.independent.naive_bayes_shown",
-        pictures=(*kinds.WITH_POSTERIORS, kinds.ELLIPSES, kinds.DENSITY, kinds.TABLE),
+        "independent.naive_bayes",
+        pictures=(*WITH_POSTERIORS, ELLIPSES, DENSITY, LEVEL_SHARES),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         command="naive Bayes: columns independent within classes",
         examples=('"species ~ ." iris --kernel petal_length,petal_width',),
     ),
     Row(
         "shrunken_centroids",
-        "discrim.models.independent.shrunken_centroids",
         "ShrunkenCentroidsResults",
-        "discrim.models.independent.shrunken_centroids",
-        "discrim.models.independent.shrunken_shown",
-        pictures=(kinds.CENTROIDS, kinds.CHOSEN_THRESHOLD, *kinds.WITH_POSTERIORS),
+        "independent.shrunken_centroids",
+        shown="independent.shrunken_shown",
+        pictures=(CENTROIDS, CHOSEN_THRESHOLD, *WITH_POSTERIORS),
         estimator="discrim.sklearn.chosen:ShrunkenCentroidsClassifier",
         chosen={"threshold": "threshold"},
         choosing=(*BY_FOLDS, "n_thresholds"),
@@ -147,22 +428,19 @@ MODELS = (
     ),
     Row(
         "nearest_centroid",
-        "discrim.models.normal.nearest_centroid",
         "NearestCentroidResults",
-        "discrim.models.normal.nearest_centroid",
-        "discrim.models.normal.nearest_centroid",
-        pictures=kinds.WITH_POSTERIORS,
+        "normal.nearest_centroid",
+        shown="normal.nearest_centroid",
+        pictures=WITH_POSTERIORS,
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
         examples=('"species ~ ." iris',),
     ),
     Row(
         "knn",
-        "discrim.models.neighbours.knn",
         "KNNResults",
-        "discrim.models.neighbours.knn",
-        "discrim.models.neighbours.knn_shown",
-        pictures=(kinds.CHOSEN_K, *kinds.POSTERIORS_FIRST),
+        "neighbours.knn",
+        pictures=(CHOSEN_K, *POSTERIORS_FIRST),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         chosen={"k": "k"},
         choosing=("grid",),
@@ -172,11 +450,10 @@ MODELS = (
     ),
     Row(
         "kernel_density",
-        "discrim.models.neighbours.kernel_density",
         "KernelDensityResults",
-        "discrim.models.neighbours.kernel_density",
-        "discrim.models.neighbours.kernel_shown",
-        pictures=(*kinds.WITH_POSTERIORS, kinds.CHOSEN_BANDWIDTH),
+        "neighbours.kernel_density",
+        shown="neighbours.kernel_shown",
+        pictures=(*WITH_POSTERIORS, CHOSEN_BANDWIDTH),
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
         chosen={"bandwidth": "radii"},
         choosing=("select", "grid"),
@@ -185,11 +462,11 @@ MODELS = (
     ),
     Row(
         "logistic",
-        "discrim.models.regression.logistic",
         "LogisticResults",
-        "discrim.models.regression.logistic_results",
-        "discrim.models.regression.logistic_shown",
-        pictures=(*kinds.POSTERIORS_FIRST, *kinds.LOG_ODDS),
+        "regression.logistic_results",
+        shown="regression.logistic_shown",
+        verb_home="regression.logistic",
+        pictures=(*POSTERIORS_FIRST, *LOG_ODDS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         command="logistic regression: log odds linear in the columns",
         examples=(
@@ -200,42 +477,31 @@ MODELS = (
     ),
     Row(
         "logistic",
-        "discrim.models.regression.logistic",
         "PenalizedLogisticResults",
-        "discrim.models.regression.penalized",
-        "discrim.models.regression.logistic_shown",
-        pictures=(kinds.CHOSEN_STRENGTH, kinds.STRENGTHS, *kinds.POSTERIORS_FIRST),
+        "regression.penalized",
+        shown="regression.logistic_shown",
+        verb_home="regression.logistic",
+        pictures=(CHOSEN_STRENGTH, STRENGTHS, *POSTERIORS_FIRST),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         chosen={"strength": "strength"},
         choosing=("folds", "select", "seed", "cv"),
-        kin="penalized_logistic",
+        name_in_files="penalized_logistic",
     ),
     Row(
         "indicator",
-        "discrim.models.regression.indicator",
         "IndicatorResults",
-        "discrim.models.regression.indicator",
-        "discrim.models.regression.indicator_shown",
-        pictures=(kinds.FITTED, kinds.REGIONS, kinds.PARTITION, kinds.PAIRS, kinds.SIDES, *kinds.JUDGED),
+        "regression.indicator",
+        pictures=(FITTED, REGIONS, PARTITION, PAIRS, DISTANCES, *OF_EVERY_FIT),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         command="least squares of the indicators of the classes",
         posteriors=False,
     ),
     Row(
         "perceptron",
-        "discrim.models.planes.perceptron",
         "PerceptronResults",
-        "discrim.models.planes.perceptron",
-        "discrim.models.planes.plane_shown",
-        pictures=(
-            kinds.HISTORY,
-            kinds.UPDATES,
-            kinds.REGIONS,
-            kinds.PARTITION,
-            kinds.PAIRS,
-            kinds.SIDES,
-            *kinds.JUDGED,
-        ),
+        "planes.perceptron",
+        shown="planes.plane_shown",
+        pictures=(HISTORY, UPDATES, REGIONS, PARTITION, PAIRS, DISTANCES, *OF_EVERY_FIT),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
         posteriors=False,
@@ -244,11 +510,10 @@ MODELS = (
     ),
     Row(
         "hyperplane",
-        "discrim.models.planes.hyperplane",
         "HyperplaneResults",
-        "discrim.models.planes.hyperplane",
-        "discrim.models.planes.plane_shown",
-        pictures=(kinds.MARGIN, kinds.MARGIN_SIDES, kinds.PARTITION, kinds.PAIRS, *kinds.JUDGED),
+        "planes.hyperplane",
+        shown="planes.plane_shown",
+        pictures=(MARGIN, MARGIN_DISTANCES, PARTITION, PAIRS, *OF_EVERY_FIT),
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
@@ -257,11 +522,10 @@ MODELS = (
     ),
     Row(
         "fda",
-        "discrim.models.regression.fda",
         "FDAResults",
-        "discrim.models.regression.fda",
-        "discrim.models.regression.indicator_shown",
-        pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS, kinds.TERRITORY),
+        "regression.fda",
+        shown="regression.indicator_shown",
+        pictures=(SCORES, *WITH_POSTERIORS, TERRITORY),
         estimator="discrim.sklearn.regressions:FDAClassifier",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
         examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
@@ -269,11 +533,9 @@ MODELS = (
     ),
     Row(
         "pls",
-        "discrim.models.projections.pls",
         "PLSResults",
-        "discrim.models.projections.pls",
-        "discrim.models.projections.pls_shown",
-        pictures=(*kinds.PLS, *kinds.WITH_POSTERIORS),
+        "projections.pls",
+        pictures=(*PLS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
         chosen={"components": "components"},
         choosing=BY_FOLDS,
@@ -282,17 +544,10 @@ MODELS = (
     ),
     Row(
         "sparse_lda",
-        "discrim.models.projections.sparse_lda",
         "SparseLDAResults",
-        "discrim.models.projections.sparse_lda",
-        "discrim.models.projections.sparse_shown",
-        pictures=(
-            kinds.CHOSEN_PENALTY,
-            kinds.PENALTIES,
-            kinds.SCORES,
-            *kinds.WITH_POSTERIORS,
-            kinds.TERRITORY,
-        ),
+        "projections.sparse_lda",
+        shown="projections.sparse_shown",
+        pictures=(CHOSEN_PENALTY, PENALTIES, SCORES, *WITH_POSTERIORS, TERRITORY),
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
         chosen={"penalty": "penalty"},
         choosing=(*BY_FOLDS, "n_penalties"),
@@ -301,11 +556,9 @@ MODELS = (
     ),
     Row(
         "mixture",
-        "discrim.models.mixtures.mixture",
         "MixtureResults",
-        "discrim.models.mixtures.mixture",
-        "discrim.models.mixtures.mixture_shown",
-        pictures=(*kinds.WITH_POSTERIORS, kinds.COMPONENTS, kinds.CHOSEN_MIXTURE),
+        "mixtures.mixture",
+        pictures=(*WITH_POSTERIORS, COMPONENTS, CHOSEN_MIXTURE),
         estimator="discrim.sklearn.normal:MixtureClassifier",
         chosen={"components": "sizes", "covariance": "forms", "over": "over"},
         choosing=("most",),
@@ -314,11 +567,9 @@ MODELS = (
     ),
     Row(
         "bayes",
-        "discrim.models.law.bayes",
         "BayesResults",
-        "discrim.models.law.bayes",
-        "discrim.models.law.bayes_shown",
-        pictures=(kinds.LAW_REGIONS, kinds.LAW_DENSITIES),
+        "law.bayes",
+        pictures=(LAW_REGIONS, LAW_DENSITIES),
         weights=False,
         can_be_saved=False,
     ),
@@ -327,7 +578,7 @@ MODELS = (
 
 BY_RESULTS = {model.results: model for model in MODELS}
 BY_MODEL = {model.name: model for model in MODELS}
-BY_VERB = {model.verb: model for model in MODELS if not model.kin}
+BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation",

@@ -200,7 +200,7 @@ has_booktabs = shutil.which("kpsewhich") is not None and bool(
 )
 def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
     parts = []
-    fits = {model.results: fitted(model.verb) for model in MODELS if not model.kin}
+    fits = {model.results: fitted(model.verb) for model in MODELS if not model.name_in_files}
     fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty="lasso", strength=0.01)
     assert set(fits) == {model.results for model in MODELS}
     for name, fit in fits.items():

@@ -211,7 +211,7 @@ CASES = {
 verbs = pytest.mark.parametrize("verb", CASES)
 WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
 with_weights = pytest.mark.parametrize(
-    "verb", [model.verb for model in MODELS if model.estimator and model.weights and not model.kin]
+    "verb", [model.verb for model in MODELS if model.estimator and model.weights and not model.name_in_files]
 )
 ignore_overlap = pytest.mark.filterwarnings("ignore:No plane separates", "ignore:A hyperplane separates")
 

@@ -26,9 +26,8 @@ from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, fold_scores, prior_of_rest, uneven
-from discrim.models.kinds import FOLDS
 from discrim.models.pictures.pictured import draw_kind
-from discrim.models.registry import BY_VERB, summary_of
+from discrim.models.registry import BY_VERB, FOLDS, summary_of
 from discrim.report.tables import Summary
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide, listed, told, usable_rows
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
-from discrim.models.kinds import STEPS
 from discrim.models.pictures.pictured import draw_kind
+from discrim.models.registry import STEPS
 from discrim.models.regression.logistic_search import parts_of
 from discrim.models.results.results import Judging
 

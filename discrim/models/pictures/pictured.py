@@ -15,8 +15,7 @@ from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
 from discrim.frame.own_functions import recall_functions
 from discrim.models.fits.reading import check_word, listed, told
-from discrim.models.kinds import Kind
-from discrim.models.registry import BY_MODEL, resolve
+from discrim.models.registry import BY_MODEL, Picture, resolve
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -342,7 +341,7 @@ class Pictured:
 
 
 def draw_kind(
-    shown: tuple[Any, ...], pictures: Sequence[Kind], name: str | None, options: PictureOptions
+    shown: tuple[Any, ...], pictures: Sequence[Picture], name: str | None, options: PictureOptions
 ) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits.
 
@@ -371,11 +370,11 @@ def draw_kind(
     return axes
 
 
-def _reads(kind: Kind, option: str) -> bool:
+def _reads(kind: Picture, option: str) -> bool:
     return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
 
 
-def _first(shown: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Kind:
+def _first(shown: tuple[Any, ...], kinds: tuple[Picture, ...]) -> Picture:
     for kind in kinds:
         if kind.first == "plane" and not shown[0]._is_plane():
             continue

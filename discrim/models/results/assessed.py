@@ -31,9 +31,8 @@ from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, distinct
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import AssessedRows
-from discrim.models.kinds import ASSESSED
 from discrim.models.pictures.pictured import draw_kind
-from discrim.models.registry import summary_of
+from discrim.models.registry import ASSESSED, summary_of
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Summary, summarize
 
