@@ -22,7 +22,6 @@ Examples
 
 from __future__ import annotations
 
-from discrim.sklearn.chosen import RDAClassifier, ShrunkenCentroidsClassifier
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
     HyperplaneClassifier,
@@ -30,8 +29,15 @@ from discrim.sklearn.geometric import (
     KNNClassifier,
     NearestCentroidClassifier,
     PerceptronClassifier,
+    ShrunkenCentroidsClassifier,
 )
-from discrim.sklearn.normal import LDAClassifier, MixtureClassifier, NaiveBayesClassifier, QDAClassifier
+from discrim.sklearn.normal import (
+    LDAClassifier,
+    MixtureClassifier,
+    NaiveBayesClassifier,
+    QDAClassifier,
+    RDAClassifier,
+)
 from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 

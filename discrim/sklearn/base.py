@@ -1,10 +1,9 @@
-"""What the estimators share: arrays and frames to a verb's table, and its answers back to arrays.
+"""What the estimators share.
 
-Prediction sets of estimators.
-
-What is fitted instead where a verb refuses, so that a search over models goes on.
-
-Coefficients by feature, of estimators whose rule may be linear: what selections of features look at.
+An estimator turns an array or frame into a table for its verb, and the answers of the fit back into arrays
+in the order of `classes_`: labels, scores, posteriors, prediction sets and, where the rule is linear,
+coefficients by feature. Where the verb refuses the rows, an estimator may fit a simpler model with a
+warning, so that a search over models goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 import scipy
@@ -32,7 +32,14 @@ from sklearn.utils.validation import (
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.robust import ROBUST
-from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, warn_user
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    SeparationError,
+    warn_user,
+)
 from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import array_table, last_column, refuse_missing, with_column
@@ -152,7 +159,14 @@ NUMBERS = "biuf"
 """Kinds of array that a verb reads as they stand."""
 
 
+Estimator = TypeVar("Estimator")
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass_transform(eq_default=False)
+def estimator(cls: type[Estimator]) -> type[Estimator]:
+    """A class whose fields are the parameters of an estimator, which its constructor keeps as they are."""
+    return dataclass(cls, eq=False, repr=False, match_args=False)
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -269,7 +283,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return self.results_, self.results_._fit.new_rows(self._table(X), self._gaps())
 
     def _gaps(self) -> Gaps:
-        """What becomes of rows with a level that the fit has not seen, where that is an option."""
+        """How rows are predicted that have a level which the fit has not seen."""
         return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
@@ -329,6 +343,8 @@ class VerbClassifier(FittedClassifier):
 
     verb: ClassVar[Callable[..., Any]]
     takes_sparse: ClassVar[bool] = False
+    goes_on: ClassVar[tuple[str, str] | None] = None
+    """The parameter that says what to do where the verb refuses, and its word for a simpler fit."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,9 +401,26 @@ class VerbClassifier(FittedClassifier):
         """Take from a fit what is asked of its rows later; an estimator does not keep them."""
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """What the verb gives, or, with a warning, what a child turns to where there is no such fit."""
-        results: ClassifierResults = type(self).verb(formula, data, **options)
+        """What the verb gives, or, with a warning, what is fitted in its place where there is no such fit."""
+        way_on = None
+        if self.goes_on is not None:
+            name, word = self.goes_on
+            way_on = options.pop(name)
+            check_word(name, way_on, (word, "raise"))
+        try:
+            results: ClassifierResults = type(self).verb(formula, data, **options)
+        except (CollinearError, DataError, SeparationError) as error:
+            simpler = None if way_on == "raise" else self._instead(error, formula, data, options)
+            if simpler is None:
+                raise
+            return simpler
         return results
+
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        """A simpler fit where the verb has refused the rows; None where its error stands."""
+        return None
 
     def _refuse_classes(self, classes: Array) -> None:
         """Raise a DataError for classes that the verb does not take."""
@@ -467,11 +500,6 @@ def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
         )
 
 
-def warn_instead(error: DiscrimError, instead: str) -> None:
-    """Warn of what was fitted instead, and of the error that is why."""
-    warn_user(f"Fitted {instead} instead. {error}")
-
-
 def response_name(y: Any, names: Sequence[str]) -> str:
     """What the response is called in the summary: as y is, or "y", and like no column."""
     name = getattr(y, "name", None)
@@ -510,12 +538,16 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
     return counts[counts > 0]
 
 
-def refit_quietly(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
-    """What a verb gives that was asked before, without a second warning of constant columns."""
+def fitted_instead(
+    error: DiscrimError, words: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
+) -> ClassifierResults:
+    """A simpler fit, with a warning that says in words what it is, and by what error."""
     with warnings.catch_warnings():
+        # Constant columns are told by the fit that was refused.
         warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
-        results: ClassifierResults = verb(*arguments, **options)
-        return results
+        results: ClassifierResults = verb(formula, data, **options)
+    warn_user(f"Fitted {words} instead. {error}")
+    return results
 
 
 def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
@@ -536,6 +568,12 @@ def shrunk_options(options: Mapping[str, Any]) -> dict[str, Any]:
         **({} if own else {"shrinkage": None, "grid": None}),
         **plain,
     }
+
+
+def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """A shrunk covariance, with those of the options that any model takes, and those named."""
+    shared = {name: options.get(name) for name in ("prior", "weights", "na_action", *names)}
+    return shrunk_options(shared | {"covariance": None})
 
 
 def words(options: Mapping[str, Any]) -> str:

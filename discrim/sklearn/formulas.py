@@ -20,7 +20,7 @@ from discrim.models.fits.options import options_of, verb_of
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FittedClassifier, class_codes, only_if
+from discrim.sklearn.base import FittedClassifier, class_codes, estimator, only_if
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 
@@ -35,6 +35,7 @@ _NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()
 """A column in the left side; a name before a bracket is a function's."""
 
 
+@estimator
 class FormulaClassifier(FittedClassifier):
     """A verb and a formula: an estimator of frames, which transforms their columns itself.
 
@@ -72,19 +73,11 @@ class FormulaClassifier(FittedClassifier):
     ['setosa']
     """
 
-    def __init__(
-        self,
-        formula: str,
-        verb: str = "lda",
-        options: Mapping[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-        unseen: Unseen = "raise",
-    ) -> None:
-        self.formula = formula
-        self.verb = verb
-        self.options = options
-        self.columns = columns
-        self.unseen = unseen
+    formula: str
+    verb: str = "lda"
+    options: Mapping[str, Any] | None = None
+    columns: Sequence[str] | None = None
+    unseen: Unseen = "raise"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the formula to the rows of a frame.

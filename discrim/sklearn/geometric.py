@@ -1,19 +1,20 @@
-"""Estimators over rules of nearness: of rows, of class means, and planes between classes.
-
-The estimator over kernel densities.
-"""
+"""Estimators over rules of distances: to rows, to the means of classes, and to planes between classes."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY
 from typing import Any
 
 from numpy.typing import NDArray
 
-from discrim.errors import CollinearError, DataError, DiscrimWarning, SeparationError
-from discrim.models.fits.reading import check_word, listed
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, SeparationError
+from discrim.frame.table import last_column
+from discrim.models.fits.reading import listed
+from discrim.models.independent.shrunken_centroids import shrunken_centroids
+from discrim.models.judging.validation import Splits
 from discrim.models.neighbours.kernel_density import kernel_density
 from discrim.models.neighbours.knn import knn
 from discrim.models.normal.nearest_centroid import nearest_centroid
@@ -24,6 +25,7 @@ from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, PosteriorMethods, VerbClassifier, WeightedClassifier
 
 
+@base.estimator
 class KNNClassifier(PosteriorMethods, VerbClassifier):
     """K nearest neighbours; see `discrim.knn`.
 
@@ -55,44 +57,32 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     """
 
     verb = staticmethod(knn)
+    goes_on = ("singular", "euclidean")
 
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        metric: str = "euclidean",
-        scale: bool = True,
-        grid: Sequence[int] | None = None,
-        prior: Any = None,
-        constant: str = "drop",
-        singular: str = "euclidean",
-    ) -> None:
-        self.k = k
-        self.metric = metric
-        self.scale = scale
-        self.grid = grid
-        self.prior = prior
-        self.constant = constant
-        self.singular = singular
+    _: KW_ONLY
+    k: int | None = None
+    metric: str = "euclidean"
+    scale: bool = True
+    grid: Sequence[int] | None = None
+    prior: Any = None
+    constant: str = "drop"
+    singular: str = "euclidean"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("euclidean", "raise"))
-        try:
-            return knn(formula, data, **options)
-        except CollinearError as error:
-            if singular == "raise" or options["metric"] == "euclidean":
-                raise
-            results = base.refit_quietly(
-                knn, formula, data, **options | {"metric": "euclidean", "scale": True}
-            )
-            base.warn_instead(error, 'with metric="euclidean", scale=True')
-            return results
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
+            return None
+        options |= {"metric": "euclidean", "scale": True}
+        return base.fitted_instead(
+            error, 'with metric="euclidean", scale=True', knn, formula, data, **options
+        )
 
     def _has_scores(self) -> bool:
         return False
 
 
+@base.estimator
 class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
     """Nearest centroids; see `discrim.nearest_centroid`.
 
@@ -105,10 +95,84 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
 
     verb = staticmethod(nearest_centroid)
 
-    def __init__(self, *, prior: Any = "equal") -> None:
-        self.prior = prior
+    _: KW_ONLY
+    prior: Any = "equal"
 
 
+@base.estimator
+class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
+    """Nearest shrunken centroids; see `discrim.shrunken_centroids`.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        How far the standardized differences between the class means and the common mean are shrunk towards
+        zero. It is chosen by cross-validation where it is not given.
+    offset : float or "median"
+        s_0, which is added to the standard deviation of each column within classes: a number in the units of
+        the columns, or the median of those standard deviations.
+    cv : int, or iterable of (train, test)
+        Number of folds by which the choice is made. Or splits as in scikit-learn, which are positions of rows
+        of the table; methods that judge the fit by folds then choose anew on the same splits, without the
+        rows of the fold.
+    select : {"min", "1se"}
+        "min" takes the threshold of least error and, of equal errors, the larger one. "1se" takes the largest
+        threshold whose error is within one standard error of the least.
+    grid : sequence of float, optional
+        Thresholds to try.
+    n_thresholds : int
+        Number of thresholds to try where there is no grid. They are evenly spaced from 0 to the value at
+        which no column is left, as in R's pamr.
+    seed : int, optional
+        Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    single : {"warn", "raise"}
+        What to do where a class has one row, which leaves some fold without the class. "warn" chooses the
+        threshold from the rows of the other classes (no threshold where these are fewer than two), with a
+        warning. "raise" refuses, as the verb does.
+    """
+
+    verb = staticmethod(shrunken_centroids)
+    takes_sparse = True
+    goes_on = ("single", "warn")
+
+    _: KW_ONLY
+    threshold: float | None = None
+    offset: float | str = "median"
+    cv: int | Splits = 10
+    select: str = "min"
+    grid: Sequence[float] | None = None
+    n_thresholds: int = 30
+    seed: int | None = 0
+    prior: Any = None
+    single: str = "warn"
+
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        counts = base.class_sizes(data, options)
+        larger = counts.index[counts > base.MOST_FEW]
+        if options["threshold"] is not None or len(larger) == len(counts):
+            return None
+        threshold = 0.0
+        if len(larger) > 1:
+            threshold = self._threshold(formula, data, last_column(data).isin(larger).to_numpy(), options)
+        words = f"with threshold={threshold:.4g}, by the classes of more rows,"
+        options |= {"threshold": threshold}
+        return base.fitted_instead(error, words, shrunken_centroids, formula, data, **options)
+
+    def _threshold(self, formula: str, data: Any, some: NDArray[Any], options: dict[str, Any]) -> float:
+        """The threshold that some of the rows choose."""
+        weights = options.get("weights")
+        own = options | {"weights": None if weights is None else weights[some], "prior": None}
+        with warnings.catch_warnings():
+            # That classes have no row is why these are asked.
+            warnings.simplefilter("ignore", DiscrimWarning)
+            return float(shrunken_centroids(formula, data[some], **own).threshold)
+
+
+@base.estimator
 class PerceptronClassifier(LinearCoefficients, VerbClassifier):
     """Rosenblatt's perceptron; see `discrim.perceptron`.
 
@@ -134,22 +198,15 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
 
     verb = staticmethod(perceptron)
 
-    def __init__(
-        self,
-        *,
-        step: float = 1.0,
-        maxiter: int | None = None,
-        seed: int | None = None,
-        start: Any = None,
-        constant: str = "drop",
-    ) -> None:
-        self.step = step
-        self.maxiter = maxiter
-        self.seed = seed
-        self.start = start
-        self.constant = constant
+    _: KW_ONLY
+    step: float = 1.0
+    maxiter: int | None = None
+    seed: int | None = None
+    start: Any = None
+    constant: str = "drop"
 
 
+@base.estimator
 class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     """The optimal separating hyperplane of two classes; see `discrim.hyperplane`.
 
@@ -165,25 +222,21 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     """
 
     verb = staticmethod(hyperplane)
+    goes_on = ("overlap", "warn")
 
-    def __init__(self, *, overlap: str = "warn", constant: str = "drop") -> None:
-        self.overlap = overlap
-        self.constant = constant
+    _: KW_ONLY
+    overlap: str = "warn"
+    constant: str = "drop"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        overlap = options.pop("overlap")
-        check_word("overlap", overlap, ("warn", "raise"))
-        try:
-            return hyperplane(formula, data, **options)
-        except SeparationError as error:
-            if overlap == "raise":
-                raise
-            with warnings.catch_warnings():
-                # That no plane separates is said below.
-                warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
-                results = perceptron(formula, data, **options)
-            base.warn_instead(error, "the perceptron's plane")
-            return results
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        if not isinstance(error, SeparationError):
+            return None
+        with warnings.catch_warnings():
+            # The error says that no plane separates the classes.
+            warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
+            return base.fitted_instead(error, "the perceptron's plane", perceptron, formula, data, **options)
 
     def _refuse_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) > 2:
@@ -200,6 +253,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
         return tags
 
 
+@base.estimator
 class KernelDensityClassifier(WeightedClassifier):
     """Discriminant analysis by kernel densities; see `discrim.kernel_density`.
 
@@ -234,44 +288,27 @@ class KernelDensityClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(kernel_density)
+    goes_on = ("singular", "euclidean")
 
-    def __init__(
-        self,
-        bandwidth: Any = None,
-        *,
-        kernel: str = "normal",
-        metric: str = "mahalanobis",
-        covariance: str = "pooled",
-        select: str = "likelihood",
-        grid: Sequence[float] | None = None,
-        prior: Any = None,
-        singular: str = "euclidean",
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.metric = metric
-        self.covariance = covariance
-        self.select = select
-        self.grid = grid
-        self.prior = prior
-        self.singular = singular
+    bandwidth: Any = None
+    _: KW_ONLY
+    kernel: str = "normal"
+    metric: str = "mahalanobis"
+    covariance: str = "pooled"
+    select: str = "likelihood"
+    grid: Sequence[float] | None = None
+    prior: Any = None
+    singular: str = "euclidean"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("euclidean", "raise"))
-        try:
-            return kernel_density(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
-            if singular == "raise" or not (by_likelihood or isinstance(error, CollinearError)):
-                raise
-            ways: list[dict[str, Any]] = [{"select": "error"}]
-            if isinstance(error, CollinearError):
-                ways = [{"metric": "euclidean"}, {"metric": "euclidean", "select": "error"}]
-            for instead in ways if by_likelihood else ways[:1]:
-                with suppress(CollinearError, DataError):
-                    results = base.refit_quietly(kernel_density, formula, data, **options | instead)
-                    given = ", ".join(f'{name}="{value}"' for name, value in instead.items())
-                    base.warn_instead(error, f"with {given}")
-                    return results
-            raise
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
+        ways: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
+        if isinstance(error, CollinearError):
+            ways = [{"metric": "euclidean"}, *({"metric": "euclidean"} | way for way in ways)]
+        for way in ways:
+            with suppress(CollinearError, DataError):
+                words = "with " + ", ".join(f'{name}="{value}"' for name, value in way.items())
+                return base.fitted_instead(error, words, kernel_density, formula, data, **options | way)
+        return None

@@ -1,8 +1,7 @@
-"""Estimators over discriminant analysis: rules of the means and covariances of classes.
+"""Estimators over models of normal classes: discriminant analysis, naive Bayes and mixtures.
 
-Estimators that learn from one batch of rows after another, as moments of them add up.
-
-The estimator over mixtures of normals.
+Those whose fit needs no more than the moments of the rows also learn from one batch of rows after another, as
+moments add up.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from discrim.frame.grammar import quote
 from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, listed, prior_of_some
 from discrim.models.independent.naive_bayes import naive_bayes
+from discrim.models.judging.validation import Splits
 from discrim.models.mixtures.mixture import mixture
 from discrim.models.moments.moments import Moments, of_fit
 from discrim.models.moments.verb import moments
@@ -42,6 +43,7 @@ from discrim.models.normal.lda import STRUCTURES as OF_LDA
 from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
 from discrim.models.normal.qda import qda
+from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, WeightedClassifier
@@ -241,6 +243,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     return codes
 
 
+@base.estimator
 class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     """Linear discriminant analysis, as classifier and as projection on its discriminants; see `discrim.lda`.
 
@@ -306,44 +309,28 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     verb = staticmethod(lda)
     takes_sparse = True
 
-    def __init__(
-        self,
-        *,
-        prior: Any = None,
-        method: str = "moment",
-        nu: float | None = 5,
-        scatter: str = "covariance",
-        support_fraction: float = 0.5,
-        covariance: Any = "pooled",
-        shrinkage: float | str | None = None,
-        variance_shrinkage: float | str | None = None,
-        grid: Sequence[float] | None = None,
-        standardize: bool = False,
-        ncomp: int | None = None,
-        collinear: str = "drop",
-    ) -> None:
-        self.prior = prior
-        self.method = method
-        self.nu = nu
-        self.scatter = scatter
-        self.support_fraction = support_fraction
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.variance_shrinkage = variance_shrinkage
-        self.grid = grid
-        self.standardize = standardize
-        self.ncomp = ncomp
-        self.collinear = collinear
+    _: KW_ONLY
+    prior: Any = None
+    method: str = "moment"
+    nu: float | None = 5
+    scatter: str = "covariance"
+    support_fraction: float = 0.5
+    covariance: Any = "pooled"
+    shrinkage: float | str | None = None
+    variance_shrinkage: float | str | None = None
+    grid: Sequence[float] | None = None
+    standardize: bool = False
+    ncomp: int | None = None
+    collinear: str = "drop"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        try:
-            return lda(formula, data, **options)
-        except CollinearError as error:
-            if options["collinear"] == "raise" or not base.shrinkable(options, "pooled"):
-                raise
-            results = base.refit_quietly(lda, formula, data, **base.shrunk_options(options))
-            base.warn_instead(error, f"with {base.words(options)}")
-            return results
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        ways_on = options["collinear"] != "raise" and base.shrinkable(options, "pooled")
+        if not isinstance(error, CollinearError) or not ways_on:
+            return None
+        words = f"with {base.words(options)}"
+        return base.fitted_instead(error, words, lda, formula, data, **base.shrunk_options(options))
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
@@ -391,6 +378,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return np.asarray(results.scaling.columns, dtype=object)
 
 
+@base.estimator
 class QDAClassifier(PartialClassifier):
     """Quadratic discriminant analysis; see `discrim.qda`.
 
@@ -453,37 +441,22 @@ class QDAClassifier(PartialClassifier):
     """
 
     verb = staticmethod(qda)
+    goes_on = ("singular", "shrink")
 
-    def __init__(
-        self,
-        *,
-        prior: Any = None,
-        method: str = "moment",
-        nu: float | None = 5,
-        scatter: str = "covariance",
-        support_fraction: float = 0.5,
-        covariance: Any = "full",
-        dimensions: int | Mapping[Any, int] | str | None = None,
-        form: str | None = None,
-        threshold: float | None = None,
-        shrinkage: float | str | None = None,
-        grid: Sequence[float] | None = None,
-        standardize: bool = False,
-        singular: str = "shrink",
-    ) -> None:
-        self.prior = prior
-        self.method = method
-        self.nu = nu
-        self.scatter = scatter
-        self.support_fraction = support_fraction
-        self.covariance = covariance
-        self.dimensions = dimensions
-        self.form = form
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.grid = grid
-        self.standardize = standardize
-        self.singular = singular
+    _: KW_ONLY
+    prior: Any = None
+    method: str = "moment"
+    nu: float | None = 5
+    scatter: str = "covariance"
+    support_fraction: float = 0.5
+    covariance: Any = "full"
+    dimensions: int | Mapping[Any, int] | str | None = None
+    form: str | None = None
+    threshold: float | None = None
+    shrinkage: float | str | None = None
+    grid: Sequence[float] | None = None
+    standardize: bool = False
+    singular: str = "shrink"
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, None, self.grid, self.standardize)
@@ -491,32 +464,23 @@ class QDAClassifier(PartialClassifier):
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("shrink", "raise"))
-        try:
-            return qda(formula, data, **options)
-        except CollinearError as error:
-            if singular == "raise" or not base.shrinkable(options, *OF_QDA):
-                raise
-            why = error
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        if not isinstance(error, CollinearError) or not base.shrinkable(options, *OF_QDA):
+            return None
         for name in ("dimensions", "form", "threshold"):
-            # Of a covariance that this class has not.
-            options.pop(name)
-        results: ClassifierResults
+            # They are of the covariance "factor".
+            del options[name]
+        words, other = base.words(options), base.shrunk_options(options)
         try:
-            results, instead = (
-                base.refit_quietly(qda, formula, data, **base.shrunk_options(options)),
-                f"with {base.words(options)}",
-            )
-        except CollinearError as error:
-            results = base.refit_quietly(lda, formula, data, collinear="drop", **base.shrunk_options(options))
-            instead = f"lda() with {base.words(options)}"
-            why = error
-        base.warn_instead(why, instead)
-        return results
+            return base.fitted_instead(error, f"with {words}", qda, formula, data, **other)
+        except CollinearError as why:
+            other["collinear"] = "drop"
+            return base.fitted_instead(why, f"lda() with {words}", lda, formula, data, **other)
 
 
+@base.estimator
 class NaiveBayesClassifier(PartialClassifier):
     """Naive Bayes; see `discrim.naive_bayes`.
 
@@ -564,35 +528,22 @@ class NaiveBayesClassifier(PartialClassifier):
 
     verb = staticmethod(naive_bayes)
     takes_sparse = True
+    goes_on = ("singular", "smooth")
 
-    def __init__(
-        self,
-        *,
-        kernel: bool | Sequence[str] = False,
-        bandwidth: str | float | Mapping[str, float] = "nrd0",
-        counts: bool | Sequence[str] = False,
-        laplace: float = 0.0,
-        smoothing: float = 0.0,
-        method: str = "moment",
-        unseen: str = "raise",
-        prior: Any = None,
-        singular: str = "smooth",
-        missing: str = "raise",
-    ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.counts = counts
-        self.laplace = laplace
-        self.smoothing = smoothing
-        self.method = method
-        self.unseen = unseen
-        self.prior = prior
-        self.singular = singular
-        self.missing = missing
+    _: KW_ONLY
+    kernel: bool | Sequence[str] = False
+    bandwidth: str | float | Mapping[str, float] = "nrd0"
+    counts: bool | Sequence[str] = False
+    laplace: float = 0.0
+    smoothing: float = 0.0
+    method: str = "moment"
+    unseen: str = "raise"
+    prior: Any = None
+    singular: str = "smooth"
+    missing: str = "raise"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular, missing = options.pop("singular"), options.pop("missing")
-        check_word("singular", singular, ("smooth", "raise"))
+        missing = options.pop("missing")
         check_word("missing", missing, ("integrate", "available", "raise"))
         if missing == "available":
             options |= {"missing": missing, "na_action": "drop"}
@@ -601,44 +552,32 @@ class NaiveBayesClassifier(PartialClassifier):
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
             warn_user(f"{incomplete} {rows} a value: fitted without.")
-        try:
-            return naive_bayes(formula, data, **options)
-        except CollinearError as error:
-            smooth = options["smoothing"] != 0 and base.class_sizes(data, options).min() > 1
-            if singular == "raise" or (smooth and not options["kernel"]):
-                raise
-            if options["kernel"]:
-                # A column without a spread has no bandwidth either.
-                options |= {"kernel": False, "bandwidth": "nrd0"}
-                results = self._smoothed(formula, data, options)
-                base.warn_instead(error, "with kernel=False, smoothing=1e-9")
-                return results
-            if base.class_sizes(data, options).min() > 1:
-                results = base.refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
-                base.warn_instead(error, "with smoothing=1e-9")
-                return results
-            if (
-                self._is_plain(data, options)
-                and missing == "raise"
-                and not options["kernel"]
-                and not options["counts"]
-            ):
-                held: dict[str, Any] = {
-                    name: options.get(name) for name in ("prior", "weights", "method", "na_action", "moments")
-                }
-                pooled: ClassifierResults = base.refit_quietly(
-                    lda, formula, data, covariance="diagonal", collinear="drop", **held
-                )
-                base.warn_instead(error, 'lda() with covariance="diagonal"')
-                return pooled
-            results = self._smoothed(formula, data, options)
-            base.warn_instead(error, 'with method="mle", smoothing=1e-9')
-            return results
+        return super()._results(formula, data, options)
 
-    def _smoothed(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """Normal densities whose variances are above zero, whatever the classes have."""
-        few = {"method": "mle"} if base.class_sizes(data, options).min() <= 1 else {}
-        return base.refit_quietly(naive_bayes, formula, data, **options | {"smoothing": 1e-9} | few)
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        if not isinstance(error, CollinearError):
+            return None
+        several = base.class_sizes(data, options).min() > 1
+        if options["kernel"]:
+            # A column without a spread has no bandwidth either.
+            options |= {"kernel": False, "bandwidth": "nrd0"}
+            words = "with kernel=False, smoothing=1e-9"
+        elif several:
+            if options["smoothing"] != 0:
+                return None
+            words = "with smoothing=1e-9"
+        elif self.missing == "raise" and not options["counts"] and self._is_plain(data, options):
+            names = ("prior", "weights", "method", "na_action", "moments")
+            other = {name: options.get(name) for name in names}
+            other |= {"covariance": "diagonal", "collinear": "drop"}
+            return base.fitted_instead(error, 'lda() with covariance="diagonal"', lda, formula, data, **other)
+        else:
+            words = 'with method="mle", smoothing=1e-9'
+        # A class of one row has no variance of divisor n - 1.
+        options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
+        return base.fitted_instead(error, words, naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""
@@ -664,6 +603,80 @@ class NaiveBayesClassifier(PartialClassifier):
         return tags
 
 
+@base.estimator
+class RDAClassifier(LinearCoefficients, WeightedClassifier):
+    """Regularized discriminant analysis; see `discrim.rda`.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Weight of each class's own covariance: 0 gives one covariance as in LDA, and 1 a covariance for each
+        class as in QDA. The lambda of Friedman and klaR is 1 - alpha. It is chosen where it is not given.
+    gamma : float, optional
+        Under "esl", 1 leaves the pooled covariance as it is and 0 replaces it by its average variance times
+        the identity. Under "friedman" and "klar", 0 adds no ridge and 1 leaves the average variance alone. It
+        is chosen where it is not given.
+    parametrization : {"esl", "friedman", "klar"}
+        Which covariances are mixed; see the Notes of `discrim.rda`.
+    cv : int, "loo", or iterable of (train, test)
+        Number of folds by which the choice is made, or "loo" for leave-one-out, which is exact and refits
+        only for the few rows that leave next to nothing of a covariance behind. Folds cost less where there
+        are many rows. Or splits as in scikit-learn, which are positions of rows of the table; methods that
+        judge the fit by folds then choose anew on the same splits, without the rows of the fold. The choice
+        holds the prior of all rows, also for splits that are uneven by class.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
+        Values that are tried for what is not given; by default 0, 0.1, ..., 1.
+    select : {"min", "1se"}
+        "min" takes the pair of least error and, of equal errors, the simpler pair (smaller alpha, then more
+        ridge). "1se" takes the simplest pair whose error is within one standard error of the least.
+    seed : int, optional
+        Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
+    standardize : bool
+        Whether the identity of the ridge is meant for columns divided by their standard deviations within
+        classes, so that the units of the columns do not matter. By default it is meant in the units of the
+        columns, as in the literature, and a warning is given where these differ by much. Refits learn the
+        standard deviations anew, also in folds; `leave_one_out()` and the choice of a pair hold them.
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities of the classes. None stands for the class proportions of the rows.
+    method : {"moment", "mle"}
+        "moment" divides the covariance of each class by n_k - 1, "mle" by n_k.
+    singular : {"shrink", "raise"}
+        What to do where a covariance is singular, or a class has too few rows for one, or too few to leave
+        some out for a choice. "shrink" fits `lda(covariance="shrunk", standardize=True)`, or `qda()` with
+        these options where alpha=1 asks for a covariance of each class. It gives a warning, and a search over
+        models goes on. "raise" refuses, as the verb does.
+    """
+
+    verb = staticmethod(rda)
+    goes_on = ("singular", "shrink")
+
+    _: KW_ONLY
+    alpha: float | None = None
+    gamma: float | None = None
+    parametrization: str = "esl"
+    cv: int | Literal["loo"] | Splits = 10
+    grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None
+    select: str = "min"
+    seed: int | None = 0
+    standardize: bool = False
+    prior: Any = None
+    method: str = "moment"
+    singular: str = "shrink"
+
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        few = base.class_sizes(data, options).min() <= base.MOST_FEW
+        if not (few or isinstance(error, CollinearError)):
+            return None
+        other, words = base.plainly_shrunk(options, "method"), f"with {base.SHRUNK}"
+        if self.alpha == 1 and not few:
+            with suppress(CollinearError):
+                return base.fitted_instead(error, f"qda() {words}", qda, formula, data, **other)
+        other["collinear"] = "drop"
+        return base.fitted_instead(error, f"lda() {words}", lda, formula, data, **other)
+
+
 SIMPLER = (
     {"components": 1, "covariance": "pooled"},
     {"components": 1, "covariance": "VII", "over": "class"},
@@ -672,6 +685,7 @@ SIMPLER = (
 """What is fitted where components become singular, the first that can be."""
 
 
+@base.estimator
 class MixtureClassifier(WeightedClassifier):
     """Mixture discriminant analysis; see `discrim.mixture`.
 
@@ -707,44 +721,26 @@ class MixtureClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(mixture)
+    goes_on = ("singular", "simpler")
 
-    def __init__(
-        self,
-        components: Any = "bic",
-        *,
-        covariance: Any = "full",
-        over: str | None = None,
-        most: int = 5,
-        starts: int = 10,
-        seed: int = 0,
-        tol: float = 1e-8,
-        maxiter: int = 1000,
-        prior: Any = None,
-        singular: str = "simpler",
-    ) -> None:
-        self.components = components
-        self.covariance = covariance
-        self.over = over
-        self.most = most
-        self.starts = starts
-        self.seed = seed
-        self.tol = tol
-        self.maxiter = maxiter
-        self.prior = prior
-        self.singular = singular
+    components: Any = "bic"
+    _: KW_ONLY
+    covariance: Any = "full"
+    over: str | None = None
+    most: int = 5
+    starts: int = 10
+    seed: int = 0
+    tol: float = 1e-8
+    maxiter: int = 1000
+    prior: Any = None
+    singular: str = "simpler"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("simpler", "raise"))
-        try:
-            return mixture(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            if singular == "raise":
-                raise
-            for instead in SIMPLER:
-                with suppress(CollinearError):
-                    results = base.refit_quietly(mixture, formula, data, **options | {"over": None} | instead)
-                    given = ", ".join(f"{name}={value!r}" for name, value in instead.items())
-                    base.warn_instead(error, given)
-                    return results
-            raise
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        for simpler in SIMPLER:
+            with suppress(CollinearError):
+                words = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
+                other = options | {"over": None} | simpler
+                return base.fitted_instead(error, words, mixture, formula, data, **other)
+        return None

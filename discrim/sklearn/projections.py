@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY
 from typing import Any
 
 from numpy.typing import NDArray
 
-from discrim.errors import CollinearError, DataError
-from discrim.models.fits.reading import check_word, is_whole
+from discrim.errors import CollinearError, DataError, DiscrimError
+from discrim.models.fits.reading import is_whole
 from discrim.models.judging.validation import Splits
 from discrim.models.normal.lda import lda
 from discrim.models.projections.pls import pls
@@ -19,6 +20,7 @@ from discrim.sklearn import base
 from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier
 
 
+@base.estimator
 class PLSClassifier(FrequencyClassifier):
     """Discriminant analysis by partial least squares; see `discrim.pls`.
 
@@ -64,35 +66,21 @@ class PLSClassifier(FrequencyClassifier):
     """
 
     verb = staticmethod(pls)
+    goes_on = ("few", "fewer")
 
-    def __init__(
-        self,
-        components: int | None = None,
-        *,
-        rule: str = "lda",
-        scale: bool = True,
-        indicators: str = "scaled",
-        algorithm: str = "nipals",
-        engine: Any = None,
-        cv: int | Splits = 10,
-        select: str = "min",
-        grid: Sequence[int] | None = None,
-        seed: int | None = 0,
-        prior: Any = None,
-        few: str = "fewer",
-    ) -> None:
-        self.components = components
-        self.rule = rule
-        self.scale = scale
-        self.indicators = indicators
-        self.algorithm = algorithm
-        self.engine = engine
-        self.cv = cv
-        self.select = select
-        self.grid = grid
-        self.seed = seed
-        self.prior = prior
-        self.few = few
+    components: int | None = None
+    _: KW_ONLY
+    rule: str = "lda"
+    scale: bool = True
+    indicators: str = "scaled"
+    algorithm: str = "nipals"
+    engine: Any = None
+    cv: int | Splits = 10
+    select: str = "min"
+    grid: Sequence[int] | None = None
+    seed: int | None = 0
+    prior: Any = None
+    few: str = "fewer"
 
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
@@ -107,24 +95,22 @@ class PLSClassifier(FrequencyClassifier):
         """Logarithms of the posteriors (n, K); only with rule="lda"."""
         return self._posteriors(X, logs=True)
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        few = options.pop("few")
-        check_word("few", few, ("fewer", "raise"))
-        try:
-            return pls(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            given = options["components"]
-            if few == "raise" or not (given is None or is_whole(given)):
-                raise
-            most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
-            for count in range(most, 0, -1):
-                with suppress(CollinearError, DataError):
-                    results = base.refit_quietly(pls, formula, data, **options | {"components": count})
-                    base.warn_instead(error, f"{count} component{'s' if count > 1 else ''}")
-                    return results
-            raise
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        given = options["components"]
+        if not (given is None or is_whole(given)):
+            return None
+        most = 1 if given is None else min(int(given) - 1, self.n_features_in_)
+        for count in range(most, 0, -1):
+            with suppress(CollinearError, DataError):
+                words = f"{count} component{'s' if count > 1 else ''}"
+                other = options | {"components": count}
+                return base.fitted_instead(error, words, pls, formula, data, **other)
+        return None
 
 
+@base.estimator
 class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     """Sparse discriminant analysis; see `discrim.sparse_lda`.
 
@@ -165,46 +151,26 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     """
 
     verb = staticmethod(sparse_lda)
+    goes_on = ("singular", "shrink")
 
-    def __init__(
-        self,
-        *,
-        nonzero: int | Sequence[int] | None = None,
-        penalty: float | Sequence[float] | None = None,
-        ridge: float = 0.0,
-        ncomp: int | None = None,
-        cv: int | Splits = 10,
-        select: str = "min",
-        grid: Sequence[float] | None = None,
-        n_penalties: int = 50,
-        seed: int | None = 0,
-        prior: Any = None,
-        singular: str = "shrink",
-    ) -> None:
-        self.nonzero = nonzero
-        self.penalty = penalty
-        self.ridge = ridge
-        self.ncomp = ncomp
-        self.cv = cv
-        self.select = select
-        self.grid = grid
-        self.n_penalties = n_penalties
-        self.seed = seed
-        self.prior = prior
-        self.singular = singular
+    _: KW_ONLY
+    nonzero: int | Sequence[int] | None = None
+    penalty: float | Sequence[float] | None = None
+    ridge: float = 0.0
+    ncomp: int | None = None
+    cv: int | Splits = 10
+    select: str = "min"
+    grid: Sequence[float] | None = None
+    n_penalties: int = 50
+    seed: int | None = 0
+    prior: Any = None
+    singular: str = "shrink"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("shrink", "raise"))
-        try:
-            return sparse_lda(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            few = base.class_sizes(data, options).min() <= base.MOST_FEW
-            if singular == "raise" or not (few or isinstance(error, CollinearError)):
-                raise
-            held: dict[str, Any] = {name: options.get(name) for name in ("prior", "weights", "na_action")}
-            results = base.refit_quietly(
-                lda, formula, data, collinear="drop", **base.shrunk_options(held | {"covariance": None})
-            )
-            base.warn_instead(error, f"lda() with {base.SHRUNK}")
-            return results
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        few = base.class_sizes(data, options).min() <= base.MOST_FEW
+        if not (few or isinstance(error, CollinearError)):
+            return None
+        other = base.plainly_shrunk(options) | {"collinear": "drop"}
+        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", lda, formula, data, **other)

@@ -1,19 +1,20 @@
-"""Estimators over regressions of the classes: logistic, of indicators, and any as an engine.
+"""Estimators over regressions on the classes: logistic, of indicators, and any regression as an engine.
 
-Regressions of scikit-learn by their names, as text that is data and never code.
+An engine may also be named in a text, as on the command line, which is read as data and never run as code.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from sklearn.utils import all_estimators
 
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
-from discrim.errors import DataError, SeparationError
+from discrim.errors import DataError, DiscrimError, SeparationError
 from discrim.models.fits.reading import check_word
 from discrim.models.judging.validation import Splits
 from discrim.models.regression.fda import fda
@@ -21,12 +22,14 @@ from discrim.models.regression.indicator import indicator
 from discrim.models.regression.logistic import logistic
 from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier, warn_instead
+from discrim.sklearn import base
+from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier
 
 MOST_REDUCED = 400
 """Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
 
 
+@base.estimator
 class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     """Multinomial logistic regression; see `discrim.logistic`.
 
@@ -86,40 +89,22 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
 
     verb = staticmethod(logistic)
 
-    def __init__(
-        self,
-        *,
-        reference: Any = None,
-        prior: Any = None,
-        bias_reduction: bool = False,
-        separation: str = "reduce",
-        collinear: str = "drop",
-        tol: float = TOLERANCE,
-        maxiter: int = MOST_STEPS,
-        penalty: PenaltyName | None = None,
-        strength: float | None = None,
-        l1_ratio: float | None = None,
-        grid: Sequence[float] | None = None,
-        n_strengths: int = STRENGTHS,
-        cv: int | Splits = FOLDS,
-        select: Literal["min", "1se"] = "min",
-        seed: int | None = 0,
-    ) -> None:
-        self.reference = reference
-        self.prior = prior
-        self.bias_reduction = bias_reduction
-        self.separation = separation
-        self.collinear = collinear
-        self.tol = tol
-        self.maxiter = maxiter
-        self.penalty = penalty
-        self.strength = strength
-        self.l1_ratio = l1_ratio
-        self.grid = grid
-        self.n_strengths = n_strengths
-        self.cv = cv
-        self.select = select
-        self.seed = seed
+    _: KW_ONLY
+    reference: Any = None
+    prior: Any = None
+    bias_reduction: bool = False
+    separation: str = "reduce"
+    collinear: str = "drop"
+    tol: float = TOLERANCE
+    maxiter: int = MOST_STEPS
+    penalty: PenaltyName | None = None
+    strength: float | None = None
+    l1_ratio: float | None = None
+    grid: Sequence[float] | None = None
+    n_strengths: int = STRENGTHS
+    cv: int | Splits = FOLDS
+    select: Literal["min", "1se"] = "min"
+    seed: int | None = 0
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
@@ -128,19 +113,24 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
             return logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
         # What searches over models sets cv of any estimator that has it.
         del options["folds"]
-        if self.separation != "reduce":
-            return logistic(formula, data, **options)
-        try:
-            return logistic(formula, data, **options | {"separation": "raise"})
-        except SeparationError as error:
-            # An empty cell is found before any program, and has no certificate.
-            direction = getattr(error.certificate, "direction", None)
-            if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
-                return logistic(formula, data, **options | {"separation": "warn"})
-            warn_instead(error, "with bias_reduction=True")
-            return logistic(formula, data, **options | {"separation": "raise", "bias_reduction": True})
+        if self.separation == "reduce":
+            options["separation"] = "raise"
+        return super()._results(formula, data, options)
+
+    def _instead(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> ClassifierResults | None:
+        if self.separation != "reduce" or not isinstance(error, SeparationError):
+            return None
+        # An empty cell is found before any program, and has no certificate.
+        direction = getattr(error.certificate, "direction", None)
+        if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
+            return logistic(formula, data, **options | {"separation": "warn"})
+        options["bias_reduction"] = True
+        return base.fitted_instead(error, "with bias_reduction=True", logistic, formula, data, **options)
 
 
+@base.estimator
 class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
     """Least squares of the class indicators; see `discrim.indicator`.
 
@@ -155,10 +145,11 @@ class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
     verb = staticmethod(indicator)
     takes_sparse = True
 
-    def __init__(self, *, collinear: str = "drop") -> None:
-        self.collinear = collinear
+    _: KW_ONLY
+    collinear: str = "drop"
 
 
+@base.estimator
 class FDAClassifier(WeightedClassifier):
     """Flexible discriminant analysis; see `discrim.fda`.
 
@@ -177,10 +168,10 @@ class FDAClassifier(WeightedClassifier):
 
     verb = staticmethod(fda)
 
-    def __init__(self, engine: Any = None, *, prior: Any = None, ncomp: int | None = None) -> None:
-        self.engine = engine
-        self.prior = prior
-        self.ncomp = ncomp
+    engine: Any = None
+    _: KW_ONLY
+    prior: Any = None
+    ncomp: int | None = None
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         from sklearn.linear_model import Ridge
