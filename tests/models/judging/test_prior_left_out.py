@@ -1,4 +1,4 @@
-"""What becomes of the prior where rows are left out: against refits by the public verbs, and against R."""
+"""The prior of rules without some of the rows: against refits by the public verbs, and against R."""
 
 from __future__ import annotations
 
