@@ -1,4 +1,4 @@
-"""Log odds of the linear rule with standard errors, and Wald's test from a root of a covariance.
+"""Log odds of the linear rule: standard errors, Wald's test, and Hausman's against the logistic model.
 
 *Log odds.* For classes 0 and 1 the rule's log odds are alpha + x'b with b = S^-1 (m_1 - m_0) and alpha =
 ln(pi_1/pi_0) - b'(m_0 + m_1)/2. Under normal classes with one covariance the means, the covariance and the
@@ -15,6 +15,20 @@ A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/n
 degrees of freedom as R has rows that are independent. With V = H'H and the triangular factor T of H R' the
 statistic is the squared length of T'^-1 (R b - c): neither V nor R V R' is formed, whose squares would lose
 half of the digits, and of columns in extreme units the range.
+
+*Hausman's test.* LDA and the logistic model both estimate the slopes of the log odds. Under normal classes
+with one covariance LDA's are efficient; the logistic model's are consistent without it. By Hausman (1978,
+Econometrica 46, 1251-1271) the variance of their difference is then the difference of their variances, and
+
+    H = (b - B)' [V_B - V_b]^+ (b - B)  ~  chi-square on the rank of V_B - V_b
+
+tests the model (Lo, 1986, Journal of Econometrics 31, 151-178, for LDA). LDA's covariance, stacked over the
+classes against the reference 0, follows from the delta method with b_k = S^-1 d_k:
+
+    cov(b_k, b_l) = ([k = l]/n_k + 1/n_0) S^-1 + [(d_k'S^-1 d_l) S^-1 + b_l b_k']/nu.
+
+In finite samples V_B - V_b need not be positive definite: directions in which it is not say nothing and are
+left out, which the degrees of freedom show.
 """
 
 from __future__ import annotations
@@ -30,7 +44,9 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_isf, normal_sf
 from discrim.core.scatter.covariance import Covariance
+from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import check_level
+from discrim.inference.result import TestResult, chi_square_test
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +200,44 @@ def wald_statistic(
         return np.nan
     along = solve_triangular(factor, gaps[order], trans="T")[before:]
     return float(along @ along)
+
+
+def slope_covariance(
+    moments: ClassMoments, covariance: Covariance, nu: float, reference: int
+) -> tuple[Floats, Floats]:
+    """Slopes (K - 1, p) of LDA's log odds in the units of z, and the covariance of them all, stacked.
+
+    The covariance within classes has nu degrees of freedom.
+    """
+    others = [k for k in range(moments.n_classes) if k != reference]
+    means = moments.means
+    gaps = covariance.whiten((means[others] - means[reference]).T)
+    slopes, precision = covariance.unwhiten(gaps).T, covariance.precision()
+    inner = gaps.T @ gaps
+    shared = 1 / moments.counts[reference] + np.diag(1 / moments.counts[others]) + inner / nu
+    q, p = slopes.shape
+    stacked = np.einsum("kl,ij->kilj", shared, precision) + np.einsum("li,kj->kilj", slopes, slopes) / nu
+    return slopes, stacked.reshape(q * p, q * p)
+
+
+def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
+    """Hausman's test on two estimates (m,) of the same numbers and their covariances (m, m).
+
+    A NotSupportedError says that the robust estimate is in no direction less precise than the efficient one.
+    """
+    # In standard errors of the robust one, so that units do not decide what is zero.
+    unit = np.sqrt(np.diagonal(robust_cov))
+    gap = (efficient - robust) / unit
+    values, vectors = np.linalg.eigh((robust_cov - efficient_cov) / unit / unit[:, None])
+    kept = values > 1e-10 * max(values[-1], 0.0)
+    if not kept.any() or values[-1] <= 0:
+        raise NotSupportedError(
+            "LDA's stated standard errors are not below the logistic model's in any direction, as they are "
+            "in large samples of normal classes: Hausman's test has nothing to compare. See box_m()."
+        )
+    statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
+    left = len(gap) - int(kept.sum())
+    assumes = "Normal classes with one covariance under the hypothesis; asymptotic."
+    if left:
+        assumes += f" {left} of {len(gap)} directions left out, where LDA is not the more precise."
+    return chi_square_test("Hausman", statistic, float(kept.sum()), assumes)

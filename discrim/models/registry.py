@@ -61,7 +61,7 @@ _in_plane = partial(Picture, "pictures.planes")
 _judged = partial(Picture, "pictures.judged")
 _of_pls = partial(Picture, "projections.pls_shown")
 _of_line = partial(Picture, "planes.plane_shown")
-_of_folds = partial(Picture, "comparing.cross_validation_shown")
+_of_folds = partial(Picture, "comparing.cross_validation")
 _of_sparse = partial(Picture, "projections.sparse_shown")
 _of_naive_bayes = partial(Picture, "independent.naive_bayes_shown")
 _of_logistic = partial(Picture, "regression.logistic_shown")
@@ -274,7 +274,8 @@ STEPS = (
 
 FOLDS = (
     _of_folds("folds", "error of each fold and the mean", leaves=("data",), drawn_by="folds_picture"),
-    _of_folds(
+    Picture(
+        "comparing.comparison",
         "differences",
         "error less that of another model, fold by fold",
         takes=("other",),
@@ -620,7 +621,7 @@ def resolve(address: str) -> Any:
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.results.canonical:summary",
-    "CrossValidation": "discrim.models.comparing.cross_validation_shown:cross_validation_summary",
+    "CrossValidation": "discrim.models.comparing.cross_validation:cross_validation_summary",
     "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
     "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",
 }

@@ -16,8 +16,14 @@ from discrim import covariance_models, hausman, lda, lr_test, manova, qda
 from discrim.core.moments.moments import ClassMoments
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
-from discrim.inference.covariance_models import common_components, covariance_ladder, proportional, quantile
-from discrim.inference.likelihood_ratio import box_m_test, hausman_test
+from discrim.inference.covariance_models import (
+    box_m_test,
+    common_components,
+    covariance_ladder,
+    proportional,
+    quantile,
+)
+from discrim.inference.log_odds import hausman_test
 from discrim.inference.manova import dimension_table
 from discrim.inference.resampling import bootstrap_ratios
 
@@ -503,7 +509,7 @@ def test_hausman_rejects_where_the_classes_are_far_from_normal():
 
 
 def test_the_covariance_of_all_slopes_holds_that_of_each_class():
-    from discrim.inference.likelihood_ratio import slope_covariance
+    from discrim.inference.log_odds import slope_covariance
 
     fit = lda("species ~ .", IRIS)
     slopes, cov = slope_covariance(fit._fit.numbers.moments, fit._fit.numbers.covariance, 147, 0)

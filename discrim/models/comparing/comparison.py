@@ -20,14 +20,16 @@ from discrim.inference.error_rates import counted_labels
 from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
 from discrim.models.comparing import comparable
 from discrim.models.comparing.covariance_tests import lda_beside_logistic, log_odds_of_both
-from discrim.models.comparing.cross_validation import CrossValidation, validated, warn_unlabelled
+from discrim.models.comparing.cross_validation import CrossValidation, name_of, validated, warn_unlabelled
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import missing_if_refused
-from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed
+from discrim.models.fits.reading import check_word, folds_or_cv, is_whole, listed, told
 from discrim.models.judging.assessment import JudgingPlan, judged_codes
 
 if TYPE_CHECKING:
+    from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.results.results import ClassifierResults
+    from discrim.report.plots.style import Axes
 
 
 def cross_validated(
@@ -418,3 +420,52 @@ def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any
     alone = int((both & a & ~b).sum()), int((both & b & ~a).sum())
     counts = {"rows": int(both.sum()), "only_a_wrong": alone[0], "only_b_wrong": alone[1]}
     return counts | {"p_exact": mcnemar(*alone)[0]}
+
+
+def differences_picture(cv: Any, options: PictureOptions) -> Axes:
+    """Error less that of another model, fold by fold."""
+    from discrim.report.plots.judged import by_fold as draw
+
+    other = options.other
+    if other is None:
+        raise DataError("kind='differences' compares with another model: pass other=, a fit.")
+    if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
+        other = on_same_folds(cv, other)
+    if not hasattr(other, "by_fold"):
+        raise DataError(f"other={told(other)}: pass a fit, or what cross_validate() gives of one.")
+    values = fold_differences(cv, other)
+    test = paired([cv, other], ["a", "b"]).iloc[0]
+    mean = float(values.mean()), float(test["low"]), float(test["high"])
+    a, b = name_of(cv), name_of(other)
+    a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
+    names = (
+        f"Error of {a} less that of {b}",
+        f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
+    )
+    return draw(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
+
+
+def on_same_folds(cv: CrossValidation, other: ClassifierResults) -> CrossValidation:
+    """Another fit, cross-validated on the folds of one that was."""
+    if cv.seed is None:
+        raise DataError(
+            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
+            "them."
+        )
+    count = len(cv._fold_labels)
+    groups = cv._clusters
+    return validated(other._fit, count, len(cv._dealt), groups, cv.seed, nested=cv.nested)
+
+
+def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
+    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold)."""
+    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
+        raise DataError(
+            "other= has other rows, folds or repeats: cross-validate both with the same folds=, "
+            "repeats= and seed=."
+        )
+    refuse_other_folds(a, b, 2)
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    return pd.Series(errors_apart(a, b, both).ravel(), index=a.by_fold.index, name="difference")

@@ -16,8 +16,8 @@ from discrim.core.numerics.special import chi2_sf
 from discrim.core.scatter.covariance import pooled
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import read, repeated, used_rows
-from discrim.inference import likelihood_ratio
-from discrim.inference.likelihood_ratio import hausman_test, slope_covariance
+from discrim.inference.covariance_models import likelihood_ratio
+from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import nested_ratio, refuse_other_rows, same_columns
@@ -190,7 +190,7 @@ def lr_test(
         raise DataError("The two fits differ in prior: fit both with the same one.")
     _refuse_other_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
-    result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(

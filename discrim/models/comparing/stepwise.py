@@ -17,9 +17,9 @@ from discrim.frame.rows import read
 from discrim.frame.table import rows_of
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.selection import CRITERIA
+from discrim.models.comparing import term_choice
 from discrim.models.comparing.comparable import verb_named
-from discrim.models.comparing.stepwise_anew import anew_by_calls, anew_by_moments
-from discrim.models.comparing.stepwise_steps import Choice, Criterion, Direction, StepwiseSearch
+from discrim.models.comparing.term_choice import Choice, Criterion, Direction
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide, listed, told, usable_rows
@@ -206,9 +206,11 @@ def stepwise(
             raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    search = StepwiseSearch(criterion, direction, include, enter, stay, options or {}, folds, seed)
+    search = term_choice.StepwiseSearch(
+        criterion, direction, include, enter, stay, options or {}, folds, seed
+    )
     choice = search.choice(blocks, moments, parts, fit)
-    fitted = fit(choice.chosen) if choice.chosen else None
+    fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
         fitted._fit = _selected(fitted._fit, choice, criterion, blocks, parts, on_rows)
     return StepwiseResults(formula, criterion, choice, fitted, moments.total)
@@ -307,12 +309,12 @@ def _selected(
     words = f"stepwise by {criterion}, of {len(parts)} terms"
     what, anew = f"the columns ({words})", None
     if choice.by_moments is not None:
-        anew = anew_by_moments(fit, blocks, parts, choice.by_moments, what)
+        anew = term_choice.anew_by_moments(fit, blocks, parts, choice.by_moments, what)
     way = "calls" if anew is None else "moments"
     few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
     quick = few and choice.by_moments is not None and fit.refits.spread is not None
     if anew is None:
-        anew = anew_by_calls(fit, blocks, on_rows.of(blocks), what)
+        anew = term_choice.anew_by_calls(fit, blocks, on_rows.of(blocks), what)
     return replace(fit, selection=Selection(words, anew, quick))
 
 
@@ -376,7 +378,7 @@ class StepwiseResults(Shown):
         self, formula: str, criterion: str, choice: Choice, fit: ClassifierResults | None, nobs: float
     ) -> None:
         self.formula, self.criterion = formula, criterion
-        self.selected = pd.Index(choice.chosen, name="term", dtype=object)
+        self.selected = pd.Index(choice.terms, name="term", dtype=object)
         self._steps, self._note, self._trace = choice.steps, choice.note, choice.trace
         self._nobs, self._fit = nobs, fit
 

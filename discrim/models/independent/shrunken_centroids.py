@@ -24,9 +24,8 @@ from discrim.models.fits.fit import Fit, Model, by_class_and_term
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, moment_refits
-from discrim.models.judging import tuning
-from discrim.models.judging.tuning import GridSearch, TuningFolds
-from discrim.models.judging.validation import Splits
+from discrim.models.judging import validation
+from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
@@ -55,18 +54,18 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tu
     fit to all rows.
     """
     k = fit.moments.n_classes
-    tuning.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
     thresholds = thresholds_of(search, fit)
     moments, judged = search.folds.training_moments(blocks, "diagonal")
     parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
     log_prior = logs_of_prior(fit.prior)
     wrong, rows = np.zeros((len(thresholds), k)), np.zeros(k)
     with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
-        for fold, x, codes, times in tuning.judged_rows(blocks, judged, tell):
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
             member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
             rows += member.sum(axis=0)
             wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
-    tuning.refuse_none_judged(rows, "thresholds")
+    validation.refuse_none_judged(rows, "thresholds")
     path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")

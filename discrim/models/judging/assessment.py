@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, posteriors
@@ -31,6 +32,7 @@ from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import weight_vector
 from discrim.inference import error_rates as rates_of
+from discrim.inference import parametric_errors
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import drawn_seed
 from discrim.inference.roc import against_rest
@@ -369,7 +371,7 @@ def error_rates(
     for way in COUNTING:
         known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        known[name] = partial(validation.parametric_rates, fit, name, plan.costs, plan.level)
+        known[name] = partial(_of_normal_model, fit, name, plan)
     rates_of.check_level(plan.level)
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
@@ -496,6 +498,33 @@ def _posterior_based(fit: Fit[Any], plan: JudgingPlan, *, stratified: bool) -> R
     return rates_of.posterior_based(
         posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
+
+
+def _of_normal_model(fit: Fit[Any], method: str, plan: JudgingPlan) -> Rates:
+    """D, DS, O or OS of a linear discriminant analysis."""
+    numbers = fit.numbers
+    if not (isinstance(numbers, LDAFit) and numbers.has_distances and numbers.reduced() is None):
+        raise NotSupportedError(
+            f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
+            'with all its axes, or use "cv".'
+        )
+    shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
+    moments, nu = numbers.moments, numbers.residual_df
+    whitened = numbers.unbiased().whiten(moments.means.T).T
+    # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
+    stretch = numbers.divisor / nu
+    rule = fit.log_prior(), plan.costs, plan.level
+    if moments.n_classes == 2:
+        gap = whitened[0] - whitened[1]
+        squared = float(gap @ gap), moments.counts, nu, moments.n_columns
+        return parametric_errors.two_classes(
+            *squared, *rule, shrunk=shrunk, expected=expected, stretch=stretch
+        )
+    if expected:
+        raise NotSupportedError(
+            f'method="{method}" is for two classes; this fit has {moments.n_classes}. Use "DS" or "cv".'
+        )
+    return parametric_errors.many_classes(whitened, moments.counts, nu, *rule, shrunk=shrunk, stretch=stretch)
 
 
 def _bootstrapped(fit: Fit[Any], plan: JudgingPlan) -> Rates:

@@ -1,33 +1,679 @@
-"""What the sample says of single rows: how typical they are of a class, how sure their posteriors."""
+"""What a fit says of single rows: the classes they may be of, how typical they are, how sure posteriors are.
+
+*Prediction sets* have a promise of how often a row's own class is in them. Calibration rows tell what is
+usual: those of the fit, each left out, or others that it has not seen.
+
+*Typicality* says how unlike a class a row is, by the law of normal classes or without a law: the p-value of
+a row is its rank among the class's own rows, which `discrim.inference.conformal` has the law of. What is
+measured then is the squared distance to the class where the model has one, less that to one law of all rows
+where it is the relative one; of models with a density for each class but no distance minus twice its log; of
+others how strange the row is by its posteriors, or by its scores. Rows of the fit are measured without
+themselves.
+
+*Posteriors* have intervals by the delta method, or by a bootstrap.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.normal.lda import LDAFit
+from discrim.core.normal.nearest_centroid import NearestCentroidFit
 from discrim.core.normal.qda import QDAFit
+from discrim.core.normal.rda import RDAFit
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
+from discrim.core.rules.gaussian import WholeLaw, whole_law
 from discrim.core.rules.leave_one_out import MomentsFit, squared_gaps
-from discrim.core.rules.rules import posteriors
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.core.rules.rules import best_class, posteriors
+from discrim.errors import DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.rows import used_rows
+from discrim.frame.rows import used_codes, used_rows
 from discrim.inference import parametric_errors
+from discrim.inference.conformal import Reference, least_rows, miss_share, p_values, strangeness
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
-from discrim.inference.resampling import RunningInterval
-from discrim.models.fits.fit import AS_FITTED, Fit, Gaps
-from discrim.models.fits.reading import refuse_little_weight
-from discrim.models.judging.prediction_sets import rank_typicality, ranked
-from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
+from discrim.inference.resampling import RunningInterval, generator
+from discrim.models.fits.fit import AS_FITTED, Fit, Gaps, distinct, scored
+from discrim.models.fits.reading import check_flag, check_word, listed, refuse_little_weight
+from discrim.models.judging.assessment import JudgingPlan, judged_scores, labelled_rows
+from discrim.models.judging.validation import BootstrapSamples, left_out_scores, refuse_many_scores
+
+
+class OwnScores(NamedTuple):
+    """Calibration rows.
+
+    Attributes
+    ----------
+    values : (n,) float
+        How strange each is in its own class.
+    codes : (n,) int
+        Its class.
+    weights : (n,) float or None
+    """
+
+    values: Floats
+    codes: Codes
+    weights: Floats | None
+
+    def among(self, classes: NDArray[np.bool_]) -> OwnScores:
+        """The rows of some classes (K,)."""
+        kept = classes[self.codes]
+        return OwnScores(
+            self.values[kept], self.codes[kept], None if self.weights is None else self.weights[kept]
+        )
+
+    def counts(self, n_classes: int) -> Floats:
+        """Rows, or sums of weights, (K,) by class."""
+        return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
+
+
+def scores_by_class(own: OwnScores, n_classes: int) -> list[Reference]:
+    """The scores of each class, in order."""
+    found = []
+    for k in range(n_classes):
+        mine = own.codes == k
+        found.append(Reference.of(own.values[mine], None if own.weights is None else own.weights[mine]))
+    return found
+
+
+def calibration_rows(
+    fit: Fit[Any],
+    data: Any,
+    values: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
+    *,
+    weights: Any = None,
+    gaps: Gaps = AS_FITTED,
+) -> OwnScores:
+    """Rows of a table, or of a source of tables, that the fit has not seen.
+
+    Parameters
+    ----------
+    values : callable
+        From blocks to scores (m, K), piece by piece; missing where a row misses a value.
+    weights : column name or (n,) vector, optional
+
+    Raises
+    ------
+    DataError
+        No row has a class and its values; a class that the fit does not know.
+
+    Warns
+    -----
+    DiscrimWarning
+        Rows without a class, a value or a weight do not count.
+    """
+
+    def strange(blocks: Blocks) -> Floats:
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
+        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+        for place, found in values(blocks):
+            out[place] = found
+        return out
+
+    rows = labelled_rows(fit, data, gaps, weights, strange)
+    own = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
+    known = (rows.actual >= 0) & ~np.isnan(own)
+    if rows.weights is not None:
+        known &= rows.weights > 0
+    total, lost = len(known), int((~known).sum())
+    if lost == total:
+        raise DataError(
+            f"None of the {total} rows of calibration= has its class and all its values: pass rows with "
+            f"the response, {fit.blocks.design.response!r}."
+        )
+    if lost:
+        warn_user(
+            f"{lost} of the {total} rows of calibration= {'misses' if lost == 1 else 'miss'} the class, a "
+            "value or a weight, and do not count."
+        )
+    return OwnScores(own[known], rows.actual[known], None if rows.weights is None else rows.weights[known])
+
+
+def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]) -> None:
+    """Warn of classes with too few calibration rows (K,) for the level, which are in every set."""
+    least = least_rows(level)
+    few = np.flatnonzero(possible & (counts < least))
+    if len(few):
+        said = ", ".join(f"{counts[k]:g}" for k in few[:6].tolist())
+        warn_user(
+            f"Too few calibration rows for level={level:.15g}, which takes {least} in a class: of "
+            f"{listed(classes[few])} there {'is' if said == '1' else 'are'} {said}, so that "
+            f"{'it is' if len(few) == 1 else 'they are'} in every set. Pass a lower level, or more rows."
+        )
+
+
+KINDS = pd.CategoricalDtype(["empty", "single", "several", "full"])
+
+PROMISES = {
+    "split": "at least {level:.10g} of rows like the calibration rows{within} have their class in the set",
+    "loo": (
+        "nearly {level:.10g} of rows like those of the fit{within} have their class in the set: "
+        "leave-one-out keeps the level in practice, and no law-free bound says so"
+    ),
+    "cv": (
+        "nearly {level:.10g} of rows like those of the fit{within} have their class in the set: "
+        "cross-validation keeps the level in practice, and no law-free bound says so"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SetPlan:
+    """What was asked of prediction sets; as of `predict_set`."""
+
+    level: float = 0.95
+    by: str | None = None
+    method: str | None = None
+    calibration: Any = None
+    score: str | None = None
+    smoothed: bool = False
+    empty: str = "keep"
+    prior: Any = None
+    weights: Any = None
+    folds: int = 10
+    seed: int | None = None
+    gaps: Gaps = AS_FITTED
+
+    def checked(self, fit: Fit[Any], data: Any) -> SetPlan:
+        """The same with what is left open, or an error that names the option at fault."""
+        check_level(self.level)
+        check_word("by", self.by, ("class",), optional=True)
+        check_word("method", self.method, ("loo", "cv", "split"), optional=True)
+        check_word("score", self.score, ("lac", "aps", "margin"), optional=True)
+        check_word("empty", self.empty, ("keep", "best"))
+        check_flag("smoothed", self.smoothed)
+        method = self.method or ("loo" if self.calibration is None else "split")
+        if method == "split" and self.calibration is None:
+            raise DataError(
+                'method="split" takes rows that the fit has not seen: pass calibration=, a table of them '
+                f"with the response, {fit.blocks.design.response!r}."
+            )
+        if method != "split" and self.calibration is not None:
+            raise DataError(
+                f'calibration= does not go with method="{method}", which takes the rows of the fit: leave '
+                "out one of the two."
+            )
+        if method != "split" and self.weights is not None:
+            raise DataError(
+                "weights= belong to the rows of calibration=, and the rows of the fit have their "
+                "own: leave weights= out."
+            )
+        if data is None and method == "split":
+            other = ', or use method="loo"' if fit.has_rows else ""
+            raise NotSupportedError(
+                'method="split" promises nothing about rows that the fit has seen: pass new rows as '
+                f"data={other}."
+            )
+        score = self.score or ("margin" if fit.model.instead else "lac")
+        if score != "margin":
+            fit.need_posteriors(f'score="{score}"')
+        return replace(self, method=method, score=score)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What sets of new rows take: arrays and options, and no row of the fit.
+
+    Attributes
+    ----------
+    references : list of 1 or K Reference
+    possible : (K,) bool
+        Classes whose prior is not zero.
+    notes : dict
+        What a table of sets says of itself in its `attrs`.
+    """
+
+    plan: SetPlan
+    references: list[Reference]
+    possible: NDArray[np.bool_]
+    notes: dict[str, Any]
+
+    def of(self, k: int) -> Reference:
+        """The calibration rows that class k is held against."""
+        return self.references[k if len(self.references) > 1 else 0]
+
+    def sets(self, fit: Fit[Any], blocks: Blocks) -> pd.DataFrame:
+        """Sets of new rows."""
+        k = len(fit.classes)
+        refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
+        p = np.full((blocks.table.nrows, k), np.nan, order="F")
+        best = np.full(len(p), -1)
+        rng = _draws(self.plan)
+        for place, scores in scored(blocks, fit.rule_of(blocks, self.plan.prior), k):
+            strange, shares = _strange(scores, self.plan, rng)
+            for j in np.flatnonzero(self.possible).tolist():
+                p[place, j] = p_values(self.of(j), strange[:, j], shares=shares)
+            p[place, ~self.possible] = np.where(np.isnan(strange[:, :1]), np.nan, -1.0)
+            best[place] = best_class(scores)
+        return self.frame(fit, blocks, p, best)
+
+    def frame(self, fit: Fit[Any], blocks: Blocks, p: Floats, best: NDArray[np.intp]) -> pd.DataFrame:
+        """P-values (n, K) as a table of sets; of a row that misses a value, missing."""
+        missing = np.asarray(np.isnan(p).any(axis=1))
+        inside = p > miss_share(self.plan.level)
+        if self.plan.empty == "best":
+            bare = np.flatnonzero(~inside.any(axis=1) & ~missing & (best >= 0))
+            inside[bare, best[bare]] = True
+        inside[missing] = False
+        size = inside.sum(axis=1)
+        kind = np.where(size > 1, 2, size)
+        kind[size == self.possible.sum()] = 3
+        kind[missing] = -1
+        index = blocks.table.index
+        held = {
+            j: pd.arrays.BooleanArray(inside[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
+        }
+        frame = pd.DataFrame(held, index=index).set_axis(fit.classes, axis=1)
+        words = pd.Series(pd.Categorical.from_codes(kind, dtype=KINDS), index=index)
+        frame.insert(0, distinct("set", fit.classes), words)
+        frame = frame.rename_axis(columns=None)
+        frame.attrs.update(self.notes)
+        return frame
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The rows of a fit, each judged by rules that did not see it.
+
+    Attributes
+    ----------
+    scores, strange : (n, K) float
+        Missing in rows that the fit does not use, and in those without a rule.
+    codes : (n,) int
+        Classes, -1 for rows that the fit does not use.
+    weights : (n,) float or None
+    shares : (n,) float or None
+        Of ties that count.
+    """
+
+    blocks: Blocks
+    scores: Floats
+    strange: Floats
+    codes: NDArray[np.intp]
+    weights: Floats | None
+    shares: Floats | None
+
+    def own(self) -> OwnScores:
+        """The rows that the fit uses, each in its own class; one without a rule is as strange as can be."""
+        used = np.flatnonzero(self.codes >= 0)
+        codes = self.codes[used]
+        return OwnScores(
+            self.strange[used, codes], codes, None if self.weights is None else self.weights[used]
+        )
+
+    def sets(self, fit: Fit[Any], held: Calibrated) -> pd.DataFrame:
+        """Sets of these rows, each by the calibration of the others."""
+        n, k = self.strange.shape
+        at = np.maximum(self.codes, 0)
+        own = self.strange[np.arange(n), at]
+        own = np.where(np.isnan(own), np.inf, own)
+        gone = np.where((self.codes >= 0) & held.possible[at], 1.0, 0.0)
+        if self.weights is not None:
+            gone = np.minimum(gone, self.weights)
+        p = np.full((n, k), np.nan, order="F")
+        for j in range(k):
+            counted = gone if held.plan.by is None else np.where(self.codes == j, gone, 0.0)
+            p[:, j] = p_values(held.of(j), self.strange[:, j], left_out=(own, counted), shares=self.shares)
+        p[:, ~held.possible] = np.where(np.isnan(self.strange[:, :1]), np.nan, -1.0)
+        return held.frame(fit, self.blocks, p, best_class(self.scores))
+
+
+def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
+    """Calibration by a checked plan, and the rows of the fit left out where these are what it is by."""
+    k = len(fit.classes)
+    if plan.prior is not None:
+        fit.need_posteriors("prior=")
+    prior = None if fit.model.instead else fit.prior_values(plan.prior)
+    possible = np.ones(k, dtype=bool) if prior is None else prior > 0
+    left_out = None
+    if plan.method == "split":
+        pieces = partial(_pieces, fit, plan, _draws(plan))
+        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
+    else:
+        left_out = _left_out(fit, plan, prior)
+        own = left_out.own()
+    own = own.among(possible)
+    counts = own.counts(k)
+    if plan.by == "class":
+        references = scores_by_class(own, k)
+        warn_of_few(counts, fit.classes, plan.level, possible)
+    else:
+        references = [Reference.of(own.values, own.weights)]
+        least = least_rows(plan.level)
+        if counts.sum() < least:
+            warn_user(
+                f"Too few calibration rows for level={plan.level:.15g}, which takes {least}: "
+                f"there are {counts.sum():g}, so that every set is full. Pass a lower level, or more rows."
+            )
+    return Calibrated(plan, references, possible, _notes(fit, plan, counts)), left_out
+
+
+def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
+    """The rows of the fit under rules that did not see them, with a prior (K,)."""
+    way_out = f"a table of rows that it has not seen, with the response, {fit.blocks.design.response!r}."
+    if not fit.has_rows:
+        raise NotSupportedError(
+            "A fit that was loaded, or made of moments, has no rows to leave out: pass calibration=, "
+            + way_out
+        )
+    method: Any = plan.method
+    asked = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
+    try:
+        blocks = fit.rows(f'method="{method}"')
+        _, scores, weights, _ = judged_scores(fit, None, method, asked)
+    except NotSupportedError as error:
+        other = 'method="cv", or ' if plan.method == "loo" else ""
+        raise NotSupportedError(f"{error} For sets: {other}calibration=, {way_out}") from None
+    if plan.prior is not None and prior is not None:
+        scores = scores + _moved(fit, prior)
+    strange, shares = _strange(scores, plan, _draws(plan))
+    return LeftOut(blocks, scores, strange, used_codes(blocks), weights, shares)
+
+
+def _moved(fit: Fit[Any], prior: Floats) -> Floats:
+    """What the scores (m, K) of the fit gain under another prior (K,)."""
+    none = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
+    if len(none):
+        raise PriorError(
+            f"The fit has a prior of 0 for {listed(fit.classes[none])}, so that its rows left out have no "
+            "scores there: fit with the prior that you want, or pass calibration=."
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(prior > 0, np.log(prior) - fit.log_prior(), -np.inf)
+
+
+def _pieces(
+    fit: Fit[Any], plan: SetPlan, rng: np.random.Generator | None, blocks: Blocks
+) -> Iterator[tuple[slice, Floats]]:
+    for place, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
+        yield place, _strange(scores, plan, rng)[0]
+
+
+def _draws(plan: SetPlan) -> np.random.Generator | None:
+    return generator(plan.seed) if plan.smoothed else None
+
+
+def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> tuple[Floats, Floats | None]:
+    """How strange rows are in each class (m, K), and of smoothed sets the share (m,) of their ties."""
+    score: Any = plan.score
+    if rng is None:
+        return strangeness(scores, score), None
+    draws = rng.random((len(scores), 2))
+    return strangeness(scores, score, draws[:, 0]), draws[:, 1]
+
+
+def _notes(fit: Fit[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
+    within = " within each class" if plan.by == "class" else ""
+    said = PROMISES[str(plan.method)].format(level=plan.level, within=within)
+    if plan.by is None and plan.prior is not None:
+        said += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
+    return {
+        "promise": f"{said[0].upper()}{said[1:]}.",
+        "level": float(plan.level),
+        "method": plan.method,
+        "by": plan.by,
+        "score": plan.score,
+        "calibration_rows": dict(zip(fit.classes.tolist(), counts.tolist(), strict=True)),
+    }
+
+
+def set_answer(fit: Fit[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
+    """What gives the sets of rows, from results and a table; see `ClassifierResults.predict_set`."""
+    plan = plan.checked(fit, data)
+    held, left_out = calibrated(fit, plan)
+    # What is sent to where rows lie takes no table with it.
+    held = replace(held, plan=replace(plan, calibration=None, weights=None))
+    return partial(_sets, held, left_out if data is None else None)
+
+
+def _sets(held: Calibrated, left_out: LeftOut | None, results: Any, rows: Any) -> pd.DataFrame:
+    fit = results._fit
+    if left_out is not None:
+        return left_out.sets(fit, held)
+    return held.sets(fit, fit.new_rows(rows, held.plan.gaps))
+
+
+Kind = Literal["distance", "common", "density", "scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured of rows in each class, larger for rows less like it.
+
+    Attributes
+    ----------
+    kind : {"distance", "common", "density", "scores"}
+        Squared distances whose leaving out has a closed form; those under one covariance, of which the scores
+        left out are linear; minus twice log densities; how strange scores are.
+    whole : WholeLaw or None
+        What is taken off for relative ones.
+    """
+
+    kind: Kind
+    whole: WholeLaw | None = None
+
+    def of_new(self, fit: Fit[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
+        """Values (m, K) of rows that the fit has not seen, piece by piece."""
+        if self.kind in ("distance", "common"):
+            numbers = fit.numbers
+            held = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
+            for place, x, _ in blocks.every_row():
+                with np.errstate(over="ignore", invalid="ignore"):
+                    yield place, self._relative(held.squared(x).T, x, None)
+            return
+        rule = fit.rule_of(blocks, None if self.kind == "scores" else "equal")
+        for place, scores in scored(blocks, rule, len(fit.classes)):
+            if self.kind == "scores":
+                yield place, _by_scores(fit, scores)
+            else:
+                values = -2.0 * (scores + np.log(len(fit.classes)))
+                if self.whole is not None:
+                    values = self._relative(values, blocks.rows_at(np.arange(place.start, place.stop)), None)
+                yield place, values
+
+    def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
+        """Values (m, K) less distances to all rows, those (m,) where each row is left out."""
+        if self.whole is not None:
+            gone = self.whole.squared(x) if left_out is None else left_out
+            values = values - gone[:, None]
+        # A row that misses no value and has no distance is beyond the range of squares.
+        there = np.isfinite(x).all(axis=1, keepdims=True)
+        return np.where(np.isnan(values) & there, np.inf, values)
+
+    def of_own(self, fit: Fit[Any]) -> Floats:
+        """Values (n, K) of the rows of the fit, each under what is fitted without it."""
+        blocks = fit.rows("typicality()", "pass calibration=, a table of rows with their response")
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
+        if self.kind == "scores":
+            return _by_scores(fit, left_out_scores(fit))
+        # A class with a prior of zero would have no score.
+        equal, k = fit, len(fit.classes)
+        if self.kind == "common" or not (fit.prior > 0).all():
+            equal = fit.under(np.full(k, 1.0 / k))
+        left_out: Any = None
+        out = np.full((blocks.table.nrows, k), np.nan)
+        if isinstance(fit.numbers, NaiveBayesFit):
+            out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
+        elif self.kind != "distance":
+            _refuse_searches(fit)
+            # In closed form alone: scores by a refit may be in other units, which change densities.
+            left_out = equal.refits.left_out(equal)
+        for rows, x, codes, weights in used_rows(blocks):
+            with np.errstate(over="ignore", invalid="ignore"):
+                if self.kind == "distance":
+                    d2, left, _ = fit.numbers.left_out_distances(x, codes, weights)
+                    values, at = d2.T, np.arange(len(x))
+                    # Without the row its class has no covariance, or the row was alone in it.
+                    known = (values[at, codes] >= 0) & (left[codes, at] < fit.counts[codes])
+                    values[at, codes] = np.where(known, values[at, codes], np.inf)
+                elif left_out is not None:
+                    values = -2.0 * (left_out(x, codes, weights) - equal.log_prior())
+                else:
+                    values = out[rows]
+                gone = None if self.whole is None else self.whole.left_out(x, weights)
+                out[rows] = self._relative(values, x, gone)
+        return out
+
+
+def _by_scores(fit: Fit[Any], scores: Floats) -> Floats:
+    return strangeness(scores, "margin" if fit.model.instead else "lac")
+
+
+def _refuse_searches(fit: Fit[Any]) -> None:
+    if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
+        method = fit.numbers.method
+        raise NotSupportedError(
+            f'Distances of rows left out would take a new search for each row with method="{method}".'
+        )
+
+
+def _kind(fit: Fit[Any]) -> Kind:
+    numbers = fit.numbers
+    if getattr(numbers, "has_distances", False):
+        return "distance"
+    if isinstance(numbers, LDAFit | NearestCentroidFit):
+        return "scores" if isinstance(numbers, LDAFit) and numbers.reduced() is not None else "common"
+    if isinstance(numbers, QDAFit) and numbers.scatter.is_robust:
+        return "common"
+    if isinstance(numbers, QDAFit | NaiveBayesFit) or (isinstance(numbers, RDAFit) and numbers.alpha > 0):
+        return "density"
+    return "scores"
+
+
+def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
+    kind = _kind(fit)
+    if not relative:
+        return Measure(kind)
+    whole = None if kind == "scores" else whole_law(fit.numbers.moments)
+    if whole is None:
+        why = (
+            "has no distances to classes"
+            if kind == "scores"
+            else "holds no covariance of all rows that has an inverse"
+        )
+        raise NotSupportedError(
+            f"Relative distances are not defined here: {fit.title.lower()}, as it was fitted, {why}. Use "
+            'method="conformal", or fit lda() or qda() with full covariances.'
+        )
+    return Measure(kind, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """What p-values of new rows take, without rows of the fit.
+
+    Attributes
+    ----------
+    references : list of K Reference
+        Values of the rows of each class.
+    """
+
+    measure: Measure
+    references: list[Reference]
+
+    def of_new(self, fit: Fit[Any], blocks: Blocks) -> Floats:
+        """P-values (n, K) of rows that the fit has not seen."""
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
+        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+        for place, values in self.measure.of_new(fit, blocks):
+            for k, reference in enumerate(self.references):
+                out[place, k] = p_values(reference, values[:, k])
+        return out
+
+    def of_own(self, values: Floats, own: OwnScores, at: NDArray[np.intp]) -> Floats:
+        """P-values (n, K) of the rows of the fit by their values (n, K), each ranked among the others."""
+        out = np.full(values.shape, np.nan)
+        held = np.full(len(values), np.inf)
+        held[at] = own.values
+        for k, reference in enumerate(self.references):
+            gone = np.zeros(len(values))
+            mine = at[own.codes == k]
+            gone[mine] = 1.0
+            if own.weights is not None:
+                gone[mine] = np.minimum(1.0, own.weights[own.codes == k])
+            out[:, k] = p_values(reference, values[:, k], left_out=(held, gone))
+        return out
+
+
+def ranked(fit: Fit[Any], method: str) -> Ranks:
+    """Ranks among the rows of the fit left out, for labels of rows unlike any class."""
+    way_out = (
+        f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
+        "seen, and compare its values with the bound."
+    )
+    return _ranked(fit, method, None, AS_FITTED, way_out)[0]
+
+
+def _ranked(
+    fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
+) -> tuple[Ranks, Floats | None, OwnScores, NDArray[np.intp]]:
+    measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
+    if calibration is not None:
+        own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
+        return Ranks(measure, scores_by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
+    if not fit.has_rows:
+        raise NotSupportedError(
+            f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
+            f"made of moments does not have. {way_out}"
+        )
+    try:
+        values = measure.of_own(fit)
+    except NotSupportedError as error:
+        raise NotSupportedError(f"{error} {way_out}") from None
+    codes, weights = used_codes(fit.blocks), fit.blocks.weights
+    at = np.flatnonzero(codes >= 0)
+    own = OwnScores(values[at, codes[at]], codes[at], None if weights is None else weights[at])
+    return Ranks(measure, scores_by_class(own, k)), values, own, at
+
+
+def rank_typicality(
+    fit: Fit[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
+) -> pd.DataFrame:
+    """P-values of new rows, or of the fit's own by the others; see `ClassifierResults.typicality`."""
+    if data is None and calibration is not None:
+        raise NotSupportedError(
+            "Rows that the fit has seen are not ranked among rows that it has not: pass data=, or leave out "
+            "calibration=."
+        )
+    new = "" if data is not None else "new rows as data=, and "
+    way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
+    ranks, values, own, at = _ranked(fit, method, calibration, gaps, way_out)
+    blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
+    if data is None and values is not None:
+        found = ranks.of_own(values, own, at)
+    else:
+        found = ranks.of_new(fit, blocks)
+    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+
+
+def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
+    """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
+    measure = _measure(fit, relative=True)
+    if data is None:
+        blocks = fit.rows("relative_distances()", "pass data=")
+        try:
+            found = measure.of_own(fit)
+        except NotSupportedError as error:
+            raise NotSupportedError(f"{error} Pass rows as data=, which are measured by all rows.") from None
+    else:
+        blocks = fit.new_rows(data, gaps)
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")
+        found = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+        for place, values in measure.of_new(fit, blocks):
+            found[place] = values
+    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+
 
 HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""

@@ -1,35 +1,35 @@
-"""Scores of the rows of a fit under rules that did not see them: leave-one-out and folds.
+"""Rules that did not see the rows that they judge: each row left out, folds, splits, bootstrap samples.
 
 A model that is a function of moments is refitted from merged moments of folds, without a second pass over
 the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
-from columns, as `standardize` does, and that is learnt without the fold as well.
+from columns, as `standardize` does, and that is learnt without the fold as well. Splits are given pair by
+pair, rows to learn from and rows to be judged, as scikit-learn's `cv=` takes them.
 
-Rows to learn from and rows to be judged by, given pair by pair as scikit-learn's `cv=` takes them.
+The prior of such rules is held, as of all rows, or estimated anew. Class proportions that are held know of
+the rows that are left out. A logistic regression has them in its constants, where they favour the class of
+the row that is left out, and nearest neighbours have no prior but the rows: both are refitted with the
+shares of the rows that are left. Models of the rows within classes estimate the prior apart from the rest,
+and hold it by the convention of R's MASS, unless they are told not to.
 
-The prior of rules that did not see some rows: held, as of all rows, or estimated anew without them.
-
-Held class proportions know of the rows that are left out. A logistic regression has them in its constants,
-where they favour the class of the row that is left out, and nearest neighbours have no prior but the rows:
-both are refitted with the shares of the rows that are left. Models of the rows within classes estimate the
-prior apart from the rest, and hold it by the convention of R's MASS, unless asked.
-
-Labels with each row left out, of fits with so many rows and classes that no table of scores is held.
+A tuning parameter is chosen from a grid by folds: a model is fitted to the rows outside each at all values
+of the grid. Of the values whose error is as good as the least, or within one standard error of it, the verb
+takes the simplest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, sorted_by
-from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
@@ -39,11 +39,17 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
-from discrim.inference.error_rates import Rates
-from discrim.inference.parametric_errors import many_classes, two_classes
-from discrim.inference.resampling import check_folds, deal, generator
+from discrim.inference.error_rates import TIE, as_good
+from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
-from discrim.models.fits.reading import StoredUsedRows, class_moments, every_sparse_row, used_stored_rows
+from discrim.models.fits.reading import (
+    StoredUsedRows,
+    class_moments,
+    every_sparse_row,
+    is_number,
+    listed,
+    used_stored_rows,
+)
 from discrim.models.fits.refits import moment_folds, rule_of_moments, rule_of_rows
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
@@ -745,53 +751,116 @@ class BootstrapSamples:
         )
 
 
-def parametric_rates(
-    results: Fit[Any], method: str, costs: NDArray[np.float64] | None, level: float
-) -> Rates:
-    """D, DS, O or OS of a linear discriminant analysis.
+@dataclass(frozen=True, slots=True)
+class TuningFolds:
+    """Folds, or splits in their place, by which a tuning parameter is chosen.
 
-    Raises
-    ------
-    NotSupportedError
-        Another model, a diagonal covariance, reduced axes, or O and OS for more than two classes.
+    Attributes
+    ----------
+    count : int
+        How many, also of splits.
+    seed : int
+        By which rows are dealt to folds; drawn where none was given, so that a choice can be made again.
+    splits : tuple of Split
+        Those given in the place of folds.
     """
-    fit = results.numbers
-    if not (isinstance(fit, LDAFit) and fit.has_distances and fit.reduced() is None):
-        raise NotSupportedError(
-            f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
-            'with all its axes, or use "cv".'
+
+    count: int
+    seed: int
+    splits: tuple[Split, ...] = ()
+
+    @classmethod
+    def read(cls, folds: Any, seed: int | None, blocks: Blocks) -> Self:
+        """The folds or splits of the rows of a table that a person asks for."""
+        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        return cls(len(splits) or folds, drawn_seed(seed), splits)
+
+    @property
+    def words(self) -> str:
+        """How many there are, in words."""
+        return f"{self.count} {'splits' if self.splits else 'folds'}"
+
+    def training_moments(self, blocks: Blocks, spread: Spread) -> tuple[Iterable[ClassMoments], list[Floats]]:
+        """For each fold the moments of the rows to learn from, and how often each row (n,) is judged."""
+        if self.splits:
+            return split_moments(blocks, self.splits, spread), [split.test for split in self.splits]
+        dealt = dealt_codes(used_codes(blocks), self.count, self.seed)
+        judged = [(dealt == fold).astype(np.float64) for fold in range(self.count)]
+        return moment_folds(blocks, dealt, self.count, spread), judged
+
+    def training_rows(self, fold: int) -> tuple[str, str]:
+        """The rows that a fold leaves to learn from, in words, and what gives more of them."""
+        if self.splits:
+            return f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them"
+        return f"Without fold {fold + 1} of {self.count}", "more folds"
+
+
+@dataclass(frozen=True, slots=True)
+class GridSearch:
+    """How a tuning parameter is chosen.
+
+    Attributes
+    ----------
+    grid : sequence of numbers, or None
+        Those to try; None for evenly spaced ones.
+    select : {"min", "1se"}
+    count : int
+        How many are tried where there is no grid.
+    """
+
+    grid: Sequence[Any] | Floats | None
+    folds: TuningFolds
+    select: Literal["min", "1se"] = "min"
+    count: int = 0
+
+    def good(self, path: pd.DataFrame) -> NDArray[Any]:
+        """The values of the first column whose error is as good as the least, as far as `select` says."""
+        slack = float(path["se"].iloc[path["error"].argmin()]) if self.select == "1se" else 0.0
+        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), slack + TIE)])
+
+
+def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
+    """Raise a DataError for classes of one row, without which a fold cannot be judged.
+
+    Parameters
+    ----------
+    given : str
+        What may be given so that nothing is to be chosen.
+    """
+    lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
+    if lone:
+        which = "Class" if len(lone) == 1 else "Each of the classes"
+        raise DataError(
+            f"{which} {listed(lone)} has one row, and without it the class is not known: give {given}, merge "
+            "it with another class, or leave it out."
         )
-    shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
-    moments, nu = fit.moments, fit.residual_df
-    whitened = fit.unbiased().whiten(moments.means.T).T
-    # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
-    stretch = fit.divisor / nu
-    log_prior = results.log_prior()
-    if moments.n_classes > 2:
-        if expected:
-            raise NotSupportedError(
-                f'method="{method}" is for two classes; this fit has {moments.n_classes}. Use "DS" or "cv".'
-            )
-        return many_classes(
-            whitened,
-            moments.counts,
-            nu,
-            log_prior,
-            costs,
-            level,
-            shrunk=shrunk,
-            stretch=stretch,
-        )
-    gap = whitened[0] - whitened[1]
-    return two_classes(
-        float(gap @ gap),
-        moments.counts,
-        nu,
-        moments.n_columns,
-        log_prior,
-        costs,
-        level,
-        shrunk=shrunk,
-        expected=expected,
-        stretch=stretch,
-    )
+
+
+def refuse_none_judged(judged: Floats, what: str) -> None:
+    """Raise a DataError where no row is judged; `what` rows judge is plural."""
+    if not judged.any():
+        raise DataError(f"No row is left to judge {what} by: give splits that judge more of them.")
+
+
+def judged_rows(
+    blocks: Blocks, judged: Sequence[Floats], tell: Callable[[int], object] | None = None
+) -> Iterator[tuple[int, Floats, Codes, Floats]]:
+    """Rows that folds judge, in one pass: fold, x (m, p), classes (m,), and how often each row counts (m,).
+
+    Parameters
+    ----------
+    judged : sequence of (n,) float
+        How often each row of the table is judged, by fold.
+    tell : callable, optional
+        Is told of the rows that each fold has been through.
+    """
+    for rows, x, codes, weights in used_rows(blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        for fold, often in enumerate(judged):
+            if tell is not None:
+                tell(len(positions))
+            times = often[positions]
+            at = np.flatnonzero(times)
+            if len(at):
+                count = times[at] if weights is None else weights[at] * times[at]
+                yield fold, x[at], codes[at], count

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.law.bayes_input import Known, ruled
+from discrim.models.law.bayes import Known, ruled
 from discrim.models.pictures.planes import chosen_columns, given_values
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.regions import span

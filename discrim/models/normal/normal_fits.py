@@ -24,8 +24,7 @@ from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.inference import likelihood_ratio
-from discrim.inference.covariance_models import covariance_ladder
+from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
@@ -255,7 +254,7 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     own = np.array([c.logdet for c in separate(moments, counts)])
     half = 0.5 * np.array([moments.total * common, float(counts @ own)])
     df = p * (p + 1) * (len(counts) - 1) / 2
-    return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), box_m_of_moments(moments)
+    return likelihood_ratio(-half[0], -half[1], df), box_m_of_moments(moments)
 
 
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:
@@ -322,4 +321,4 @@ def box_m_of_moments(moments: ClassMoments) -> TestResult:
     common = pooled(moments, moments.total - moments.n_classes)
     # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
     roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
-    return likelihood_ratio.box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)
+    return box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)

@@ -26,8 +26,7 @@ from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.judging.tuning import GridSearch, TuningFolds
-from discrim.models.judging.validation import Splits
+from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.projections import pls_components

@@ -30,8 +30,8 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import check_grid, check_whole, is_whole, listed, refuse_large, told
 from discrim.models.fits.refits import error_path
-from discrim.models.judging import tuning
-from discrim.models.judging.tuning import GridSearch, TuningFolds
+from discrim.models.judging import validation
+from discrim.models.judging.validation import GridSearch, TuningFolds
 
 USUAL = 10
 """Components up to which are tried where no others are given."""
@@ -124,12 +124,12 @@ def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Data
         components, error, se, R2X, R2, Q2; errors are those of `error_rates(["cv"])` of a fit with as many
         components given, with the same folds and seed, or of the splits given.
     """
-    tuning.refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
     moments, judged = folds.training_moments(blocks, fit.moments.spread)
     parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
     most = min(part.components for part in parts)
     left_out = _judged(blocks, fit, [part.with_components(most) for part in parts], judged)
-    tuning.refuse_none_judged(left_out.rows, "components")
+    validation.refuse_none_judged(left_out.rows, "components")
     tried, sampled = np.arange(1, most + 1), fit.estimated_prior
     path = error_path("components", tried, left_out.wrong, left_out.rows, fit.prior, sampled=sampled)
     x, y = fit.latent.explained()
@@ -155,7 +155,7 @@ def _judged(blocks: Blocks, fit: PLSFit, parts: list[PLSFit], judged: list[Float
     log_prior, shares, sizes = logs_of_prior(fit.prior), fit.shares, fit.sizes
     wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
     with late_bar(blocks.table.nrows * len(parts), "choice of components") as tell:
-        for fold, x, codes, times in tuning.judged_rows(blocks, judged, tell):
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * times[:, None]
             rows += member.sum(axis=0)

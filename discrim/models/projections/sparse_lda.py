@@ -34,9 +34,8 @@ from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
-from discrim.models.judging import tuning
-from discrim.models.judging.tuning import GridSearch, TuningFolds
-from discrim.models.judging.validation import Splits
+from discrim.models.judging import validation
+from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
@@ -241,7 +240,7 @@ def choose_penalty(
     fits = along(moments, prior, penalties, **directions)
     for fit in fits:
         _refuse_singular(fit, blocks)
-    tuning.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+    validation.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
     k, log_prior = moments.n_classes, logs_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
     parts, judged = search.folds.training_moments(blocks, moments.spread)
@@ -251,11 +250,11 @@ def choose_penalty(
             tell(1)
             refits = _fits_without(part, prior, penalties, search.folds, fold, directions)
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, times in tuning.judged_rows(blocks, [often]):
+            for _, x, codes, times in validation.judged_rows(blocks, [often]):
                 member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
-    tuning.refuse_none_judged(rows, "penalties")
+    validation.refuse_none_judged(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=directions["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]

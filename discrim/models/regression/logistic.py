@@ -17,8 +17,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.judging.tuning import TuningFolds
-from discrim.models.judging.validation import Splits
+from discrim.models.judging.validation import Splits, TuningFolds
 from discrim.models.regression import logistic_search
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
 from discrim.models.regression.penalized import (

@@ -39,8 +39,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.tuning import TuningFolds, refuse_none_judged
-from discrim.models.judging.validation import Splits, used_splits
+from discrim.models.judging.validation import Splits, TuningFolds, refuse_none_judged, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, against_reference
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results.geometry import LinearGeometry

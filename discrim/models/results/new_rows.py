@@ -181,7 +181,7 @@ class NewRows:
         >>> discrim.lda("species ~ .", data=iris).relative_distances(iris[:1]).round(2).to_numpy().tolist()
         [[-1.84, 96.75, 189.65]]
         """
-        from discrim.models.judging.prediction_sets import relative_distances
+        from discrim.models.judging.single_rows import relative_distances
 
         return relative_distances(self._fit, data, Gaps(unseen))
 
@@ -307,7 +307,7 @@ class NewRows:
         >>> sets.attrs["promise"][:45]
         'Nearly 0.99 of rows like those of the fit hav'
         """
-        from discrim.models.judging.prediction_sets import SetPlan, set_answer
+        from discrim.models.judging.single_rows import SetPlan, set_answer
 
         plan = SetPlan(
             level=level,
