@@ -590,13 +590,13 @@ _OTHERS = {
     "compare": "discrim.models.comparing.comparison",
     "covariance_models": "discrim.models.comparing.covariance_tests",
     "cross_validate": "discrim.models.comparing.cross_validation",
-    "from_stats": "discrim.models.moments.verb",
+    "from_stats": "discrim.models.moments.moments",
     "hausman": "discrim.models.comparing.covariance_tests",
     "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.mlm",
     "mlm": "discrim.models.comparing.mlm",
-    "moments": "discrim.models.moments.verb",
+    "moments": "discrim.models.moments.moments",
     "stepwise": "discrim.models.comparing.stepwise",
 }
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discrim.models.moments.moments import NAME, contents_of, of_contents
+from discrim.models.moments.moments import NAME, moments_of_file
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.fit_file import file_path, fit_of
 from discrim.models.saving.tensor_file import read_file
@@ -51,7 +51,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     place = file_path(path)
     about, tensors = read_file(place)
     if about.get("model") == NAME:
-        return of_contents(contents_of(place, about, tensors, functions))
+        return moments_of_file(place, about, tensors, functions)
     fit = fit_of(place, about, tensors, functions)
     row = BY_MODEL[fit.model.name]
     return resolve(f"{row.results_module}:{row.results}")(fit)

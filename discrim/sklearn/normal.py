@@ -36,8 +36,7 @@ from discrim.models.fits.reading import check_word, listed, prior_of_some
 from discrim.models.independent.naive_bayes import naive_bayes
 from discrim.models.judging.validation import Splits
 from discrim.models.mixtures.mixture import mixture
-from discrim.models.moments.moments import Moments, of_fit
-from discrim.models.moments.verb import moments
+from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.normal.covariance_options import read_scatter
 from discrim.models.normal.lda import STRUCTURES as OF_LDA
 from discrim.models.normal.lda import lda

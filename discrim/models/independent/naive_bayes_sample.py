@@ -113,7 +113,7 @@ def given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments,
 
 def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
     """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
-    moments, given_terms = with_scatter(given._held, "diagonal"), given._design.terms
+    moments, given_terms = with_scatter(given._moments, "diagonal"), given._design.terms
     if not names:
         return moments
     means, squares = as_columns(given._level_counts.tables, moments.counts)
@@ -130,7 +130,7 @@ def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str,
 
 def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
     """Raise where a column of counts holds a value below zero, as far as moments tell."""
-    below = given._held.class_means < 0
+    below = given._moments.class_means < 0
     for j in plan.counts.tolist():
         place = given._design.terms.index(blocks.terms[j])
         if not given._level_counts.negative[place] and not below[:, place].any():

@@ -20,8 +20,7 @@ from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.reading import present_classes, refuse_extreme, warn_of_weights, without_constants
-from discrim.models.moments.moments import Moments, Scatters
-from discrim.models.moments.verb import moments
+from discrim.models.moments.moments import Moments, Scatters, moments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -162,7 +161,7 @@ class Sample:
         blocks = without_rows(
             given._design, given._functions, weighted=given._weighted, dropped=given.dropped
         )
-        return fitting(given, blocks, with_scatter(given._held, spread))
+        return fitting(given, blocks, with_scatter(given._moments, spread))
 
     def checked_moments(self, why_rows: str) -> Moments:
         """The moments, from one pass where they are not read yet.

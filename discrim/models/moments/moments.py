@@ -1,22 +1,23 @@
 """Moments of a formula's columns by class, which add up over tables and are all that many verbs need.
 
-Moments that are added have to belong together, and those that are taken out to be a part of the others. They
-are saved in the layout of a fit's file, and read back with as little trust.
+They are gathered from a table by the verb `moments`, or made of published statistics by `from_stats`. Moments
+that are added have to belong together, and those that are taken out to be a part of the others. They are
+saved in the layout of a fit's file, and read back with as little trust.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.given_moments import Remainder, among_classes, moments_without
+from discrim.core.moments.given_moments import Remainder, among_classes, given_moments, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
@@ -24,117 +25,23 @@ from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
+from discrim.frame.formula import parsed_formula
+from discrim.frame.grammar import quote
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
+from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import with_new_classes
 from discrim.frame.row_parts import TableRows
-from discrim.frame.sources.parts import no_rows
-from discrim.frame.sources.rows import given_parts, named
+from discrim.frame.rows import read
+from discrim.frame.sources.parts import Source, no_rows
+from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table, weight_vector
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
-from discrim.models.saving.fit_file import BROKEN, MOST_ROWS, check_functions_given, check_values, file_of
-from discrim.models.saving.saved_moments import checked_moments, moment_buffers
-from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
+from discrim.models.saving import fit_file
+from discrim.models.saving.tensor_file import damaged
 
-
-def refuse_unlike(a: Design, b: Design) -> None:
-    """Raise a FormulaError where designs differ by more than their levels."""
-    if replace(a, levels=(), formula="", labels=None, truths=()) != replace(
-        b, levels=(), formula="", labels=None, truths=()
-    ):
-        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
-            why = f"one is of {a.formula!r}, one of {b.formula!r}"
-        elif a.terms != b.terms:
-            other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
-            why = f"their columns differ: {listed(other)}"
-        else:
-            why = "a category, a centre or a basis was learnt of each table anew"
-        raise FormulaError(
-            f"These moments do not belong together: {why}. Take the second from the first: first.of(data)."
-        )
-
-
-def common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """The levels of both designs, which are the same but for these.
-
-    Raises
-    ------
-    FormulaError
-        They are not.
-    DataError
-        The order of the levels is not clear.
-    """
-    refuse_unlike(a, b)
-    short, long = sorted((a.levels, b.levels), key=len)
-    if tuple(label for label in long if label in short) == short:
-        return long
-    union = {*a.levels, *b.levels}
-    try:
-        if all(list(levels) == sorted(levels) for levels in (a.levels, b.levels)):
-            return tuple(sorted(union))
-    except TypeError:
-        pass
-    raise DataError(
-        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and "
-        "it is not clear in which order all of them stand: pass levels= to both."
-    )
-
-
-def with_all_labels(design: Design) -> Design:
-    """The design with each level a category of its labels, as one of `levels=` need not be."""
-    labels = design.labels
-    if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
-        return design
-    more = (level for level in design.levels if level not in labels.categories)
-    return replace(design, labels=replace(labels, categories=(*labels.categories, *more)))
-
-
-def remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
-    """The moments of what is left.
-
-    Raises
-    ------
-    DataError
-        The rows that were to go are no part of the others.
-    NotSupportedError
-        Rounding leaves no digit of a variance, or of what the weights sum to.
-    """
-    k, j = left.at
-    who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
-    column = repr(design.terms[j]) if j >= 0 else ""
-    match left.fault:
-        case "rows":
-            raise DataError(
-                f"More rows of {who} are to be taken out than there are. Take out only what was added."
-            )
-        case "weights":
-            raise DataError(
-                f"The rows and the weights of {who} do not match: rows would be left without weight, "
-                "or weight without rows. Take out only what was added, or gather the moments of the "
-                "rows that are left from the rows themselves."
-            )
-        case "means" | "squares":
-            has = "another mean" if left.fault == "means" else "larger squares"
-            raise DataError(
-                f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
-                f"{has} in them than it can have. Take out only what was added."
-            )
-        case "digits":
-            raise NotSupportedError(
-                f"What is left of column {column} in {who} varies so little, compared with the rows "
-                "that are taken out, that rounding leaves no digit of its variance. Gather the "
-                "moments of the rows that are left from the rows themselves."
-            )
-    if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
-        raise DataError(
-            "More rows of a level are to be taken out than there are. Take out only what was added."
-        )
-    return left.moments
-
-
-Functions = Mapping[str, Callable[..., Any]]
 Scatters = Literal["class", "pooled", "diagonal"]
 
 NAME = "moments"
@@ -144,135 +51,308 @@ WRITTEN = ("design", "dropped", "levels_given", "model", "scatters", "weighted",
 """The parts of its description."""
 
 
-class Contents(NamedTuple):
-    """What moments are made of.
+def moments(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    scatters: Scatters = "class",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Functions | None = None,
+) -> Moments:
+    """Counts, means and covariances of classes for the columns of a formula, to be added up and fitted.
 
-    Attributes
+    Parameters
     ----------
+    formula : str
+        Response and predictors in R's language of formulas, such as `species ~ .`; the page on formulas
+        describes it.
+    data : table or source of tables
+        A DataFrame of pandas, or any other table that narwhals knows. A source is read part by part and may
+        be larger than memory: an Arrow dataset or stream, a LazyFrame of polars, a relation of DuckDB, a
+        DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a pattern, or a list of them), a
+        function that returns an iterator of frames, or such an iterator itself, which can be read only once.
+    weights : column name or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column that is named here is not part
+        of ``.`` in the formula.
     scatters : {"class", "pooled", "diagonal"}
-    levels_given : bool
-        Whether the classes were given, and no others may come.
-    dropped : int
-        Rows with a missing value.
-    weights : str or None
-        The column of the weights.
-    functions : mapping of str to callable
-        The user's own that the formula calls; a file holds none.
-    """
+        Which sums are held. "class" holds sums of squares and products by class, from which every verb that
+        takes moments can be fitted. "pooled" holds them once for all classes, which is enough for `lda` and
+        `indicator` and takes K times less memory. "diagonal" holds sums of squares by class, which are enough
+        for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and diagonal covariances, even of
+        thousands of columns. Counts of levels, for `naive_bayes`, are held with each.
+    levels : sequence, optional
+        The classes in order. By default they have the order of the categories, and are sorted where the
+        response has none. A table need not have rows of all of them.
+    na_action : {"drop", "raise"}
+        Whether rows with a missing value are dropped, and counted, or refused.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call, by name. Each is called once with whole columns, as
+        Series, and returns for every row a number, a truth value, a text or category, or a row of a matrix; a
+        Series or DataFrame is aligned by its index. It has to treat each row alone: a function whose value
+        for a row changes with the other rows, such as `x - x.mean()` or ranks, is refused. The formula's own
+        `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category counts as
+        missing.
 
-    design: Design
-    held: ClassMoments
-    level_counts: LevelCounts
-    scatters: Scatters
-    levels_given: bool
-    dropped: int
-    weighted: bool
-    weights: str | None
-    functions: Functions
-
-
-def write_moments(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Write moments to a file, whole or not at all, where the file can be read again.
+    Returns
+    -------
+    Moments
+        `a + b` are the moments of the rows of both, and `lda(moments=a + b)` is the fit to them.
 
     Raises
     ------
-    NotSupportedError
-        What is written could not be read.
-    UnwritableFileError
-        There is no such folder, and the like.
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        A column is unknown, a value is infinite, or no row is left. The rows may all be of one class.
+
+    Notes
+    -----
+    What a formula learns from a table (the levels of a category, the centre of `center(x)`, the basis of
+    `poly(x, 2)`) has to be the same for all moments that are added: `first.of(data)` takes it from the first
+    table. Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a",
+    "b"])`. `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid`, `pls`, `sparse_lda`
+    and `indicator` take `moments=`. Moments are merged after Chan, Golub & LeVeque (1983), The American
+    Statistician 37, 242-247.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> iris = discrim.datasets.load_iris()
+    >>> whole = sum(discrim.moments("species ~ .", iris[start : start + 30]) for start in range(0, 150, 30))
+    >>> whole
+    Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
+    >>> discrim.lda(moments=whole).explained.round(4).tolist()
+    [0.9912, 0.0088]
     """
-    place = file_of(path)
-    about = {
-        "model": NAME,
-        "design": contents.design.to_dict(),
-        "scatters": contents.scatters,
-        "levels_given": contents.levels_given,
-        "dropped": contents.dropped,
-        "weighted": contents.weighted,
-        "weights": contents.weights,
-    }
-    counts = contents.level_counts
-    tensors = moment_buffers(contents.held) | {
-        "tables": np.concatenate([np.zeros((contents.held.n_classes, 0)), *counts.tables], axis=1),
-        "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
-        "negative": counts.negative.astype(np.float64),
-    }
-    try:
-        check_finite(place, tensors)
-        contents_of(place, json.loads(json.dumps(about)), dict(tensors), contents.functions)
-    except Exception as error:
-        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+    check_word("scatters", scatters, get_args(Scatters))
+    source = rows_given(data)
+    parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
+    if source.once:
+        parts = tables(source, _columns_read(formula, source, weights, functions))
+    first, where = next(parts, (data, None))
+    with named(where):
+        blocks = read(formula, first, weights=weights, levels=levels, functions=functions, part=True)
+        if not blocks.terms:
+            raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
+        total = moments_of_blocks(
+            blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
+        )
+    for part, where in parts:
+        with named(where):
+            total = total + total.of(part, na_action=na_action)
+    return total
+
+
+def _columns_read(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
+    """The columns that are read of rows that can be read once; no transform can learn from them first."""
+    source.refuse_vector(weights)
+    names = Table(pd.DataFrame(columns=list(source.names)))
+    parsed = parsed_formula(formula, names, check_functions(functions), () if weights is None else (weights,))
+    learns = [each.code for each in parsed.expressions.values() if each.stateful]
+    if learns:
         raise NotSupportedError(
-            f"The moments cannot be saved, as their file could not be loaded: {reason}. Pickle them, or "
-            "keep the tables."
-        ) from error
-    write_file(place, about, tensors)
+            f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once: "
+            "give a function that makes it anew, or transform the column in the frames."
+        )
+    return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
 
 
-def contents_of(
-    path: Path, about: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
-) -> Contents:
-    """The moments that description and buffers are of, all of them checked.
+SYMMETRY = 1e-8
+"""How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
+
+
+def from_stats(
+    means: Any,
+    covs: Any,
+    counts: Any,
+    *,
+    method: Literal["moment", "mle"] = "moment",
+) -> Moments:
+    """Moments from published statistics: a discriminant analysis of a table that nobody has any more.
+
+    Parameters
+    ----------
+    means : DataFrame, classes by columns
+        Class means. The name of the index is that of the response; without a name it is "class".
+    covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
+        The covariance within classes, or that of each class, which `qda` needs. The covariances of all
+        classes may also be one DataFrame by class and column, as `groupby(...).cov()` of pandas gives it. For
+        a class of one row the covariance is zero or missing.
+    counts : Series or dict by class, or sequence in the order of the classes
+        Number of rows of each class.
+    method : {"moment", "mle"}
+        What the covariances were divided by: "moment" is N - K (n_k - 1 by class), and "mle" is N (n_k).
+
+    Returns
+    -------
+    Moments
+        They are passed as `moments=` to `lda`, `qda`, `rda`, `indicator`, `naive_bayes`, `shrunken_centroids`
+        and `nearest_centroid`; the last three, `qda` and `rda` need a covariance for each class. They can be
+        added to others of the same columns.
 
     Raises
     ------
     DataError
-        They are damaged, or a function of the formula is missing.
-    FormulaError
-        The formula is not allowed.
+        Labels do not match; a value is missing or infinite; a covariance is not symmetric or has a negative
+        variance; or a class has fewer rows than one.
+
+    Notes
+    -----
+    For normal classes, counts, means and covariances are sufficient: they hold everything that the rows tell
+    (Anderson, 2003, An Introduction to Multivariate Statistical Analysis, sec. 3.3).
+
+    Examples
+    --------
+    >>> import discrim
+    >>> iris = discrim.datasets.load_iris()
+    >>> groups = iris.groupby("species", observed=True)
+    >>> covs = {label: rows.drop(columns="species").cov() for label, rows in groups}
+    >>> given = discrim.from_stats(groups.mean(), covs, groups.size())
+    >>> discrim.lda(moments=given).predict(iris.iloc[[0, 70]]).tolist()
+    ['setosa', 'virginica']
     """
-    check_values(path, about)
-    if tuple(sorted(about)) != WRITTEN:
-        unknown = sorted(set(about) ^ set(WRITTEN))
-        raise damaged(
-            path,
-            f"its description has other parts than this version knows ({', '.join(map(repr, unknown[:4]))})",
-            "Update discrim if a later version wrote it, or gather the moments again",
+    check_word("method", method, ("moment", "mle"))
+    if not isinstance(means, pd.DataFrame):
+        raise DataError(
+            "means is not a DataFrame: give class means with classes as rows and columns by name."
         )
-    try:
-        design = Design.from_dict(about["design"])
-    except FormulaError:
-        raise
-    except BROKEN as error:
-        raise damaged(path, f"its description is incomplete ({error})") from None
-    scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
-    right = isinstance(scatters, str) and scatters in get_args(Scatters)
-    if not right or not all(type(about[key]) is bool for key in ("levels_given", "weighted")):
-        raise damaged(path, "its description is not that of moments")
-    if type(dropped) is not int or not 0 <= dropped <= MOST_ROWS:
-        raise damaged(path, "its count of rows left out is no count")
-    if not (weights is None or (isinstance(weights, str) and about["weighted"])):
-        raise damaged(path, "its weights are no name of a column")
-    check_functions_given(design, functions)
-    counts = _level_counts(path, tensors, design)
-    held = checked_moments(
-        path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
-        weighted=about["weighted"], part=True,
-    )  # fmt: skip
-    for table in counts.tables:
-        if not np.allclose(table.sum(axis=1), held.counts, rtol=1e-9):
-            raise damaged(path, "its counts of levels are not those of its rows")
-    return Contents(
-        design, held, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
-        dict(functions or {}),
-    )  # fmt: skip
+    for axis, what in ((means.index, "classes"), (means.columns, "columns")):
+        if isinstance(axis, pd.MultiIndex):
+            raise DataError(
+                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}: join them into one."
+            )
+        if axis.has_duplicates or axis.hasnans:
+            raise DataError(f"The {what} of means, {listed(axis)}, are not all different: name each once.")
+    terms = tuple(str(name) for name in means.columns)
+    if len(means) < 2 or not terms:
+        raise DataError(
+            f"means has {len(means)} rows and {len(terms)} columns: give two classes and a column."
+        )
+    sizes = _class_counts(counts, means.index)
+    centres = _finite(means, "means", (len(means), len(terms)))
+    by_class, matrices = _covariances(covs, means, sizes)
+    divisors = sizes - (method == "moment")
+    if not by_class:
+        divisors = np.array([sizes.sum() - (len(sizes) if method == "moment" else 0)])
+        if not divisors > 0:
+            raise DataError(f"{sizes.sum():g} rows of {len(sizes)} classes leave nothing to divide by N - K.")
+    response = means.index.name if isinstance(means.index.name, str) and means.index.name else "class"
+    while response in terms:
+        response += "_"
+    formula = f"{quote(response)} ~ {' + '.join(map(quote, terms))}"
+    levels = tuple(means.index.tolist())
+    design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
+    sums = given_moments(centres, matrices, sizes, divisors)
+    # Of rows that nobody has no value is known to be negative.
+    counts = LevelCounts((), np.zeros(len(terms), dtype=bool))
+    weighted = bool((sizes != np.round(sizes)).any())
+    return Moments(design, sums, counts, "class" if by_class else "pooled", False, 0, weighted)
 
 
-def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
-    """The counts of levels, their buffers taken out of the others."""
+def _class_counts(counts: Any, classes: pd.Index) -> Floats:
+    if isinstance(counts, pd.Series | Mapping):
+        given = dict(counts)
+        missing, unknown = [c for c in classes if c not in given], [c for c in given if c not in set(classes)]
+        if missing or unknown:
+            raise DataError(
+                f"counts and means differ in class {(missing or unknown)[0]!r}: give the same classes."
+            )
+        counts = [given[c] for c in classes]
+    sizes = _finite(counts, "counts", (len(classes),))
+    if (sizes < 1).any():
+        raise DataError(
+            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows: leave it out."
+        )
+    return sizes
+
+
+def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
+    """Whether there is one for each class, and the matrices."""
+    classes, columns = means.index, means.columns
+    if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
+        covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
+    if isinstance(covs, pd.DataFrame) or _is_matrix(covs):
+        return False, _covariance(covs, columns, "covs")[None]
+    if isinstance(covs, Mapping | pd.Series):
+        given = dict(covs)
+        if set(given) != set(classes):
+            raise DataError(
+                f"covs is of the classes {listed(given)}, means of {listed(classes)}: give the same."
+            )
+        covs = [given[c] for c in classes]
+    if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
+        raise DataError(
+            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of "
+            "them: give either."
+        )
+    each = [
+        _no_covariance(one, columns, c)
+        if size == 1
+        else _covariance(one, columns, f"The covariance of {c!r}")
+        for c, one, size in zip(classes, covs, sizes, strict=True)
+    ]
+    return True, np.stack(each)
+
+
+def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
+    """The covariance of a class of one row, which has none."""
+    given = np.asarray(matrix, dtype=object)
+    filled = np.where(pd.isna(given), 0.0, given)
+    values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
+    if values.any():
+        raise DataError(f"Class {label!r} has one row and so no covariance: give zeros, or all of its rows.")
+    return values
+
+
+def _is_matrix(values: Any) -> bool:
+    return isinstance(values, list | tuple | np.ndarray) and len(values) > 0 and np.ndim(values[0]) == 1
+
+
+def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
+    if isinstance(matrix, pd.DataFrame):
+        if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
+            raise DataError(
+                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}: "
+                "give the same."
+            )
+        matrix = matrix.loc[columns, columns]
+    values = _finite(matrix, what, (len(columns), len(columns)))
+    variances = np.diagonal(values)
+    if (variances < 0).any():
+        j = int(np.argmax(variances < 0))
+        raise DataError(f"{what} has variance {variances[j]:g} of {columns[j]!r}: give 0 or more.")
+    unit = np.sqrt(np.where(variances > 0, variances, 1.0))
+    off = np.abs(values - values.T) / (unit[:, None] * unit)
+    if off.max() > SYMMETRY:
+        i, j = np.argwhere(off == off.max())[0].tolist()
+        raise DataError(
+            f"{what} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
+            f"{columns[i]!r} and {columns[j]!r}. Give the same above and below the diagonal."
+        )
+    values = (values + values.T) / 2
+    least = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
+    if least < -SYMMETRY * len(columns):
+        raise DataError(
+            f"{what} is no covariance: a combination of the columns has a negative variance, {least:.2g} "
+            "where each column has 1. Give more digits, or leave out a column that others nearly determine."
+        )
+    return np.asarray(values)
+
+
+def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
     try:
-        tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
-        _, _, known = with_positions(design)
-    except (*BROKEN, DataError, FormulaError) as error:
-        raise damaged(path, f"its counts of levels are incomplete ({error})") from None
-    right = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
-    # Of published statistics there are none.
-    if not right or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, known))):
-        raise damaged(path, "its counts of levels are not of its columns")
-    if tables.shape != (len(design.levels), int(sizes.sum())) or not (tables >= 0).all():
-        raise damaged(path, "its counts of levels are no counts")
-    parts = np.split(tables, np.cumsum(sizes.astype(np.intp)), axis=1)[: len(sizes)]
-    return LevelCounts(tuple(map(np.ascontiguousarray, parts)), negative.astype(bool))
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} is not made of numbers: give numbers.") from None
+    if array.shape != shape:
+        raise DataError(
+            f"{what} has shape {array.shape}, where means asks for {shape}: give as many rows and columns."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"{what} has a value that is missing or infinite: give all of them.")
+    return array
 
 
 @dataclass(slots=True, eq=False)
@@ -307,7 +387,7 @@ class Moments:
     """
 
     _design: Design
-    _held: ClassMoments
+    _moments: ClassMoments
     _level_counts: LevelCounts
     _scatters: Scatters
     _levels_given: bool
@@ -334,54 +414,52 @@ class Moments:
     @property
     def counts(self) -> pd.Series:
         """Rows by class, or sums of their weights."""
-        counts = self._held.counts
+        counts = self._moments.counts
         whole = counts.astype(np.int64) if (counts == np.round(counts)).all() else counts
         return pd.Series(whole, index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
         """Rows used, or the sum of their weights."""
-        total = float(self._held.counts.sum())
+        total = float(self._moments.counts.sum())
         return int(total) if total == round(total) else total
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        shown = np.where(self._held.counts[:, None] > 0, self._held.class_means, np.nan)
-        return pd.DataFrame(shown, index=self.classes, columns=self.terms)
+        means = np.where(self._moments.counts[:, None] > 0, self._moments.class_means, np.nan)
+        return pd.DataFrame(means, index=self.classes, columns=self.terms)
 
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
         self._need("cov", "pooled")
-        held = self._held
-        return self._frame(held.scatters.sum(axis=0), held.total - np.count_nonzero(held.counts))
+        sums = self._moments
+        return self._frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
         self._need("covs", "class")
-        each = zip(self.classes, self._held.scatters, self._held.counts, strict=True)
+        each = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
         return {label: self._frame(scatter, count - 1) for label, scatter, count in each}
 
     @property
     def variances(self) -> pd.DataFrame:
         """Variances of each class, divisor n_k - 1."""
         self._need("variances", "diagonal")
-        free = self._held.counts[:, None] - 1
+        sums, free = self._moments, self._moments.counts[:, None] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = np.where(
-                free > 0, self._held.squares / self._held.scale / self._held.scale / free, np.nan
-            )
-        return pd.DataFrame(shown, index=self.classes, columns=self.terms)
+            variances = np.where(free > 0, sums.squares / sums.scale / sums.scale / free, np.nan)
+        return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
     def _frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
-        unit = 1 / self._held.scale
+        unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
     def _need(self, what: str, spread: str) -> None:
-        """Raise where what is held of the scatters is not enough: pooled, by class, or squares by class."""
+        """Raise where these scatters are not enough: pooled, by class, or squares by class are needed."""
         if self._scatters in ("class", spread):
             return
         if self._scatters == "diagonal":
@@ -419,7 +497,7 @@ class Moments:
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
             there are no weights, and those of the first table were an array.
         """
-        source, design, found = rows_given(data), self._design, None
+        source, design, total = rows_given(data), self._design, None
         column = self._weights if weights is None else weights
         source.refuse_vector(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
@@ -427,10 +505,10 @@ class Moments:
             with named(where):
                 table = part if isinstance(part, Table) else Table(part, part=True)
                 moments = self._of_table(table, weights, na_action)
-            found = moments if found is None else found + moments
-        if found is None:
+            total = moments if total is None else total + moments
+        if total is None:
             raise no_rows(source)
-        return found
+        return total
 
     def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
         design = self._design
@@ -475,9 +553,9 @@ class Moments:
         --------
         >>> import discrim
         >>> iris = discrim.datasets.load_iris()
-        >>> held = discrim.moments("species ~ .", iris[:120])
-        >>> held.update(iris[120:])
-        >>> held
+        >>> total = discrim.moments("species ~ .", iris[:120])
+        >>> total.update(iris[120:])
+        >>> total
         Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
         """
         whole = self + self.of(data, weights=weights, na_action=na_action)
@@ -507,19 +585,36 @@ class Moments:
         ...     discrim.load(f"{folder}/monday")
         Moments of 'species ~ .': 100 rows of 2 classes, 4 columns
         """
-        write_moments(path, self._contents())
+        place, counts = fit_file.file_of(path), self._level_counts
+        about = {
+            "model": NAME,
+            "design": self._design.to_dict(),
+            "scatters": self._scatters,
+            "levels_given": self._levels_given,
+            "dropped": self.dropped,
+            "weighted": self._weighted,
+            "weights": self._weights,
+        }
+        buffers = fit_file.moment_buffers(self._moments) | {
+            "tables": np.concatenate([np.zeros((len(self._design.levels), 0)), *counts.tables], axis=1),
+            "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
+            "negative": counts.negative.astype(np.float64),
+        }
+        read = partial(moments_of_file, functions=self._functions)
+        refusal = "The moments cannot be saved, as their file could not be loaded"
+        fit_file.write_loadable(place, about, buffers, read, refusal, "Pickle them, or keep the tables")
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         self._refuse_other_scatters(other)
-        levels = common_levels(self._design, other._design)
+        levels = _common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
         a, b = self._among(levels), other._among(levels)
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
-            _held=merged(a._held, b._held),
+            _moments=merged(a._moments, b._moments),
             _level_counts=a._level_counts.merge(b._level_counts),
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
@@ -542,7 +637,7 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         self._refuse_other_scatters(other)
-        refuse_unlike(self._design, other._design)
+        _refuse_unlike(self._design, other._design)
         part, levels = other._with_rows(), self._design.levels
         unknown = [label for label in part._design.levels if label not in levels]
         if unknown:
@@ -557,9 +652,9 @@ class Moments:
             )
         part = part._among(levels)
         counts = self._level_counts.without(part._level_counts)
-        left = moments_without(self._held, part._held, known_values(self._design, counts.tables))
-        held = remainder(left, counts, self._design)
-        less = replace(self, _held=held, _level_counts=counts, dropped=self.dropped - other.dropped)
+        left = moments_without(self._moments, part._moments, known_values(self._design, counts.tables))
+        sums = _checked_remainder(left, counts, self._design)
+        less = replace(self, _moments=sums, _level_counts=counts, dropped=self.dropped - other.dropped)
         labels = self._design.labels
         # Of text the classes are those met, and the ones whose rows are gone are no more among them.
         return less if self._levels_given or (labels and labels.categories) else less._with_rows()
@@ -584,27 +679,21 @@ class Moments:
         return replace(
             self,
             _design=replace(self._design, levels=levels),
-            _held=among_classes(self._held, position, len(levels), by_class=by_class),
+            _moments=among_classes(self._moments, position, len(levels), by_class=by_class),
             _level_counts=self._level_counts.among(position, len(levels)),
         )
 
     def _with_rows(self) -> Moments:
         """The same without the classes that have no rows, unless none has."""
-        keep = np.flatnonzero(self._held.rows > 0)
+        keep = np.flatnonzero(self._moments.rows > 0)
         if len(keep) in (0, len(self._design.levels)):
             return self
         return replace(
             self,
             _design=replace(self._design, levels=tuple(self._design.levels[k] for k in keep)),
-            _held=self._held.classes(keep),
+            _moments=self._moments.classes(keep),
             _level_counts=self._level_counts.classes(keep),
         )
-
-    def _contents(self) -> Contents:
-        return Contents(
-            self._design, self._held, self._level_counts, self._scatters, self._levels_given, self.dropped,
-            self._weighted, self._weights, self._functions,
-        )  # fmt: skip
 
     def __repr__(self) -> str:
         rows = f"{self.nobs:,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
@@ -622,12 +711,89 @@ class Moments:
         return Summary(repr(self), parts).shortened().as_html()
 
 
+def _refuse_unlike(a: Design, b: Design) -> None:
+    """Raise a FormulaError where designs differ by more than their levels."""
+    bare_a, bare_b = (replace(each, levels=(), formula="", labels=None, truths=()) for each in (a, b))
+    if bare_a != bare_b:
+        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
+            why = f"one is of {a.formula!r}, one of {b.formula!r}"
+        elif a.terms != b.terms:
+            other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
+            why = f"their columns differ: {listed(other)}"
+        else:
+            why = "a category, a centre or a basis was learnt of each table anew"
+        raise FormulaError(
+            f"These moments do not belong together: {why}. Take the second from the first: first.of(data)."
+        )
+
+
+def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
+    """The levels of both designs, where these differ in no more and the order of the levels is clear."""
+    _refuse_unlike(a, b)
+    short, long = sorted((a.levels, b.levels), key=len)
+    if tuple(label for label in long if label in short) == short:
+        return long
+    try:
+        if all(list(levels) == sorted(levels) for levels in (a.levels, b.levels)):
+            return tuple(sorted({*a.levels, *b.levels}))
+    except TypeError:
+        pass
+    raise DataError(
+        f"The classes of the first are {listed(a.levels)} and of the second {listed(b.levels)}, and "
+        "it is not clear in which order all of them stand: pass levels= to both."
+    )
+
+
+def _with_all_labels(design: Design) -> Design:
+    """The design with each level a category of its labels, as one of `levels=` need not be."""
+    labels = design.labels
+    if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
+        return design
+    more = (level for level in design.levels if level not in labels.categories)
+    return replace(design, labels=replace(labels, categories=(*labels.categories, *more)))
+
+
+def _checked_remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
+    """The moments of what is left, where the rows to be taken out are a part of the others."""
+    k, j = left.at
+    who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
+    column = repr(design.terms[j]) if j >= 0 else ""
+    match left.fault:
+        case "rows":
+            raise DataError(
+                f"More rows of {who} are to be taken out than there are. Take out only what was added."
+            )
+        case "weights":
+            raise DataError(
+                f"The rows and the weights of {who} do not match: rows would be left without weight, "
+                "or weight without rows. Take out only what was added, or gather the moments of the "
+                "rows that are left from the rows themselves."
+            )
+        case "means" | "squares":
+            has = "another mean" if left.fault == "means" else "larger squares"
+            raise DataError(
+                f"The rows to be taken out of {who} are not a part of its rows: column {column} has "
+                f"{has} in them than it can have. Take out only what was added."
+            )
+        case "digits":
+            raise NotSupportedError(
+                f"What is left of column {column} in {who} varies so little, compared with the rows "
+                "that are taken out, that rounding leaves no digit of its variance. Gather the "
+                "moments of the rows that are left from the rows themselves."
+            )
+    if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
+        raise DataError(
+            "More rows of a level are to be taken out than there are. Take out only what was added."
+        )
+    return left.moments
+
+
 def moments_of_blocks(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Moments of the rows of blocks, and counts of their levels, by one pass."""
     check_word("na_action", na_action, ("drop", "raise"))
-    blocks = replace(blocks, design=with_all_labels(blocks.design))
+    blocks = replace(blocks, design=_with_all_labels(blocks.design))
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
     watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
@@ -637,12 +803,12 @@ def moments_of_blocks(
         watched.blocks = wider if rows is blocks else rows
         return watched
 
-    held = class_moments(blocks, scatters, watch)
+    sums = class_moments(blocks, scatters, watch)
     dropped = wider.dropped or blocks.dropped
     if dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, watched.counts, scatters, levels_given, dropped, blocks.weighted,
+        blocks.design, sums, watched.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
@@ -654,14 +820,14 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     a pass has to count.
     """
     blocks, numbers = fit.blocks, fit.numbers
-    held = getattr(numbers, "unscaled", None) or numbers.moments
+    sums = getattr(numbers, "unscaled", None) or numbers.moments
     if (
-        not (blocks.design.plain and isinstance(held, ClassMoments) and held.spread == scatters)
+        not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)
         or blocks.constant
         or blocks.collinear
         or blocks.dropped
         or blocks.unit is not None
-        or (scatters != "diagonal" and held.roots is None and asks_for_roots(held))
+        or (scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
     ):
         return None
     watched = Watched(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
@@ -669,11 +835,64 @@ def of_fit(fit: Fit[Any], scatters: Scatters) -> Moments | None:
     for _ in watched:
         pass
     return Moments(
-        with_all_labels(blocks.design), held, watched.counts, scatters, True, 0, blocks.weighted, None,
+        _with_all_labels(blocks.design), sums, watched.counts, scatters, True, 0, blocks.weighted, None,
         blocks.functions,
     )  # fmt: skip
 
 
-def of_contents(contents: Contents) -> Moments:
-    """Moments that were read from a file."""
-    return Moments(*contents)
+def moments_of_file(
+    path: Path, about: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
+) -> Moments:
+    """The moments that description and buffers are of, all of them checked."""
+    fit_file.check_values(path, about)
+    if tuple(sorted(about)) != WRITTEN:
+        unknown = sorted(set(about) ^ set(WRITTEN))
+        raise damaged(
+            path,
+            f"its description has other parts than this version knows ({', '.join(map(repr, unknown[:4]))})",
+            "Update discrim if a later version wrote it, or gather the moments again",
+        )
+    try:
+        design = Design.from_dict(about["design"])
+    except FormulaError:
+        raise
+    except fit_file.BROKEN as error:
+        raise damaged(path, f"its description is incomplete ({error})") from None
+    scatters, weights, dropped = about["scatters"], about["weights"], about["dropped"]
+    right = isinstance(scatters, str) and scatters in get_args(Scatters)
+    if not right or not all(type(about[key]) is bool for key in ("levels_given", "weighted")):
+        raise damaged(path, "its description is not that of moments")
+    if type(dropped) is not int or not 0 <= dropped <= fit_file.MOST_ROWS:
+        raise damaged(path, "its count of rows left out is no count")
+    if not (weights is None or (isinstance(weights, str) and about["weighted"])):
+        raise damaged(path, "its weights are no name of a column")
+    fit_file.check_functions_given(design, functions)
+    counts = _level_counts(path, tensors, design)
+    sums = fit_file.checked_moments(
+        path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
+        weighted=about["weighted"], part=True,
+    )  # fmt: skip
+    for table in counts.tables:
+        if not np.allclose(table.sum(axis=1), sums.counts, rtol=1e-9):
+            raise damaged(path, "its counts of levels are not those of its rows")
+    return Moments(
+        design, sums, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
+        dict(functions or {}),
+    )  # fmt: skip
+
+
+def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
+    """The counts of levels, their buffers taken out of the others."""
+    try:
+        tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
+        _, _, known = with_positions(design)
+    except (*fit_file.BROKEN, DataError, FormulaError) as error:
+        raise damaged(path, f"its counts of levels are incomplete ({error})") from None
+    right = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
+    # Of published statistics there are none.
+    if not right or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, known))):
+        raise damaged(path, "its counts of levels are not of its columns")
+    if tables.shape != (len(design.levels), int(sizes.sum())) or not (tables >= 0).all():
+        raise damaged(path, "its counts of levels are no counts")
+    parts = np.split(tables, np.cumsum(sizes.astype(np.intp)), axis=1)[: len(sizes)]
+    return LevelCounts(tuple(map(np.ascontiguousarray, parts)), negative.astype(bool))

@@ -56,9 +56,9 @@ def test_what_is_loaded_is_what_was_saved(held, tmp_path):
         held._scatters,
     )
     for name in ("counts", "rows", "centres", "rests", "scale", "scatters"):
-        np.testing.assert_array_equal(getattr(again._held, name), getattr(held._held, name))
-    if held._held.roots is not None:
-        np.testing.assert_array_equal(again._held.roots, held._held.roots)
+        np.testing.assert_array_equal(getattr(again._moments, name), getattr(held._moments, name))
+    if held._moments.roots is not None:
+        np.testing.assert_array_equal(again._moments.roots, held._moments.roots)
     for ours, theirs in zip(again._level_counts.tables, held._level_counts.tables, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(again._level_counts.negative, held._level_counts.negative)
@@ -79,7 +79,7 @@ def test_a_loaded_one_takes_more_rows(tmp_path):
     held.update(tuesday, weights=WEIGHTS[1::2])
     first = discrim.moments(MIXED, monday, weights=WEIGHTS[::2])
     whole = first + first.of(tuesday, weights=WEIGHTS[1::2])
-    assert pickle.dumps(held._held) == pickle.dumps(whole._held)
+    assert pickle.dumps(held._moments) == pickle.dumps(whole._moments)
     assert discrim.lda(moments=held, covariance="diagonal").nobs == whole.nobs
 
 

@@ -56,7 +56,7 @@ def test_a_class_that_came_with_the_rows_goes_with_them():
         discrim.lda(moments=left)
     everything = declared - declared
     assert everything.nobs == 0
-    assert not everything._held.scatters.any()
+    assert not everything._moments.scatters.any()
 
 
 def test_weights_of_tenths_leave_no_level_behind():
