@@ -68,7 +68,7 @@ _of_logistic = partial(Picture, "regression.logistic_shown")
 _of_mixture = partial(Picture, "mixtures.mixture_shown")
 _of_centroids = partial(Picture, "independent.shrunken_shown")
 _of_law = partial(Picture, "law.bayes_shown")
-_of_covariances = partial(Picture, "normal.qda_shown")
+_of_normal = partial(Picture, "normal.normal_shown")
 
 SCORES = _in_space(
     "scores",
@@ -159,19 +159,17 @@ NORMAL = (ELLIPSES, QQ)
 DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY, STRUCTURE, SCREE, HYPOTHESIS_AND_ERROR)
 """What models with discriminants have."""
 
-ROBUST_DISTANCES = Picture(
-    "normal.gaussian_shown",
+ROBUST_DISTANCES = _of_normal(
     "distances",
     "robust distances of the rows against classical ones, of robust fits",
     leaves=("data",),
 )
-EIGENVALUES = _of_covariances(
+EIGENVALUES = _of_normal(
     "scree",
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
     leaves=("data",),
 )
-RANKING = Picture(
-    "normal.lda_shown",
+RANKING = _of_normal(
     "ranking",
     "the first columns of the ranking, with their scores by class",
     leaves=("data",),
@@ -185,7 +183,7 @@ CHOSEN_BANDWIDTH = Picture(
 CHOSEN_K = Picture(
     "neighbours.knn_shown", "path", "leave-one-out error by k", first="chosen", leaves=ROWS_AND_COLORS
 )
-CHOSEN_PAIR = _of_covariances("path", "errors of the choice by alpha and gamma", leaves=("data",))
+CHOSEN_PAIR = _of_normal("path", "errors of the choice by alpha and gamma", leaves=("data",))
 CHOSEN_THRESHOLD = _of_centroids("path", "cross-validated error by threshold", leaves=ROWS_AND_COLORS)
 CHOSEN_STRENGTH = _of_logistic(
     "choice", "deviance of rows left out by strength of the penalty", first="chosen", leaves=ROWS_AND_COLORS
@@ -377,6 +375,7 @@ MODELS = (
         "lda",
         "LDAResults",
         "normal.lda",
+        shown="normal.normal_shown",
         pictures=(*DISCRIMINANTS, *NORMAL, *WITH_POSTERIORS, *LOG_ODDS, RANKING, ROBUST_DISTANCES),
         estimator="discrim.sklearn.normal:LDAClassifier",
         command="linear discriminant analysis: one covariance for all classes",
@@ -389,6 +388,7 @@ MODELS = (
         "qda",
         "QDAResults",
         "normal.qda",
+        shown="normal.normal_shown",
         pictures=(*WITH_POSTERIORS, *NORMAL, LOG_DETERMINANTS, ROBUST_DISTANCES, EIGENVALUES),
         estimator="discrim.sklearn.normal:QDAClassifier",
         command="quadratic discriminant analysis: a covariance for each class",
@@ -398,7 +398,7 @@ MODELS = (
         "rda",
         "RDAResults",
         "normal.rda",
-        shown="normal.qda_shown",
+        shown="normal.normal_shown",
         pictures=(*WITH_POSTERIORS, ELLIPSES, CHOSEN_PAIR),
         estimator="discrim.sklearn.normal:RDAClassifier",
         chosen={"alpha": "alpha", "gamma": "gamma"},

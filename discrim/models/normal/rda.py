@@ -350,18 +350,6 @@ def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong:
             wrong[left] += missed
 
 
-def chosen_by(fit: Fit[RDAFit]) -> str:
-    """How alpha and gamma were, in words."""
-    cv = fit.numbers.cv
-    if cv is None:
-        return "given"
-    plan = fit.refits.search
-    if plan is not None and plan.splits:
-        held = ", prior held" if fit.numbers.estimated_prior else ""
-        return f"{cv} splits that were given{held}"
-    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-
-
 CHOSEN_FROM_ROWS = (
     "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5"
 )

@@ -64,11 +64,8 @@ def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) ->
     """A table of actual by predicted classes, found in a way that the title names."""
     from discrim.report.plots.judged import draw_confusion as draw
 
-    if options.colors is not None and not isinstance(options.colors, str):
-        raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
-    options.signs(list(table.index))
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
-    return draw(table, title, ax=options.ax, colormap=options.colors)
+    return draw(table, title, ax=options.ax, colormap=options.colormap("confusion", table.index))
 
 
 def said_of(table: pd.DataFrame) -> str:

@@ -80,6 +80,16 @@ class PictureOptions:
 
         return signs_of(list(classes), self.colors)
 
+    def colormap(self, kind: str, classes: Iterable[Any]) -> str | None:
+        """The name of a colormap, for a kind whose colours are of numbers and not of classes."""
+        if self.colors is not None and not isinstance(self.colors, str):
+            raise DataError(
+                f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis'."
+            )
+        # A name that matplotlib does not know is refused.
+        self.signs(classes)
+        return self.colors
+
 
 def checked_names(option: str, given: Any) -> Any:
     """Names as they were given: a text, a sequence of texts, or None.

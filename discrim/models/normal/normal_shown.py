@@ -1,0 +1,537 @@
+"""Summaries and pictures of linear, quadratic and regularized discriminant analysis.
+
+Each of the three has the sections of its summary, and of its short form, by name. What a kind of covariance
+adds to them, such as flagged rows or a ranking of the columns, it names itself in `Scatter.sections`.
+The pictures are those of these models alone; what all models can draw is in `models/pictures`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.scatter.scatter import Sphere
+from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
+from discrim.models.fits.reading import listed
+from discrim.models.judging.assessment import RowsJudged, takes_long
+from discrim.models.normal.normal_fits import equal_covariance_tests
+from discrim.models.results import headers
+from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.numbers import clean, p_text, shorten, table_texts
+from discrim.report.plots import style
+from discrim.report.plots.bars import dot_strips, heat_map
+from discrim.report.plots.points import draw_points
+from discrim.report.tables import Parts, Sections
+
+if TYPE_CHECKING:
+    from discrim.core.normal.lda import LDAFit
+    from discrim.core.normal.qda import QDAFit
+    from discrim.core.normal.rda import RDAFit
+    from discrim.core.scatter.covariance import Covariance
+    from discrim.models.normal.lda import LDAResults
+    from discrim.models.normal.qda import QDAResults
+    from discrim.models.normal.rda import RDAResults
+    from discrim.models.pictures.pictured import PictureOptions
+    from discrim.report.plots.style import Axes
+
+DRAWN = 0.01
+"""How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
+
+FIRST = 10
+"""Columns of a ranking that a summary shows."""
+
+MOST_COVARIANCES = 6
+"""Classes whose covariances a summary prints."""
+
+MOST_NAMED = 8
+"""Flagged rows that a summary names."""
+
+
+# ---- linear discriminant analysis
+
+
+def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
+    """Sections of a linear discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": _linear_header,
+        "classes": headers.classes_section,
+        "means": _means,
+        "covariance": _covariance_within,
+        "discriminants": _discriminants,
+        "functions": _functions,
+    }
+    sections = fit.numbers.scatter.sections
+    if "flagged" in sections and fit.has_rows:
+        parts["flagged"] = _flagged
+    if fit.numbers.has_errors:
+        parts["log_odds"] = _log_odds
+    if "ranking" in sections and fit.numbers.prior.max() < 1:
+        parts["ranking"] = _ranking
+    if fit.path is not None:
+        parts["path"] = _shrinkage_path
+    return _with_equal_covariances(parts, fit)
+
+
+def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
+    left, right = _common_header(results, fit, by_class=False)
+    if fit.numbers.has_distances:
+        test = results.wilks
+        f = float(test.table["statistic"].iloc[0])
+        df1, df2 = (f"{d:.6g}" for d in test.df)
+        left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
+        if np.isnan(f):
+            left.append(("Rao's F", f, "not available"))
+        else:
+            shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
+            left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
+    note = ""
+    if fit.numbers.reduced() is not None:
+        m = fit.numbers.ncomp
+        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {first} only (ncomp={m})."
+    note = f"{note} {headers.dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
+    return headers.header(fit, [*left, *right], note.strip())
+
+
+def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    divisor = "N" if fit.numbers.method == "mle" else "N-K"
+    return _covariance(fit, fit.numbers.covariance, ("within classes", divisor), "fit.cov", by_class=False)
+
+
+def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    table = pd.concat([results.scaling, results.explained.to_frame("Share of trace").T])
+    note = "In each column the largest coefficient times its standard deviation within classes is positive."
+    errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
+    return Section(
+        "Discriminants (unit variance within classes)",
+        table,
+        row_formats={"Share of trace": "share"},
+        errors=[*errors, np.inf],
+        note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
+        source="fit.scaling",
+    )
+
+
+def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    source = "fit.coef, fit.intercept"
+    short = headers.instead_of(fit, "Classification functions", source)
+    if short is not None:
+        return short
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    sizes = headers.score_sizes(fit.numbers.moments)
+    note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
+    note += headers.holds_note("the functions", table, sizes, headers.SCORES)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    return Section("Classification functions", table, errors=errors, note=note, source=source)
+
+
+def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    title = f"Log odds against {results.classes[0]} (asymptotic standard errors under the model)"
+    source = "fit.log_odds()"
+    short = headers.instead_of(fit, title, source)
+    if short is not None:
+        return short
+    table = results.log_odds()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|z|"}
+    errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.LOG_ODDS)
+    repeated = np.tile(errors, len(table) // len(errors))
+    none = results.classes[results.prior.to_numpy() == 0]
+    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
+    return Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
+
+
+def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
+    table = results.ranking(top=min(FIRST, len(results.terms)))[["score", "p", "q", "HC"]]
+    more = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
+    scores = "t-scores" if fit.numbers.covariance.is_diagonal else "CAT scores"
+    formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
+    title = f"Columns by their {scores}{more}"
+    note = "q: false discovery rate; HC: higher criticism."
+    return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
+
+
+# ---- quadratic discriminant analysis
+
+
+def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
+    """Sections of a quadratic discriminant analysis, in their order."""
+    scatter = fit.numbers.scatter
+    parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
+    if "factors" in scatter.sections:
+        parts["factors"] = _factors
+    parts["means"] = _means
+    if scatter.is_one_for_all:
+        parts["covariance"] = partial(_covariance_in, label=results.classes[0])
+    else:
+        for label in results.classes[:MOST_COVARIANCES]:
+            parts[f"covariance {label}"] = partial(_covariance_in, label=label)
+    if "flagged" in scatter.sections and fit.has_rows:
+        parts["flagged"] = _flagged
+    if fit.path is not None:
+        parts["path"] = _shrinkage_path
+    return _with_equal_covariances(parts, fit)
+
+
+def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
+    left, right = _common_header(results, fit, by_class=True)
+    return headers.header(fit, [*left, *right], _covariance_note(fit))
+
+
+def _factors(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Dimensions, variances of signal and noise, and the share that the signal explains, by class."""
+    table = results.factors.rename_axis(index=None)
+    table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
+    formats |= {"dimensions": "count", "explained": "share"}
+    note = "One covariance for all classes." if fit.numbers.scatter.is_one_for_all else ""
+    title = "Variances on the axes of the signal, and of the noise beyond them"
+    return Section(title, table, formats, note=note, source="fit.factors")
+
+
+def _covariance_in(results: QDAResults, fit: Fit[QDAFit], label: Any) -> Section:
+    k, more = list(results.classes).index(label), len(results.classes) - MOST_COVARIANCES
+    common, mle = fit.numbers.scatter.is_one_for_all, fit.numbers.method == "mle"
+    where = "within classes" if common else f"in {label}"
+    divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
+    note = ""
+    if more > 0 and not common and k == MOST_COVARIANCES - 1:
+        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    source = f"fit.covs[{label!r}]"
+    return _covariance(
+        fit,
+        fit.numbers.covariances[k],
+        (where, divisor),
+        source,
+        by_class=True,
+        note=note,
+        name=f"correlations {label}",
+    )
+
+
+# ---- regularized discriminant analysis
+
+
+def rda_sections(results: RDAResults, fit: Fit[RDAFit]) -> Sections:
+    """Sections of a regularized discriminant analysis, in their order."""
+    parts: Sections = {"header": _regularized_header, "classes": _log_determinants, "means": _means}
+    return parts if fit.path is None else parts | {"path": _errors_of_pairs}
+
+
+def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
+    numbers, chosen = fit.numbers, _chosen_by(fit)
+    divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
+    chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    note = (
+        "These errors keep alpha and gamma, which the same rows chose; error_rates(['cv']) chooses them anew."
+        if numbers.cv is not None
+        else ""
+    )
+    items = [
+        *headers.row_items(fit),
+        *headers.size_items(fit),
+        ("Alpha", results.alpha, f"{results.alpha:g}"),
+        ("Gamma", results.gamma, f"{results.gamma:g}"),
+        ("Parametrization", numbers.parametrization, numbers.parametrization),
+        ("Ridge", *Sphere(numbers.standardize).item[1:]),
+        ("Divisors, by class and pooled", divisors, divisors),
+        ("Chosen by", chosen, chosen),
+        headers.prior_item(fit),
+        ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
+        *headers.error_items(results, fit),
+    ]
+    return headers.header(fit, items, note)
+
+
+def _errors_of_pairs(results: RDAResults, fit: Fit[RDAFit]) -> Section:
+    table = results.path.pivot(index="alpha", columns="gamma", values="error")
+    table.index = [f"{value:g}" for value in table.index]
+    table.columns = [f"{value:g}" for value in table.columns]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    title = f"Error by {_chosen_by(fit)}, alpha (rows) by gamma"
+    without = "row" if fit.numbers.cv == "loo" else "fold"
+    missing = table.isna().any(axis=None)
+    note = f"Missing where a covariance is singular without some {without}." if missing else ""
+    return Section(title, table, formats, note=note, source="fit.path")
+
+
+def _chosen_by(fit: Fit[RDAFit]) -> str:
+    """How alpha and gamma were chosen, in words."""
+    cv, plan = fit.numbers.cv, fit.refits.search
+    if cv is None:
+        return "given"
+    if plan is not None and plan.splits:
+        return f"{cv} splits that were given" + (", prior held" if fit.numbers.estimated_prior else "")
+    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
+
+
+# ---- sections that they share
+
+
+def _common_header(
+    results: LDAResults | QDAResults, fit: Fit[Any], *, by_class: bool
+) -> tuple[list[Any], list[Any]]:
+    """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
+    scatter, moments = fit.numbers.scatter, fit.numbers.moments
+    covariances = fit.numbers.covariances if by_class else (fit.numbers.covariance,)
+    words = scatter.described(by_class=by_class, mle=fit.numbers.method == "mle")
+    left = [
+        *headers.row_items(fit),
+        ("Covariance", words, words),
+        headers.criterion_item(results, "llf", scatter.likelihood_title),
+    ]
+    for label, value, text in scatter.items(moments, covariances):
+        if isinstance(value, tuple):
+            value = dict(zip(fit.classes, value, strict=True)) if by_class else value[0]
+        left.append((label, value, text))
+    right = [
+        *headers.size_items(fit),
+        headers.prior_item(fit),
+        headers.criterion_item(results, "aic", "AIC"),
+        headers.criterion_item(results, "bic", "BIC"),
+    ]
+    # Leaving out each row by a search, or a fit, is not for a summary.
+    return left, [*right, *headers.error_items(results, fit)[: 1 if scatter.refits_left_out else 2]]
+
+
+def _covariance_note(fit: Fit[Any]) -> str:
+    """What the header says below its lines of the covariance."""
+    note: str = fit.numbers.scatter.note(lambda text: shorten(clean(text), 90))
+    return note
+
+
+def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Section:
+    """Prior, rows and log-determinant by class."""
+    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    scatter = getattr(fit.numbers, "scatter", None)
+    for shrinkage in () if scatter is None else scatter.shrinkages:
+        table["shrinkage"], formats["shrinkage"] = shrinkage.values, "general"
+    title = "Classes, with the log-determinants of their covariances"
+    return Section(title, table, formats, source="fit.logdet")
+
+
+def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
+    title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
+    errors = headers.mean_errors(fit)
+    return headers.instead_of(fit, title, "fit.means") or Section(
+        title, results.means.rename_axis(index=None), column_errors=errors, source="fit.means"
+    )
+
+
+def _covariance(
+    fit: Fit[Any],
+    covariance: Covariance,
+    where: tuple[str, str],
+    source: str,
+    *,
+    by_class: bool,
+    note: str = "",
+    name: str = "correlations",
+) -> Section:
+    """A covariance as a triangle, or its variances where it has no more or is never formed whole.
+
+    Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
+    correlations are shown in its place, as the table `name`. `where` names its rows and its divisor.
+    """
+    moments, scatter, terms = fit.numbers.moments, fit.numbers.scatter, fit.terms
+    (rows, divisor), scale = where, moments.scale
+    with np.errstate(over="ignore", under="ignore"):
+        sd, variances = covariance.sd / scale, (covariance.sd / scale) ** 2
+    beyond = beyond_doubles([covariance], scale, terms)
+    if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
+        title = f"Variances {rows}, divisor {divisor}"
+        if not covariance.is_diagonal:
+            note = f"The whole {scatter.word} covariance, {len(terms)} x {len(terms)}: {source}."
+        elif not by_class:
+            title = f"Variances ({scatter.word} covariance {rows}, divisor {divisor})"
+        table = pd.DataFrame([variances], index=["variance"], columns=terms)
+        return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
+    title, note = scatter.title(rows, divisor, by_class=by_class), f"{note} {beyond}".strip()
+    table = covariance_frame(covariance, scale, terms)
+    section = Section(title, table, shared=True, triangle=True, note=note, source=source)
+    texts = table_texts(table.T.to_numpy().tolist())
+    plain = table.size and not any("e" in text for column in texts for text in column)
+    if plain or not (np.isfinite(sd) & (sd > 0)).all():
+        return section
+    matrix = covariance.matrix() / covariance.sd / covariance.sd[:, None]
+    np.fill_diagonal(matrix, 1.0)
+    spread = "sd" if "sd" not in terms else "standard deviation"
+    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=[spread, *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
+    words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
+    note = f"{note} The covariance: {source}.".strip()
+    errors = np.full(correlations.shape, np.inf)
+    shown = Section(words, correlations, formats, triangle=True, errors=errors, note=note, source=source)
+    return replace(section, shown=(name, shown))
+
+
+def _flagged(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Rows beyond the cutoff by class, the farthest of them by name."""
+    table = results.robust_distances()
+    flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
+    counted = pd.DataFrame(index=results.classes.rename(None))
+    by_class = table.dropna(subset="distance").groupby("class", observed=False)
+    counted["rows"] = by_class.size().reindex(counted.index, fill_value=0)
+    counted["flagged"] = by_class["flagged"].sum().reindex(counted.index, fill_value=0)
+    counted["share"] = counted["flagged"] / counted["rows"]
+    counted["farthest"] = by_class["distance"].max().reindex(counted.index)
+    cutoff = float(table["cutoff"].iloc[0])
+    note = f"Farther from their class's mean than {cutoff:.4g}, beyond which 2.5 % of normal rows lie."
+    if len(flagged):
+        shown = [
+            f"{shorten(clean(str(label)), 20)} ({distance:.3g})"
+            for label, distance in zip(flagged.index[:MOST_NAMED], flagged["distance"], strict=False)
+        ]
+        more = f" and {len(flagged) - MOST_NAMED} more" if len(flagged) > MOST_NAMED else ""
+        note += f" The farthest: {', '.join(shown)}{more}."
+    formats: dict[Any, Any] = {"rows": "count", "flagged": "count", "share": "share", "farthest": "general"}
+    return Section("Rows flagged", counted, formats, note=note, source="fit.robust_distances()")
+
+
+def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Errors of the shrinkages that leave-one-out chose among."""
+    table = results.path.set_index("shrinkage").rename_axis(index=None)
+    table.index = [f"{value:g}" for value in table.index]
+    note = (
+        "Missing where a covariance is singular without some row, or distances exceed double precision."
+        if table["error"].isna().any()
+        else ""
+    )
+    formats: dict[Any, Any] = {"error": "share", "se": "share"}
+    title = "Leave-one-out error by shrinkage"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+
+
+def _with_equal_covariances(parts: Sections, fit: Fit[Any]) -> Parts:
+    """The sections, with one on equal covariances where these can be tested."""
+    whole = Parts(parts)
+    if fit.numbers.has_distances and fit.has_rows:
+        whole["equal_covariances"] = _equal_covariances
+        whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))
+    return whole
+
+
+def _read_rows_once(_: Any, fit: Fit[Any]) -> None:
+    """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
+    if "apparent" not in fit.cache and not takes_long(fit):
+        judged = RowsJudged(fit)
+        equal_covariance_tests(fit, judged.watch)
+        judged.keep()
+
+
+def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
+    """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
+    title = "Was one covariance enough? (LDA against QDA)"
+    tested = equal_covariance_tests(fit)
+    if isinstance(tested, str):
+        empty = pd.DataFrame(columns=["statistic", "df", "p"])
+        return Section(title, empty, "text", note=f"Not tested. {tested}")
+    ratio, box = tested
+    tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
+    table = pd.DataFrame(
+        {
+            "statistic": tests["statistic"],
+            "df": [f"{d:.6g}" for d in tests["df"]],
+            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
+            "p": tests["p"],
+        }
+    )
+    formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
+    rejected = [test.pvalue < 0.05 for test in (ratio, box)]
+    see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"
+    verdict = "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."
+    if all(rejected):
+        verdict = f"One covariance is rejected at 5 %: see {see}."
+    elif not any(rejected):
+        verdict = "One covariance is not rejected at 5 %."
+    return Section(title, table, formats, note=verdict, source="fit.box_m(), lr_test()")
+
+
+lda_brief: Sections = {
+    "classes": headers.classes_section,
+    "means": _means,
+    "discriminants": _discriminants,
+}
+qda_brief: Sections = {"classes": _log_determinants, "means": _means}
+rda_brief = qda_brief
+
+
+# ---- pictures
+
+MOST_DOTS = 30
+"""Columns of a ranking that are drawn."""
+
+MOST_LABELS = 12
+"""Flagged rows that bear their names."""
+
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
+
+
+def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """The first columns of the ranking, with their scores by class."""
+    table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
+    scores, classes = table.iloc[:, -len(results.classes) :], list(results.classes)
+    name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
+    of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
+    title = f"{name} of the classes against the common mean{of}"
+    return dot_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+
+
+def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    from discrim.report.plots.spaces import draw_scree as draw
+
+    table, noise = results.scree(), results.factors["noise"]
+    labels = list(table.index.unique(level=0))
+    noise = noise.iloc[: len(labels)].set_axis(labels)
+    axes = draw(table, noise, ax=options.ax, signs=options.signs(labels))
+    scatter = fit.numbers.scatter
+    signal = f"filled: signal ({scatter.found_label})"
+    style.set_title(axes, f"Eigenvalues, {scatter.wanted.form}; {signal}; lines: noise")
+    return axes
+
+
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Errors of the choice by alpha and gamma, with the pair chosen."""
+    errors = results.path.pivot(index="alpha", columns="gamma", values="error")
+    pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
+    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path", results.classes))
+
+
+def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+
+    The farthest of the flagged rows bear their labels, where these do not cover one another.
+    """
+    table, classical = results.robust_distances(), results._classical_distances()
+    classes, signs = list(results.classes), options.signs(results.classes)
+    codes = style.label_codes(table["class"], classes)
+    robust = table["distance"].to_numpy(dtype=np.float64)
+    cutoff = float(table["cutoff"].iloc[0])
+    axes, is_new = style.new_axes(options.ax)
+    draw_points(axes, classical, robust, codes, classes, signs)
+    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    axes.axhline(cutoff, **edge)
+    axes.axvline(cutoff, **edge)
+    ends = np.array([0.0, np.nanmax(classical) * 1.05])
+    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
+    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
+    for i in style.with_room(points, list(names), size)[:MOST_LABELS]:
+        xy = (classical[i], robust[i])
+        axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
+    axes.set_xlabel("Distance by means and covariances of moments")
+    axes.set_ylabel("Robust distance")
+    axes.set_title("Distances to the own class; dashed: the cutoff")
+    return style.add_legend(axes, is_new) if len(classes) <= style.MOST_IN_LEGEND else axes
