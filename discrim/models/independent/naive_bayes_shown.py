@@ -59,7 +59,7 @@ def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
         headers.criterion_item(results, "llf", "Log-likelihood"),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     return headers.header(fit, items)
 

@@ -53,7 +53,7 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
         *headers.size_items(fit),
         ("Columns surviving", left, str(left)),
         headers.prior_item(fit),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if fit.path is not None:

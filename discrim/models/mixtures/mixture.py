@@ -39,8 +39,8 @@ from discrim.models.fits.fit import Fit, Gaps, Model
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
-from discrim.models.results.geometry import ClassMeans, GroupSummary
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 FEWER = 'give fewer components, or covariances of fewer parameters, as covariance="pooled" or "EEE"'

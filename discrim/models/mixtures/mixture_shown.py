@@ -80,8 +80,8 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
 def _errors(results: MixtureResults, fit: Fit[MixtureFit]) -> list[Item]:
     """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
     if max(fit.numbers.sizes) == 1:
-        return headers.error_items(results, fit)
-    apparent = headers.error_item(results, fit, "apparent", "Error, apparent")
+        return headers.error_items(fit)
+    apparent = headers.error_item(fit, "apparent")
     return [apparent, (headers.LEFT_OUT, float("nan"), "see error_rates()")]
 
 

@@ -36,8 +36,8 @@ from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
-from discrim.models.results.geometry import ClassMeans, GroupSummary
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 TRIED = np.geomspace(0.15, 6.0, 30)

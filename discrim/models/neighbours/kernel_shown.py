@@ -51,7 +51,7 @@ def _header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
         *_kernel_items(results, fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     reach = "" if results.kernel == "normal" else " A row that no kernel reaches has no class."
     note = f"Bandwidths are radii in the metric.{reach}"

@@ -61,7 +61,7 @@ def _header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
         (label, scale, scale),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     note = (
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "

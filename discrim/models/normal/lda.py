@@ -55,8 +55,8 @@ from discrim.models.normal.normal_fits import ShrunkCovariances, box_m_of, covar
 from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
 from discrim.models.normal.variables import RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
-from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry, LogOddsEquations
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)

@@ -29,8 +29,8 @@ from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results import headers
-from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 from discrim.report.grid import Pairs, Section
 from discrim.report.tables import Sections
@@ -277,7 +277,7 @@ def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pa
         *headers.size_items(fit),
         ("AIC", results.aic, f"{results.aic:.2f}"),
         ("BIC", results.bic, f"{results.bic:.2f}"),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     return headers.header(fit, items)
 

@@ -242,7 +242,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Chosen by", chosen, chosen),
         headers.prior_item(fit),
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     return headers.header(fit, items, note)
 
@@ -295,7 +295,7 @@ def _common_header(
         headers.criterion_item(results, "bic", "BIC"),
     ]
     # Leaving out each row by a search, or a fit, is not for a summary.
-    return left, [*right, *headers.error_items(results, fit)[: 1 if scatter.refits_left_out else 2]]
+    return left, [*right, *headers.error_items(fit)[: 1 if scatter.refits_left_out else 2]]
 
 
 def _covariance_note(fit: Fit[Any]) -> str:

@@ -66,7 +66,7 @@ def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> P
         ("Separable", results.separable, "yes" if results.separable else "no"),
         ("Converged", results.converged, "yes" if results.converged else "no"),
         ("Updates", results.updates, str(results.updates)),
-        headers.error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(fit, "apparent"),
     ]
     return Pairs(results.formula, items, _perceptron_note(results))
 
@@ -138,7 +138,7 @@ def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> P
         ("Support points", len(fit.numbers.plane.support), str(len(fit.numbers.plane.support))),
         ("KKT residual", results.kkt, f"{results.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     return headers.header(fit, items)
 

@@ -30,8 +30,8 @@ from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.projections import pls_components
-from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 BUFFERS = ("weights", "loadings", "rotations")

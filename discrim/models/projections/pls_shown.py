@@ -88,10 +88,10 @@ def _errors(results: PLSResults, fit: Fit[PLSFit]) -> list[Item]:
     """The error rates, leave-one-out where it is no matter of many seconds."""
     if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
         return [
-            headers.error_item(results, fit, "apparent", "Error, apparent"),
+            headers.error_item(fit, "apparent"),
             (headers.LEFT_OUT, np.nan, "see error_rates()"),
         ]
-    return headers.error_items(results, fit)
+    return headers.error_items(fit)
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:

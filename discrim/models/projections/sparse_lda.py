@@ -38,8 +38,8 @@ from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.results.geometry import ClassMeans, GroupSummary, LinearGeometry
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import GroupSummary, LinearGeometry
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import NOTHING, Saved
 
 MOST_TRIED = 10_000

@@ -62,7 +62,7 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
         ("Covariance of scores", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        headers.error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(fit, "apparent"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if by_path:

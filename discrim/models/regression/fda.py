@@ -29,8 +29,7 @@ from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
 from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.results.geometry import ClassMeans
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12
 """Squared canonical correlation from which the scores count as predicted without error."""

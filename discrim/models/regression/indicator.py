@@ -25,8 +25,8 @@ from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
-from discrim.models.results.geometry import ClassMeans, LinearGeometry, ValuesOnly
-from discrim.models.results.results import ClassifierResults
+from discrim.models.results.geometry import LinearGeometry, ValuesOnly
+from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 if TYPE_CHECKING:

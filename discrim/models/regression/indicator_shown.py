@@ -47,7 +47,7 @@ def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
         ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
         _masked_pair(results, fit),
         *headers.size_items(fit),
-        *headers.error_items(results, fit),
+        *headers.error_items(fit),
     ]
     return headers.header(fit, items, _note(results, fit))
 
@@ -260,7 +260,7 @@ def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
         *headers.row_items(fit),
         headers.prior_item(fit),
         *headers.size_items(fit),
-        headers.error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(fit, "apparent"),
     ]
     note = (
         f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is of rows that the "

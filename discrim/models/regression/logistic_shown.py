@@ -80,7 +80,7 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
         ("Estimates", method, method),
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         *_covariance_item(results, fit),
-        headers.error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(fit, "apparent"),
     ]
     note = "" if numbers.newton.converged else results.separation.message
     return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
@@ -177,7 +177,7 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
         *headers.size_items(fit),
         headers.prior_item(fit),
         ("Steps", numbers.steps, str(numbers.steps)),
-        headers.error_item(results, fit, "apparent", "Error, apparent"),
+        headers.error_item(fit, "apparent"),
     ]
     note = (
         "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "

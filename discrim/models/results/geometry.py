@@ -47,6 +47,7 @@ from discrim.models.fits.fit import (
 )
 from discrim.models.fits.reading import NaAction, class_moments, listed, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.results.results import ClassMeans
 
 if TYPE_CHECKING:
     from discrim.report.grid import Part
@@ -493,17 +494,6 @@ class Quadratic(NamedTuple):
         return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
 
 
-class ClassMeans:
-    """Means of the rows by class; for children of `ClassifierResults`."""
-
-    _fit: Fit[Any]
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return self._fit.class_means()
-
-
 class GroupSummary:
     """The columns by class, as they are; for children of `ClassifierResults`."""
 
@@ -614,14 +604,8 @@ class ClassCovariances(GroupSummary):
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
-class SeparateCovariances(ClassCovariances):
+class SeparateCovariances(ClassMeans, ClassCovariances):
     """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
-
-    @property
-    def means(self: Any) -> pd.DataFrame:
-        """Class means."""
-        means: pd.DataFrame = self._fit.class_means()
-        return means
 
     @displayed()
     def tidy(self: Any) -> pd.DataFrame:

@@ -5,7 +5,7 @@ Who computes by the printed numbers decides as the fit does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
 from discrim.models.fits.fit import Fit, missing_if_refused
 from discrim.models.fits.reading import listed
-from discrim.models.judging.assessment import takes_long
+from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
 from discrim.report.grid import Pairs, Section
 from discrim.report.numbers import DIGITS, clean, shorten
@@ -68,12 +68,13 @@ def prior_item(fit: Fit[Any]) -> Item:
     return "Prior", prior, prior
 
 
-def error_item(results: ClassifierResults, fit: Fit[Any], method: Any, label: str) -> Item:
+def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
     """An error rate, where the fit has it, and has it soon."""
+    label = LEFT_OUT if method == "loo" else "Error, apparent"
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
         return label, np.nan, "see error_rates()"
     try:
-        row = results.error_rates([method]).iloc[0]
+        row = error_rates(fit, [method], None, JudgingPlan(), by_class=False).iloc[0]
     except NotSupportedError:
         return label, np.nan, "not available"
     if not row["total"] > 0:
@@ -82,12 +83,9 @@ def error_item(results: ClassifierResults, fit: Fit[Any], method: Any, label: st
     return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
 
 
-def error_items(results: ClassifierResults, fit: Fit[Any]) -> list[Item]:
+def error_items(fit: Fit[Any]) -> list[Item]:
     """The error rates of a fit that can leave each row out without a search."""
-    return [
-        error_item(results, fit, "apparent", "Error, apparent"),
-        error_item(results, fit, "loo", LEFT_OUT),
-    ]
+    return [error_item(fit, "apparent"), error_item(fit, "loo")]
 
 
 def instead_of(fit: Fit[Any], heading: str, source: str) -> Section | None:

@@ -95,6 +95,17 @@ def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
     return ANEW, float(row["estimate"]), text
 
 
+class ClassMeans:
+    """Means of the rows by class; for children of `ClassifierResults`."""
+
+    _fit: Fit[Any]
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+
 class Judging:
     """Leave-one-out, confusions and error rates."""
 
