@@ -67,6 +67,7 @@ _of_naive_bayes = partial(Picture, "independent.naive_bayes_shown")
 _of_logistic = partial(Picture, "regression.logistic_shown")
 _of_mixture = partial(Picture, "mixtures.mixture_shown")
 _of_centroids = partial(Picture, "independent.shrunken_shown")
+_of_neighbours = partial(Picture, "neighbours.neighbours_shown")
 _of_law = partial(Picture, "law.bayes_shown")
 _of_normal = partial(Picture, "normal.normal_shown")
 
@@ -174,14 +175,14 @@ RANKING = _of_normal(
     "the first columns of the ranking, with their scores by class",
     leaves=("data",),
 )
-CHOSEN_BANDWIDTH = Picture(
-    "neighbours.kernel_shown",
+CHOSEN_BANDWIDTH = _of_neighbours(
     "path",
     "leave-one-out error and likelihood by bandwidth",
     leaves=ROWS_AND_COLORS,
+    drawn_by="bandwidth_path",
 )
-CHOSEN_K = Picture(
-    "neighbours.knn_shown", "path", "leave-one-out error by k", first="chosen", leaves=ROWS_AND_COLORS
+CHOSEN_K = _of_neighbours(
+    "path", "leave-one-out error by k", first="chosen", leaves=ROWS_AND_COLORS, drawn_by="knn_path"
 )
 CHOSEN_PAIR = _of_normal("path", "errors of the choice by alpha and gamma", leaves=("data",))
 CHOSEN_THRESHOLD = _of_centroids("path", "cross-validated error by threshold", leaves=ROWS_AND_COLORS)
@@ -441,6 +442,7 @@ MODELS = (
         "knn",
         "KNNResults",
         "neighbours.knn",
+        shown="neighbours.neighbours_shown",
         pictures=(CHOSEN_K, *POSTERIORS_FIRST),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         chosen={"k": "k"},
@@ -453,7 +455,7 @@ MODELS = (
         "kernel_density",
         "KernelDensityResults",
         "neighbours.kernel_density",
-        shown="neighbours.kernel_shown",
+        shown="neighbours.neighbours_shown",
         pictures=(*WITH_POSTERIORS, CHOSEN_BANDWIDTH),
         estimator="discrim.sklearn.geometric:KernelDensityClassifier",
         chosen={"bandwidth": "radii"},

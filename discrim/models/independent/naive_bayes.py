@@ -1,40 +1,56 @@
-"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density."""
+"""Naive Bayes: columns independent within classes, normal, categorical, counts, or of any density.
+
+It is fitted to the moments of normal columns and a tally of the others, of rows or as moments hold them. A
+column that rows miss may be fitted to the rows that have it. Where a density does not exist, the error names
+the class and the column.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.independent.naive_bayes import (
-    NaiveBayesFit,
-    fit_naive_bayes,
-    naive_bayes_buffers,
-    naive_bayes_from_file,
-)
+from discrim.core.independent import naive_bayes as core
+from discrim.core.independent.kernel_density import FACTORS
+from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.independent.tally import ColumnPlan, Tally
+from discrim.core.moments.given_moments import with_scatter
+from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
+from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.levels import Unseen, codes_are_positions, refuse_values, term_levels
+from discrim.frame import levels as frame_levels
+from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.categories import shown
+from discrim.frame.levels import Unseen, level_design, term_levels
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
 from discrim.models.fits.options import verb_options
-from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, prior_vector
+from discrim.models.fits.reading import NaAction
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.independent import naive_bayes_sample
-from discrim.models.independent.naive_bayes_sample import Options
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.moments.given import Sample, by_moments, fitting
 from discrim.models.moments.moments import Moments
+from discrim.models.normal.normal_fits import drop_hint, some_of
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
+
+NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
+KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
+
+SMOOTHING = 1e-9
+"""scikit-learn's `var_smoothing`."""
 
 GRID = 512
 """Values at which `density` shows a column."""
@@ -56,8 +72,8 @@ def _rows(fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
     if data is None:
         return blocks
     plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
-    refuse_values(blocks.table, plain, counts=False)
-    refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
+    frame_levels.refuse_values(blocks.table, plain, counts=False)
+    frame_levels.refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
     return blocks
 
 
@@ -76,39 +92,35 @@ def naive_bayes_fit(
     if not numbers.is_normal or numbers.available is not None:
         refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
     if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
-        refits = replace(refits, left_out=_left_out_smoothed)
+        takes = "of smoothed variances of columns that rows miss takes a refit a row"
+        refits = replace(refits, left_out=partial(left_out_by_refits, takes=takes))
     fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows)
     sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
-    fitting = [len(levels) for levels in _levels(fit).values()] == sizes
-    if not (fitting and codes_are_positions(blocks.design)):
+    of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
+    if not (of_levels and frame_levels.codes_are_positions(blocks.design)):
         raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
     return fit
 
 
 def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
-    numbers = fit.numbers
-    if len(blocks.terms) < len(fit.terms):
-        kept = [fit.terms.get_loc(term) for term in blocks.terms]
-        numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
-    refit = numbers.refit(*_gathered(fit, blocks, numbers.plan))
+    moments, tally = _tallied(fit, blocks)
+    refit = replace(fit.numbers, plan=tally.plan).refit(moments, tally)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
-def _gathered(fit: Fit[NaiveBayesFit], blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+def _tallied(fit: Fit[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
+    """Moments and tally of rows, which may lack columns of the fit."""
+    places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+    plan = fit.numbers.plan.columns(places)
     if blocks.incomplete:
-        return naive_bayes_sample.gather_available(blocks, plan)
+        return _available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
-    return class_moments(blocks, "diagonal", tally.watch), tally
-
-
-def _left_out_smoothed(fit: Fit[NaiveBayesFit]) -> LeftOut:
-    return left_out_by_refits(fit, "of smoothed variances of columns that rows miss takes a refit a row")
+    return reading.class_moments(blocks, "diagonal", tally.watch), tally
 
 
 def _why_no_rule(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
-    kept = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
     try:
-        naive_bayes_sample.refuse_no_density(*_gathered(fit, blocks, fit.numbers.plan.columns(kept)), blocks)
+        _refuse_no_density(*_tallied(fit, blocks), blocks)
     except CollinearError as error:
         return str(error)
     return None
@@ -118,9 +130,9 @@ SAVED = Saved(
     {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
     | {"unseen": (str,), "estimated_prior": (bool,)},
     "diagonal",
-    naive_bayes_from_file,
+    core.naive_bayes_from_file,
     naive_bayes_fit,
-    naive_bayes_buffers,
+    core.naive_bayes_buffers,
     lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
     lambda k, p: {"available": (k, p)},
     constant=True,
@@ -187,16 +199,14 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def means(self) -> pd.DataFrame:
         """Class means of the normal columns."""
         normal = self._fit.numbers.normal
-        values = np.zeros((len(self.classes), 0)) if normal is None else normal.moments.class_means
-        return pd.DataFrame(values, index=self.classes, columns=self.normal_terms)
+        return self._by_class(None if normal is None else normal.moments.class_means, self.normal_terms)
 
     @property
     def sds(self) -> pd.DataFrame:
         """Standard deviations of the normal columns within classes, smoothing included."""
         normal = self._fit.numbers.normal
-        values = [] if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
-        shape = (len(self.classes), len(self.normal_terms))
-        return pd.DataFrame(np.reshape(values, shape), index=self.classes, columns=self.normal_terms)
+        sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
+        return self._by_class(sds, self.normal_terms)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -212,14 +222,17 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def bandwidths(self) -> pd.DataFrame:
         """Bandwidths of the kernel densities."""
         terms, kernels = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
-        values = np.zeros((len(self.classes), 0)) if kernels is None else kernels.bandwidths()
-        return pd.DataFrame(values, index=self.classes, columns=terms)
+        return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
 
     @property
     def multinomial(self) -> pd.DataFrame:
         """Probabilities of the columns of counts by class; they sum to one."""
         terms, counts = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
-        values = np.zeros((len(self.classes), 0)) if counts is None else counts.probabilities()
+        return self._by_class(None if counts is None else counts.probabilities(), terms)
+
+    def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
+        """Values of columns of one kind, classes by terms; none where there is no such column."""
+        values = np.zeros((len(self.classes), 0)) if values is None else values
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
     @displayed()
@@ -246,11 +259,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         plan = self._fit.numbers.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
-            has = (
-                f"{listed(numeric)} {'have' if len(numeric) > 1 else 'has'}"
-                if len(numeric)
-                else "no column has"
-            )
+            named = reading.listed(numeric) if len(numeric) else "no column"
+            has = f"{named} {'have' if len(numeric) > 1 else 'has'}"
             raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
         try:
             values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
@@ -284,7 +294,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """Rows, mean and unsmoothed standard deviation by (class, term), and over all rows ("total")."""
         if len(self._levels):
             raise NotSupportedError(
-                f"group_summary() describes numbers, and {listed(self._levels)} "
+                f"group_summary() describes numbers, and {reading.listed(self._levels)} "
                 f"{'is' if len(self._levels) == 1 else 'are'} categorical: see tables."
             )
         if self._fit.numbers.available is not None:
@@ -298,7 +308,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if not self._fit.numbers.is_normal:
             other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(
-                f"{what} needs normal columns, and {listed(other)} "
+                f"{what} needs normal columns, and {reading.listed(other)} "
                 f"{'are' if len(other) > 1 else 'is'} not: see means, sds, tables, bandwidths and "
                 "multinomial."
             )
@@ -344,6 +354,19 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     def _is_plane(self) -> bool:
         return super()._is_plane() and not self._levels
+
+
+class Options(NamedTuple):
+    """Options of `naive_bayes` as they were given."""
+
+    kernel: Any
+    bandwidth: Any
+    counts: Any
+    laplace: Any
+    smoothing: Any
+    method: str
+    unseen: str
+    missing: str | None = None
 
 
 @by_moments("diagonal")
@@ -504,17 +527,374 @@ def naive_bayes(
     [0.571, 0.286, 0.143]
     """
     options = verb_options(locals())
-    check_word("missing", missing, ("drop", "available"), optional=True)
+    reading.check_word("missing", missing, ("drop", "available"), optional=True)
     whole = None if missing == "drop" else missing
     columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
     sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
-        blocks, stats, tally = naive_bayes_sample.usable_tally(blocks, columns, na_action)
+        blocks, stats, tally = _usable_tally(blocks, columns, na_action)
     else:
-        blocks, stats, tally = naive_bayes_sample.given_tally(sample, columns)
-    naive_bayes_sample.refuse_no_density(stats, tally, blocks)
-    shares = prior_vector(prior, blocks.design.levels, stats.counts)
-    fit = fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
-    naive_bayes_sample.refuse_no_bandwidth(fit, blocks)
+        blocks, stats, tally = _given_tally(sample, columns)
+    _refuse_no_density(stats, tally, blocks)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
+    fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
+    _refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=moments is None))
+
+
+def _usable_tally(
+    blocks: Blocks, options: Options, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
+    blocks = replace(blocks, design=level_design(blocks.design))
+    plan = _plan_of(blocks, options)
+    if options.missing is not None:
+        return _usable_available(blocks, plan, na_action)
+    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
+    tally = Tally(plan, len(blocks.design.levels))
+    classes, terms = blocks.design.levels, blocks.terms
+    # Beside others a constant count has its share of their sum.
+    blocks, moments = reading.usable_rows(
+        blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist()
+    )
+    if not blocks.constant:
+        return blocks, moments, _tally_of_present(tally, classes, blocks)
+    constant = set(blocks.constant)
+    kept = [j for j, term in enumerate(terms) if term not in constant]
+    tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
+    return blocks, reading.class_moments(blocks, "diagonal", tally.watch), tally
+
+
+def _tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+    """The tally of the classes that are left of those before."""
+    present = blocks.design.levels
+    return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
+
+
+def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks without rows, diagonal moments of the columns of a `level_design`, and their tally."""
+    kernel = options.kernel
+    has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
+    why = AVAILABLE if options.missing is not None else KERNELS if has_kernels else ""
+    given = sample.checked_moments(why)
+    given._need("Naive Bayes", "diagonal")
+    design = level_design(given._design)
+    blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)
+    plan = _plan_of(blocks, options)
+    names, _ = frame_levels.level_terms(design)
+    if len(given._level_counts.tables) != len(names):
+        raise NotSupportedError(
+            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of them "
+            "comes from published statistics: add up moments of tables only, or leave such columns "
+            "out."
+        )
+    moments = _moments_of_levels(given, blocks.terms, names)
+    _refuse_negative(given, plan, blocks, moments)
+    tally = Tally(plan, moments.n_classes)
+    tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
+    classes, terms = design.levels, blocks.terms
+    blocks, moments = fitting(given, blocks, moments, keep=plan.counts.tolist())
+    tally = _tally_of_present(tally, classes, blocks)
+    if len(blocks.terms) < len(terms):
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return blocks, moments, tally
+
+
+def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
+    """Diagonal moments of columns that are positions of levels, as counted, or numbers, as given."""
+    moments, given_terms = with_scatter(given._moments, "diagonal"), given._design.terms
+    if not names:
+        return moments
+    means, squares = as_columns(given._level_counts.tables, moments.counts)
+    numeric = [j for j, term in enumerate(terms) if term not in names]
+    source = [given_terms.index(terms[j]) for j in numeric]
+    levels = [terms.index(name) for name in names]
+    shape = (moments.n_classes, len(terms))
+    centres, rests, scatters, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(len(terms))
+    centres[:, numeric], rests[:, numeric] = moments.centres[:, source], moments.rests[:, source]
+    scatters[:, numeric], scale[numeric] = moments.scatters[:, source], moments.scale[source]
+    centres[:, levels], scatters[:, levels] = means, squares
+    return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
+
+
+def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
+    """Raise where a column of counts holds a value below zero, as far as moments tell."""
+    below = given._moments.class_means < 0
+    for j in plan.counts.tolist():
+        place = given._design.terms.index(blocks.terms[j])
+        if not given._level_counts.negative[place] and not below[:, place].any():
+            continue
+        k = int(np.argmax(moments.class_means[:, j] < 0))
+        where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
+        raise DataError(
+            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
+            "out of counts=, or gather the moments again of corrected rows."
+        )
+
+
+def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
+    """What each column of a `level_design` is."""
+    reading.check_word("method", options.method, ("moment", "mle"))
+    reading.check_word("unseen", options.unseen, ("raise", "missing"))
+    terms = list(blocks.terms)
+    levels = term_levels(blocks.design)
+    families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
+    sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
+    for name in frame_levels.boolean_terms(blocks.design):
+        families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
+    for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
+        families[_wanted(what, wanted, terms, families)] = family
+    columns = set(blocks.design.columns)
+    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
+    if made:
+        raise DataError(
+            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed: "
+            "compute the column before the fit."
+        )
+    rule, given = _bandwidths(options.bandwidth, terms, families)
+    laplace = reading.check_number("laplace", options.laplace, 0)
+    smoothing = reading.check_number("smoothing", options.smoothing, 0)
+    return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+
+
+def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[int] | Codes:
+    """Positions of the columns that an option names: all that are still normal for True."""
+    if isinstance(wanted, bool | np.bool_):
+        return np.flatnonzero((families == NORMAL) & bool(wanted))
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
+    numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
+    place = {term: j for j, term in enumerate(terms)}
+    for name in names:
+        if name in place and families[place[name]] != NORMAL:
+            kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
+            raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
+        if name not in place:
+            raise DataError(
+                f"{what}= names {name!r}, which is no numeric column of the fit: {reading.listed(numeric)}."
+            )
+    return [place[name] for name in names]
+
+
+def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str, Floats]:
+    """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
+    given = np.zeros(len(terms))
+    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
+    if isinstance(bandwidth, str):
+        reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
+    if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
+        raise DataError(
+            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one: name its "
+            "columns in kernel=, or leave bandwidth= out."
+        )
+    if isinstance(bandwidth, str):
+        return bandwidth, given
+    wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
+    for name, value in wanted.items():
+        if name not in kernels:
+            raise DataError(
+                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"{reading.listed(kernels)}. Name the column there too."
+            )
+        also = f" for {name!r}, or one of {reading.listed(FACTORS)}"
+        given[terms.index(name)] = reading.check_number("bandwidth", value, 0, ends="()", also=also)
+    return "nrd0", given
+
+
+def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
+    plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
+    if len(plan.normal):
+        names = tuple(terms[plan.normal])
+        available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
+        few = np.argwhere(available <= (1 if plan.method == "moment" else 0))
+        if len(few):
+            k, j = few[0]
+            raise CollinearError(
+                f"{names[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
+                'together, too few for a variance: leave the column out, or pass method="mle" with '
+                f"smoothing={SMOOTHING:g}."
+            )
+        _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
+    empty = tally.sums.sum(axis=1) + plan.laplace <= 0
+    if len(plan.counts) and empty.any():
+        raise CollinearError(
+            f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
+            f"{levels[int(empty.argmax())]!r}: pass laplace=1, for example, or leave the class out."
+        )
+
+
+def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+    """Raise a CollinearError that names classes and columns where a kernel density has no bandwidth."""
+    lacking = fit.without_bandwidth()
+    if not lacking.any():
+        return
+    names = [blocks.terms[j] for j in fit.plan.kernels]
+    counts, rows = fit.moments.counts, fit.moments.rows
+    light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
+    if light.any():
+        k = int(light.argmax())
+        raise CollinearError(
+            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and a "
+            "bandwidth by a rule takes more than one row: pass weights that count rows, for example divided "
+            f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+        )
+    said = [
+        f"{reading.listed(name for name, none in zip(names, bare, strict=True) if none)} "
+        f"{'has' if bare.sum() == 1 else 'have'} one row or one value only in class {label!r}"
+        for label, bare in zip(blocks.design.levels, lacking, strict=True)
+        if bare.any()
+    ]
+    given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
+    raise CollinearError(
+        f"{some_of(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
+        "leave such columns out."
+    )
+
+
+def _refuse_no_variance(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
+) -> None:
+    said: list[str] = []
+    constant: set[int] = set()
+    few = light = False
+    for k, label in enumerate(levels):
+        count = moments.counts[k]
+        if count <= 1 and plan.method == "moment":
+            few = True
+            light = light or moments.rows[k] != count
+            has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
+            said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
+            continue
+        here = [] if plan.smoothing else [each.column for each in dependencies(moments, k, diagonal=True)]
+        if here:
+            constant.update(here)
+            verb = "is" if len(here) == 1 else "are"
+            said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
+    if said:
+        text = some_of(said, "classes")
+        smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
+        counted = ", or weights that count rows, for example divided by their mean" if light else ""
+        way_out = (
+            f'pass method="mle" with {smoothing}{counted}'
+            if few
+            else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
+        )
+        tells = reading.said_of_separation(moments, tuple(terms))
+        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
+        raise CollinearError(
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells} "
+            f"{way_out[0].upper()}{way_out[1:]}{hint}."
+        )
+    if plan.smoothing and not core.has_variances(moments, plan):
+        raise CollinearError(
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of "
+            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too "
+            "small or too large, or the columns' units are too far apart. Give another share, or columns of "
+            "like units."
+        )
+
+
+def _usable_available(
+    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of all rows with a class, whatever else they miss, but of no empty class or constant column."""
+    reading.check_word("na_action", na_action, ("drop", "raise"))
+    if na_action == "raise":
+        raise DataError(
+            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
+        )
+    if len(plan.counts):
+        raise NotSupportedError(
+            'counts= follow a multinomial given their sum, and with missing="available" a row may '
+            "have no sum: leave counts= out, fill the counts, or fit the complete rows."
+        )
+    blocks = replace(blocks, partial=True, incomplete=True)
+    classes, terms = blocks.design.levels, blocks.terms
+    moments, tally = _available_tally(blocks, plan)
+    if not moments.total:
+        raise DataError(
+            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
+            f"{blocks.design.response!r}, or its weight. Give rows with a class."
+        )
+    if blocks.weighted:
+        reading.warn_of_weights(moments, whole=blocks.has_whole_weights())
+    blocks, moments = reading.present_classes(blocks, moments)
+    tally = _tally_of_present(tally, classes, blocks)
+    _refuse_bare(blocks, tally)
+    reading.refuse_extreme(moments, blocks.terms)
+    dropped = blocks.dropped
+    # Without rows to look for again, columns are taken out of the moments as they are.
+    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
+    if blocks.constant:
+        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
+    return replace(blocks, dropped=dropped), moments, tally
+
+
+def _available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+    """Diagonal moments and tally of rows with a class, each column's of the rows that have it.
+
+    One pass finds the columns that the same rows miss, and one gathers each group of these.
+    """
+    blocks = blocks.with_classes()
+    k, p = len(blocks.design.levels), len(blocks.terms)
+    used = blocks.codes >= 0
+    if blocks.weights is not None:
+        used &= ~np.isnan(blocks.weights)
+    weights, codes = None if blocks.weights is None else blocks.weights[used], blocks.codes[used]
+    counts = np.bincount(codes, weights, k).astype(np.float64)
+    rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
+    codes = np.where(used, blocks.codes, -1)
+    parts = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
+    scale, tally = np.ones(p), Tally(plan, k)
+    tally.available = np.zeros((k, p))
+    for columns in _missed_together(blocks):
+        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
+        part = Tally(plan.columns(columns), k)
+        moments = reading.class_moments(group, "diagonal", part.watch)
+        for name, values in parts.items():
+            values[:, columns] = getattr(moments, name)
+        scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
+        _place(tally, part, columns)
+    blocks.dropped = blocks.table.nrows - int(used.sum())
+    return ClassMoments(counts, rows, scale=scale, **parts), tally
+
+
+def _missed_together(blocks: Blocks) -> list[Codes]:
+    """The columns in groups that the same rows miss."""
+    marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
+    for place, x, missing in blocks.every_row():
+        if missing is None or not missing.any():
+            continue
+        nan = np.isnan(x)
+        for j in np.flatnonzero(nan.any(axis=0)).tolist():
+            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
+    groups: dict[bytes, list[int]] = {}
+    for j, mark in enumerate(marks):
+        groups.setdefault(mark.digest(), []).append(j)
+    return [np.array(columns, dtype=np.intp) for columns in groups.values()]
+
+
+def _place(tally: Tally, part: Tally, columns: Codes) -> None:
+    """Write the tally of some columns into that of all."""
+    for i, j in enumerate(columns[part.plan.tables].tolist()):
+        tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
+    for i, j in enumerate(columns[part.plan.kernels].tolist()):
+        tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]
+
+
+def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
+    """Raise a DataError that names columns without a value in some class."""
+    available: Any = tally.available
+    bare = ~(available > 0)
+    if not bare.any():
+        return
+    k = int(np.argmax(bare.any(axis=1)))
+    names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
+    has = "has" if len(names) == 1 else "have"
+    raise DataError(
+        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is no "
+        "density: leave such columns out of the formula, or the class out of the table."
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from discrim.core.numerics.arrays import Codes
 from discrim.models.pictures.pictured import one_column
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
+from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -23,31 +25,23 @@ if TYPE_CHECKING:
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
     """Sections of a naive Bayes classifier, in their order."""
-    plan = fit.numbers.plan
-    parts: Sections = {
-        "header": _header,
-        "classes": _classes,
-    }
-    if len(plan.normal):
-        parts |= {"means": _means, "deviations": _deviations}
-    if len(plan.tables):
-        parts["tables"] = _tables
-    if len(plan.kernels):
-        parts["bandwidths"] = _bandwidths
-    if len(plan.counts):
-        parts["multinomial"] = _multinomial
-    if fit.numbers.available is not None:
-        parts["available"] = _available
-    return parts
+    brief = naive_bayes_brief(results, fit)
+    parts: Sections = {"header": _header, "classes": brief.pop("classes")}
+    if "means" in brief:
+        parts |= {"means": brief.pop("means"), "deviations": _deviations}
+    return parts | brief | ({} if fit.numbers.available is None else {"available": _available})
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
     """The short form: classes, and the densities but for their spread."""
-    parts = naive_bayes_sections(results, fit)
-    return {key: make for key, make in parts.items() if key not in _LONG}
-
-
-_LONG = ("header", "deviations", "available")
+    plan = fit.numbers.plan
+    densities: dict[str, tuple[Codes, Callable[..., Section]]] = {
+        "means": (plan.normal, _means),
+        "tables": (plan.tables, _tables),
+        "bandwidths": (plan.kernels, _bandwidths),
+        "multinomial": (plan.counts, _multinomial),
+    }
+    return {"classes": _classes} | {name: make for name, (of, make) in densities.items() if len(of)}
 
 
 def _header(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Pairs:
@@ -150,76 +144,47 @@ MOST_COLOURS = 8
 
 
 def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Density of a column in each class."""
+    """Density of a column in each class, a line a class."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, options)
-    return draw_densities(results.density(name), options.ax, options.signs(results.classes))
-
-
-def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Table of a categorical column."""
-    name = one_column("table", "levels", list(results._levels), options)
-    return draw_shares(results.tables[name], options.ax, options.signs(results.classes))
-
-
-def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
-    """Density of a column in each class, a line a class.
-
-    Parameters
-    ----------
-    densities : DataFrame, values by classes
-        The name of its index is that of the column.
-    """
-    axes, is_new = new_axes(ax)
+    densities, signs = results.density(name), options.signs(results.classes)
+    axes, is_new = new_axes(options.ax)
     at = densities.index.to_numpy(dtype=np.float64)
     for k, label in enumerate(densities.columns):
         values = densities.iloc[:, k].to_numpy(dtype=np.float64)
         style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
         axes.plot(at, values, label=shown_name(label), **style)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(shown_name(densities.index.name))
+    axes.set_xlabel(shown_name(name))
     axes.set_ylabel("Density within the class")
-    axes.set_title(f"{shown_name(densities.index.name)} by class")
+    axes.set_title(f"{shown_name(name)} by class")
     return add_legend(axes, is_new)
 
 
-def draw_shares(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
-    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours.
-
-    Parameters
-    ----------
-    table : DataFrame, classes by levels
-        The name of its columns is that of the column.
-    """
-    if table.shape[1] > MOST_COLOURS:
-        return _draw_shares_by_level(table, ax, signs)
-    axes, is_new = new_axes(ax, 2 * len(table))
-    places, start = np.arange(len(table)), np.zeros(len(table))
-    for level, label in enumerate(table.columns):
-        shares = table.iloc[:, level].to_numpy(dtype=np.float64)
-        colour = SIGNS.colour(level)
-        axes.barh(places, shares, left=start, color=colour, label=shown_name(label), height=0.7)
-        start = start + shares
-    axes.set_yticks(places, [shown_name(label) for label in table.index])
+def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours."""
+    name = one_column("table", "levels", list(results._levels), options)
+    table, signs = results.tables[name], options.signs(results.classes)
+    by_level = table.shape[1] > MOST_COLOURS
+    axes, is_new = new_axes(options.ax, table.shape[1] if by_level else 2 * len(table))
+    lines, start = table.columns if by_level else table.index, np.zeros(len(table))
+    places = np.arange(len(lines))
+    if by_level:
+        for k, label in enumerate(table.index):
+            shares = table.iloc[k].to_numpy(dtype=np.float64)
+            style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+            axes.plot(shares, places, linestyle="none", label=shown_name(label), **style)
+        axes.grid(axis="y", color=faint(0.9))
+        axes.set_axisbelow(True)
+    else:
+        for level, label in enumerate(table.columns):
+            shares = table.iloc[:, level].to_numpy(dtype=np.float64)
+            colour = SIGNS.colour(level)
+            axes.barh(places, shares, left=start, color=colour, label=shown_name(label), height=0.7)
+            start = start + shares
+    axes.set_yticks(places, [shown_name(label) for label in lines])
     axes.invert_yaxis()
-    axes.set_xlim(0.0, 1.0)
-    axes.set_xlabel("Probability within the class")
-    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
-    return add_legend(axes, is_new)
-
-
-def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None, signs: Signs) -> Axes:
-    axes, is_new = new_axes(ax, table.shape[1])
-    lines = np.arange(table.shape[1])
-    for k, label in enumerate(table.index):
-        shares = table.iloc[k].to_numpy(dtype=np.float64)
-        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-        axes.plot(shares, lines, linestyle="none", label=shown_name(label), **style)
-    axes.set_yticks(lines, [shown_name(level) for level in table.columns])
-    axes.grid(axis="y", color=faint(0.9))
-    axes.set_axisbelow(True)
-    axes.invert_yaxis()
-    axes.set_xlim(left=0.0)
+    axes.set_xlim(0.0, None if by_level else 1.0)
     axes.set_xlabel("Probability within the class")
     axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
     return add_legend(axes, is_new)

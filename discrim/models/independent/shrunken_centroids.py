@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.errors import CollinearError, DataError, warn_user
@@ -36,17 +35,7 @@ MOST_TRIED = 10**6
 """Thresholds that can be tried."""
 
 
-def thresholds_of(search: GridSearch, fit: ShrunkenFit) -> Floats:
-    """The thresholds (T,) to try, in increasing order."""
-    if search.grid is None:
-        count = reading.check_whole(
-            "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
-        )
-        return np.unique(np.linspace(0.0, float(fit.reach().max()), count))
-    return np.array(reading.check_grid(search.grid, "threshold", 0, also=", or None for evenly spaced ones"))
-
-
-def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
+def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
     Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
@@ -55,7 +44,14 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tu
     """
     k = fit.moments.n_classes
     validation.refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
-    thresholds = thresholds_of(search, fit)
+    if search.grid is None:
+        count = reading.check_whole(
+            "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
+        )
+        thresholds = np.unique(np.linspace(0.0, float(fit.reach().max()), count))
+    else:
+        also = ", or None for evenly spaced ones"
+        thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=also))
     moments, judged = search.folds.training_moments(blocks, "diagonal")
     parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
     log_prior = logs_of_prior(fit.prior)
@@ -228,11 +224,22 @@ def shrunken_centroids(
     fit = fit_shrunken(
         stats, shares, threshold=threshold or 0.0, offset=offset, estimated_prior=prior is None
     )
-    _refuse_constant(fit, blocks)
+    constant = fit.without_scale()
+    if constant:
+        zero = (
+            "the offset"
+            if offset != "median"
+            else "the median of the standard deviations, which is the offset,"
+        )
+        raise CollinearError(
+            f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
+            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero} is 0: there is "
+            "nothing to measure differences by. Give an offset above 0, or leave out such columns."
+        )
     path = search = None
     if threshold is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
-        chosen, path = choose_threshold(blocks, fit, search)
+        chosen, path = _choose_threshold(blocks, fit, search)
         fit = replace(fit, threshold=chosen)
     if not fit.shrunken().any():
         warn_user(
@@ -246,23 +253,7 @@ def shrunken_centroids(
     )
 
 
-def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
-    constant = fit.without_scale()
-    if not constant:
-        return
-    why = (
-        "the offset is 0"
-        if fit.offset != "median"
-        else "the median of the standard deviations, which is the offset, is 0"
-    )
-    raise CollinearError(
-        f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
-        f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
-        "measure differences by. Give an offset above 0, or leave out such columns."
-    )
-
-
-def _marginal(fit: ShrunkenFit, log_prior: Floats, method: str, keep: NDArray[np.intp]) -> Rule:
+def _marginal(fit: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,), for which there is one method."""
     return fit.of_columns(log_prior, keep)
 
@@ -300,7 +291,7 @@ def _chosen_rule(search: GridSearch, fit: Fit[ShrunkenFit], blocks: Blocks) -> R
     if refit is None:
         return None
     try:
-        chosen, _ = choose_threshold(blocks, refit, search)
+        chosen, _ = _choose_threshold(blocks, refit, search)
     except (CollinearError, DataError):
         return None
     return replace(refit, threshold=chosen).rule(fit.log_prior())

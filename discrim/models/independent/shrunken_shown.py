@@ -12,7 +12,7 @@ from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import column_texts
 from discrim.report.plots.bars import count_above, draw_errors
-from discrim.report.plots.style import SIGNS, Signs, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.style import faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -31,19 +31,16 @@ MOST_SURVIVORS = 30
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Sections:
     """Sections of nearest shrunken centroids, in their order."""
-    parts: Sections = {
-        "header": _header,
-        "classes": _classes,
-    }
-    if fit.path is not None:
-        parts["path"] = _path
-    return parts | {"survivors": _survivors}
+    parts: Sections = {"header": _header, "classes": _classes, "path": _path, "survivors": _survivors}
+    if fit.path is None:
+        del parts["path"]
+    return parts
 
 
 def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
     chosen = "cross-validation" if fit.path is not None else "not in the file" if fit.loaded else "given"
     kind = "median of s" if fit.numbers.offset == "median" else "given"
-    left = int(fit.numbers.shrunken().any(axis=0).sum())
+    left = len(results.surviving)
     items: list[tuple[str, Any, str]] = [
         *headers.row_items(fit),
         ("Threshold", results.threshold, f"{results.threshold:.4g}"),
@@ -113,36 +110,12 @@ MOST_BARS = 50
 
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error by threshold."""
-    path = results.path
-    # Only the rule of one standard error takes a threshold whose error is not the least.
-    own = path.loc[path["threshold"] == results.threshold, "error"]
-    one_se = bool((own > path["error"].min()).any())
-    return threshold_path(path, results.threshold, ax=options.ax, one_se=one_se)
-
-
-def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Shrunken differences of the columns that survive."""
-    return differences(results.survivors(), ax=options.ax, signs=options.signs(results.classes))
-
-
-def threshold_path(
-    path: pd.DataFrame, chosen: float, ax: Axes | None = None, *, one_se: bool = False
-) -> Axes:
-    """Cross-validated error by threshold with its standard error, and how many columns are left at the top.
-
-    Parameters
-    ----------
-    path : DataFrame
-        threshold, error, se, genes; thresholds increasing.
-    chosen : float
-        The threshold marked.
-    one_se : bool
-        Draw the error up to which thresholds are as good by the rule of one standard error.
-    """
-    axes, _ = new_axes(ax)
+    """Cross-validated error by threshold with its standard error, and how many columns are left above."""
+    path, chosen = results.path, results.threshold
+    axes, _ = new_axes(options.ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
-    limit = "least error + one standard error" if one_se else ""
+    # Only the rule of one standard error takes a threshold whose error is not the least.
+    limit = "least error + one standard error" if (error[at == chosen] > error.min()).any() else ""
     draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
@@ -153,16 +126,11 @@ def threshold_path(
     return axes
 
 
-def differences(survivors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
-    """Shrunken standardized differences as horizontal bars, a strip for each class.
-
-    Parameters
-    ----------
-    survivors : DataFrame, terms by classes
-        The largest first; so many are drawn as can be told apart.
-    """
+def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
+    survivors, signs = results.survivors(), options.signs(results.classes)
     shown = survivors.head(MOST_BARS)
-    axes, _ = new_axes(ax, len(shown))
+    axes, _ = new_axes(options.ax, len(shown))
     if not len(shown):
         axes.set_title("No column survives the threshold")
         axes.set_axis_off()

@@ -11,17 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.mixtures import mixture as core
 from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, form_of
-from discrim.core.mixtures.mixture import (
-    MixtureFit,
-    MixtureRule,
-    candidates,
-    fit_mixture,
-    in_order,
-    left_out,
-    mixture_from_file,
-    tried_forms,
-)
+from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -43,23 +35,12 @@ from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
-FEWER = 'give fewer components, or covariances of fewer parameters, as covariance="pooled" or "EEE"'
-
 
 @dataclass(frozen=True, slots=True)
 class MixtureChoice:
-    """How many components the classes have and of which covariances, and how EM looks for them.
+    """How many components each class has, of which form, and how EM looks for them; None where BIC chooses.
 
-    Attributes
-    ----------
-    sizes : tuple of K (int or None)
-        Components of each class; None where BIC chooses.
-    forms : tuple of K (str or None)
-        Their covariances; None where BIC chooses.
-    together : bool
-        Whether a form is that of the components of all classes.
-    most : int
-        Components up to which are tried.
+    A form may be that of the components of all classes together. Of components up to `most` are tried.
     """
 
     sizes: tuple[int | None, ...]
@@ -74,18 +55,18 @@ class MixtureChoice:
         return None in self.sizes or None in self.forms
 
 
-def fitted(
+def _fitted(
     choice: MixtureChoice, blocks: Blocks, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """The fit to the rows of blocks, and what BIC was computed of where it chose."""
-    moments, x, codes, weights = in_order(*weighted_rows(blocks), n_classes)
+    moments, x, codes, weights = core.in_order(*weighted_rows(blocks), n_classes)
     path = None
     if choice.chooses:
         choice, path = _chosen(choice, blocks, moments, x, codes, weights)
     sizes: Any = choice.sizes
     forms: Any = choice.forms
     with late_bar(0, "steps of EM") as tell:
-        fit = fit_mixture(
+        fit = core.fit_mixture(
             moments, x, codes, weights, prior, forms=forms, sizes=sizes, together=choice.together,
             plan=choice.plan, estimated_prior=estimated_prior, tell=tell,
         )  # fmt: skip
@@ -95,12 +76,7 @@ def fitted(
 
 
 def _chosen(
-    choice: MixtureChoice,
-    blocks: Blocks,
-    moments: ClassMoments,
-    x: Floats,
-    codes: Codes,
-    weights: Floats | None,
+    choice: MixtureChoice, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
 ) -> tuple[MixtureChoice, pd.DataFrame]:
     """What BIC chooses of what was left to it, and the table of all that was tried."""
     k = moments.n_classes
@@ -109,15 +85,22 @@ def _chosen(
     for group in groups:
         size, form = sizes[group[0]], forms[group[0]]
         numbers = range(1, choice.most + 1) if size is None else [size]
-        jobs.append(candidates(numbers, FORMS if form is None else [form], len(group)))
+        jobs.append(core.candidates(numbers, FORMS if form is None else [form], len(group)))
     with late_bar(sum(len(job) for job in jobs), "choice of components") as tell:
         for group, job in zip(groups, jobs, strict=True):
             at = np.isin(codes, group)
             part = (x[at], np.searchsorted(group, codes[at]), None if weights is None else weights[at])
-            tried = tried_forms(moments.classes(group), *part, job, choice.plan, tell)
+            tried = core.tried_forms(moments.classes(group), *part, job, choice.plan, tell)
             table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "BIC"])
             if table["BIC"].isna().all():
-                _refuse_all(group, blocks)
+                label = shown(blocks.design.levels[group[0]])
+                where = f"class {label}" if len(group) == 1 else "the classes"
+                raise CollinearError(
+                    f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes "
+                    "singular with any number of components that was tried. Leave out columns that are "
+                    "constant there or that others determine, or give "
+                    'covariance="EII" or "diagonal".'
+                )
             best = int(table["BIC"].argmin())
             for c in group:
                 sizes[c], forms[c] = job[best]
@@ -128,16 +111,6 @@ def _chosen(
             tables.append(table)
     path = pd.concat(tables, ignore_index=True)
     return replace(choice, sizes=tuple(sizes), forms=tuple(forms)), path
-
-
-def _refuse_all(group: Codes, blocks: Blocks) -> None:
-    levels = blocks.design.levels
-    where = f"class {shown(levels[group[0]])}" if len(group) == 1 else "the classes"
-    raise CollinearError(
-        f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes singular with "
-        "any number of components that was tried. Leave out columns that are constant there or that others "
-        'determine, or give covariance="EII" or "diagonal".'
-    )
 
 
 def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
@@ -165,7 +138,8 @@ def _collapse(end: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collinea
     }[end.what]
     return CollinearError(
         f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start: "
-        f"{FEWER}, or try another seed=."
+        'give fewer components, or covariances of fewer parameters, as covariance="pooled" or "EEE", or try '
+        "another seed=."
     )
 
 
@@ -199,7 +173,7 @@ def mixture_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> MixtureRule | None:
+def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
     """The rule of EM that begins at the components of the fit."""
     refit = fit.numbers.refit(*weighted_rows(blocks))
     return None if refit is None else refit.rule(fit.log_prior())
@@ -211,7 +185,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: B
     if (moments.rows < 1).any():
         return None
     try:
-        refit, _ = fitted(choice, blocks, moments.n_classes, fit.numbers.prior, estimated_prior=False)
+        refit, _ = _fitted(choice, blocks, moments.n_classes, fit.numbers.prior, estimated_prior=False)
     except CollinearError:
         return None
     return refit.rule(fit.log_prior())
@@ -219,7 +193,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: B
 
 def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
     left_out_by_refits(fit, "takes a run of EM a row")
-    return left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
+    return core.left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
 
 
 def _from_file(
@@ -238,7 +212,7 @@ def _from_file(
     if not ((arrays["shares"] > 0).all() and (arrays["unit"] > 0).all() and (np.abs(roots) > 0).all()):
         raise DataError("A share, a scale or a covariance of the components is none: save the fit again.")
     plan = EMPlan(starts, seed, tol, maxiter)
-    return mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
+    return core.mixture_from_file(moments, prior, forms=forms, plan=plan, **arrays)
 
 
 SAVED = Saved(
@@ -255,20 +229,6 @@ SAVED = Saved(
     lambda k, p: {"tried": (k, 2)},
     constant=True,
 )
-
-
-def refuse_few_rows_a_component(choice: MixtureChoice, blocks: Blocks, moments: ClassMoments) -> None:
-    """Refuse classes of fewer rows than components."""
-    few = [
-        label
-        for label, size, rows in zip(blocks.design.levels, choice.sizes, moments.rows.tolist(), strict=True)
-        if size is not None and rows < size
-    ]
-    if few:
-        raise DataError(
-            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give "
-            "fewer components, or leave such classes out."
-        )
 
 
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -634,24 +594,30 @@ def mixture(
     sizes = tuple(reading.option_by_class("components", components, labels, _checked_size))
     forms = tuple(reading.option_by_class("covariance", covariance, labels, _checked_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
-    refuse_few_rows_a_component(choice, blocks, moments)
-    if None in sizes:
-        _refuse_too_many(most, labels, moments)
+    _refuse_too_many(choice, labels, moments)
     shares = reading.prior_vector(prior, labels, moments.counts)
-    fit, path = fitted(choice, blocks, moments.n_classes, shares, estimated_prior=prior is None)
+    fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=prior is None)
     if not fit.components.converged:
         warn_user(f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.")
     return MixtureResults(mixture_fit(fit, blocks, options, choice=choice, path=path))
 
 
-def _refuse_too_many(most: int, labels: pd.Index, moments: ClassMoments) -> None:
-    """Refuse to try more components than any class has rows, beyond those that are tried by default."""
+def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
+    """Refuse more components than a class has rows, or to try more than any has, beyond the usual ones."""
+    few = labels[
+        [size is not None and size > rows for size, rows in zip(choice.sizes, moments.rows, strict=True)]
+    ]
+    if len(few):
+        raise DataError(
+            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give "
+            "fewer components, or leave such classes out."
+        )
     largest = int(moments.rows.argmax())
     rows = int(moments.rows[largest])
-    if most > max(rows, MOST):
+    if None in choice.sizes and choice.most > max(rows, MOST):
         raise DataError(
-            f"most={most}: the largest class, {labels[largest]!r}, has {rows} rows: components need rows. "
-            f"Give a number from 1 to {rows}."
+            f"most={choice.most}: the largest class, {labels[largest]!r}, has {rows} rows: components "
+            f"need rows. Give a number from 1 to {rows}."
         )
 
 

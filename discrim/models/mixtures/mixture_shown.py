@@ -35,35 +35,31 @@ MOST_COMPONENTS = 60
 
 def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
     """Sections of a mixture discriminant analysis, in their order."""
-    parts: Sections = {
-        "header": _header,
-        "classes": _classes,
-        "components": _components,
-    }
-    if fit.path is not None:
-        parts["path"] = _path
-    return parts
+    path: Sections = {} if fit.path is None else {"path": _path}
+    return {"header": _header, **mixture_brief, **path}
 
 
 def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
-    left: list[Item] = [
+    items: list[Item] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
         ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
         ("Converged", results.converged, steps),
-    ]
-    right = [
         headers.criterion_item(results, "llf", "Log-likelihood"),
         ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         ("Log-lik. of rows alone", results.llf_rows, f"{results.llf_rows:.2f}"),
         ("Free parameters", results.df_model, str(results.df_model)),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
-        *_errors(results, fit),
+        headers.error_item(fit, "apparent"),
+        # Where leave-one-out takes steps of EM for each row, a summary does without.
+        headers.error_item(fit, "loo")
+        if max(numbers.sizes) == 1
+        else (headers.LEFT_OUT, float("nan"), "see error_rates()"),
     ]
     note = (
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
@@ -74,15 +70,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
             f" These errors keep {fit.refits.choice}, which the same rows chose; error_rates(['cv']) "
             "chooses them anew in each fold."
         )
-    return headers.header(fit, [*left, *right], note)
-
-
-def _errors(results: MixtureResults, fit: Fit[MixtureFit]) -> list[Item]:
-    """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
-    if max(fit.numbers.sizes) == 1:
-        return headers.error_items(fit)
-    apparent = headers.error_item(fit, "apparent")
-    return [apparent, (headers.LEFT_OUT, float("nan"), "see error_rates()")]
+    return headers.header(fit, items, note)
 
 
 def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
@@ -102,22 +90,15 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     }
     source, note = "fit.prior, fit.components, fit.covariance", ""
     if fit.numbers.tried is not None and (results.components > 1).any():
-        table = table.join(results.runs)
+        runs = results.runs
+        table, source = table.join(runs), f"{source}, fit.runs"
         formats |= {"runs": "count", "reached": "count"}
-        source, note = f"{source}, fit.runs", _disagreement(results)
+        if (runs["reached"] < runs["runs"]).any():
+            note = (
+                "Runs of EM from the best starts disagree: `reached` counts those that ended at the maximum "
+                "that is shown. Where they are few, a larger starts= or fewer components may change the fit."
+            )
     return Section("Classes", table, formats, note=note, source=source)
-
-
-def _disagreement(results: MixtureResults) -> str:
-    """What to say where runs of EM from the best starts ended at different maxima."""
-    runs = results.runs
-    apart = runs[runs["reached"] < runs["runs"]]
-    if apart.empty:
-        return ""
-    return (
-        "Runs of EM from the best starts disagree: `reached` counts those that ended at the maximum that is "
-        "shown. Where they are few, a larger starts= or fewer components may change the fit."
-    )
 
 
 def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
@@ -136,20 +117,19 @@ def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
 
 def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     path = results.path.dropna(subset=["BIC"])
-    by = ["class"] if "class" in path else []
-    if by:
+    best = path.sort_values("BIC", kind="stable")
+    if "class" in path:
         # In the order of the classes, as they are there.
-        path = path.assign(**{"class": pd.Categorical(path["class"], list(results.classes))})
-    ordered = path.sort_values([*by, "BIC"], kind="stable")
-    best = ordered.groupby("class", sort=False, observed=True).head(BEST) if by else ordered.head(BEST)
-    names = [f"{size} {form}" for size, form in zip(best["components"], best["covariance"], strict=True)]
-    table = best[["df", "llf", "BIC"]]
+        best["class"] = pd.Categorical(best["class"], list(results.classes))
+        best = best.sort_values("class", kind="stable")
+        best = best[best.groupby("class", observed=True).cumcount() < BEST]
+    else:
+        best = best.head(BEST)
+    names = best["components"].astype(str) + " " + best["covariance"]
     index = pd.Index(names, name="components")
-    if by:
-        index = pd.MultiIndex.from_arrays(
-            [best["class"].astype(object), names], names=["class", "components"]
-        )
-    table = table.set_axis(index)
+    if "class" in path:
+        index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
+    table = best[["df", "llf", "BIC"]].set_axis(index)
     more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
     note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
     return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")

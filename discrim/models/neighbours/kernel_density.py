@@ -11,17 +11,8 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.neighbours.kernel_density import (
-    KERNELS,
-    Kernel,
-    KernelDensityFit,
-    KernelRule,
-    Metric,
-    fit_kernel_density,
-    kernel_from_file,
-    metric_spread,
-    singular,
-)
+from discrim.core.neighbours import kernel_density as core
+from discrim.core.neighbours.kernel_density import KERNELS, Kernel, KernelDensityFit, KernelRule, Metric
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
@@ -46,22 +37,15 @@ TRIED = np.geomspace(0.15, 6.0, 30)
 
 @dataclass(frozen=True, slots=True)
 class BandwidthSearch:
-    """How a bandwidth is chosen.
-
-    Attributes
-    ----------
-    grid : tuple of float or None
-        Those to try; None for 30 about the normal one, in typical deviations.
-    select : {"likelihood", "error"}
-    """
+    """How a bandwidth is chosen; no grid stands for 30 about the normal one, in typical deviations."""
 
     grid: tuple[float, ...] | None
     select: Literal["likelihood", "error"]
 
 
-def refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
     """Raise a CollinearError for columns by whose spread nothing can be measured."""
-    classes = singular(moments, metric, common)
+    classes = core.singular(moments, metric, common)
     if not classes:
         return
     k, columns = classes[0]
@@ -81,7 +65,7 @@ def refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common
     )
 
 
-def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSearch) -> None:
+def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSearch) -> None:
     """Refuse classes of one row, or of equal ones, where the likelihood of rows left out is to choose."""
     lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
     if search.select == "likelihood" and len(lone):
@@ -94,7 +78,7 @@ def refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSea
         )
 
 
-def refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
+def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
     """Raise a DataError for bandwidths (K, t) by class that rounding does not tell from zero."""
     least = fit.resolution()
     fine = np.argwhere(radii < least[:, None])
@@ -106,7 +90,7 @@ def refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
         )
 
 
-def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
+def _equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
     """A number (n,) of each row that rows equal to it share; None where all differ and none counts twice."""
     _, groups = np.unique(x, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
@@ -114,7 +98,7 @@ def equal_rows(x: Floats, weights: Floats | None) -> Codes | None:
     return None if alone else groups
 
 
-def choose_bandwidth(
+def _choose_bandwidth(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
     """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
@@ -128,7 +112,7 @@ def choose_bandwidth(
     wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
-    groups = equal_rows(x, weights)
+    groups = _equal_rows(x, weights)
     with late_bar(len(grid), "choice of a bandwidth") as tell:
         for i, radius in enumerate(grid):
             scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes, groups)
@@ -175,27 +159,25 @@ def kernel_density_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[KernelDensityFit]:
     """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
-    refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    held = _refitted_rule
+    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=_left_out)
     if search is not None:
-        refits = replace(refits, of_rows=partial(_chosen_rule, search), choice="the bandwidth")
+        refits = replace(refits, of_rows=partial(held, search=search), choice="the bandwidth")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _held_rule(fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
-    refit = fit.numbers.refit(*weighted_rows(blocks))
-    return None if refit is None else refit.rule(fit.log_prior())
-
-
-def _chosen_rule(search: BandwidthSearch, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+def _refitted_rule(
+    fit: Fit[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
+) -> KernelRule | None:
+    """The rule of other rows, with the bandwidth of the fit or chosen anew."""
     rows = weighted_rows(blocks)
     refit = fit.numbers.refit(*rows)
-    if refit is None:
-        return None
-    try:
-        refit, _ = choose_bandwidth(refit, rows, search)
-    except DataError:
-        return None
-    return refit.rule(fit.log_prior())
+    if refit is not None and search is not None:
+        try:
+            refit, _ = _choose_bandwidth(refit, rows, search)
+        except DataError:
+            return None
+    return None if refit is None else refit.rule(fit.log_prior())
 
 
 def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDensityFit:
@@ -216,7 +198,7 @@ def _from_file(moments: ClassMoments, prior: Floats, **options: Any) -> KernelDe
     positive = all((options[name] > 0).all() for name in ("radii", "weights", "unit"))
     if not positive or not (np.abs(diagonal) > 0).all():
         raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
-    fit = kernel_from_file(moments, prior, **options)
+    fit = core.kernel_from_file(moments, prior, **options)
     if (fit.radii < fit.resolution()).any():
         raise DataError("A bandwidth of the file is below the rounding of distances: save the fit again.")
     return fit
@@ -470,27 +452,27 @@ def kernel_density(
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     reading.refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    spread = metric_spread(metric, common)
+    spread = core.metric_spread(metric, common)
     within = moments if spread == "diagonal" else reading.class_moments(blocks, spread)
-    refuse_flat_class(within, blocks, metric, common)
+    _refuse_flat_class(within, blocks, metric, common)
     labels = pd.Index(list(blocks.design.levels))
     shares = reading.prior_vector(prior, labels, moments.counts)
     x, codes, w = weighted_rows(blocks)
-    fit = fit_kernel_density(
+    fit = core.fit_kernel_density(
         moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
         estimated_prior=prior is None,
     )  # fmt: skip
     if bandwidth is None:
         search = BandwidthSearch(tried, select)
-        refuse_lone_rows(moments, blocks, search)
+        _refuse_lone_rows(moments, blocks, search)
         if tried is not None:
-            refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
-        fit, path = choose_bandwidth(fit, (x, codes, w), search)
+            _refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
+        fit, path = _choose_bandwidth(fit, (x, codes, w), search)
         return KernelDensityResults(kernel_density_fit(fit, blocks, options, search=search, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _radius))
         fit = fit.with_radii(radii, "given")
-        refuse_fine(fit, blocks, fit.radii[:, None])
+        _refuse_fine(fit, blocks, fit.radii[:, None])
     return KernelDensityResults(kernel_density_fit(fit, blocks, options))
 
 

@@ -35,37 +35,26 @@ MOST_NEIGHBOURS = 50
 """The largest k that is tried, unless a grid says otherwise."""
 
 
-def refuse_too_many_neighbours(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
+def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
+    """The moments of a pooled covariance; a CollinearError where it is singular."""
+    terms = blocks.terms
     if moments.total - moments.n_classes < len(terms):
+        # Said before any product is formed.
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
             f'{len(terms)} columns: name fewer, or take metric="euclidean".'
         )
+    within = reading.class_moments(blocks, "pooled")
+    collinear = [terms[each.column] for each in dependencies(within)]
+    if collinear:
+        raise CollinearError(
+            f"The covariance within classes is singular: {reading.listed(collinear)} is constant or depends "
+            'on the columns before it. Drop it from the formula, or take metric="euclidean".'
+        )
+    return within
 
 
-def refuse_constant(
-    moments: ClassMoments, within: ClassMoments | None, terms: tuple[str, ...], scale: bool
-) -> None:
-    """Raise a CollinearError for columns by whose spread nothing can be divided."""
-    if within is not None:
-        collinear = [terms[each.column] for each in dependencies(within)]
-        if collinear:
-            raise CollinearError(
-                f"The covariance within classes is singular: {reading.listed(collinear)} is "
-                "constant or depends on the columns before it. Drop it from the formula, or take "
-                'metric="euclidean".'
-            )
-    elif scale:
-        constant = [terms[j] for j in constant_columns(moments)]
-        if constant:
-            raise CollinearError(
-                f"{reading.listed(constant)} is constant: there is no standard deviation to divide "
-                "by. Drop it from the formula, or pass scale=False."
-            )
-
-
-def refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Blocks) -> None:
+def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Blocks) -> None:
     """Raise a DataError for a row, with its coordinates in points, to which a metric gives no distance."""
     if metric in ZERO_ONE:
         other = np.argwhere((rows.x != 0) & (rows.x != 1))
@@ -85,7 +74,7 @@ def refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Bl
         )
 
 
-def refuse_zero(prior: Floats, classes: Any) -> None:
+def _refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise a PriorError for a class without a prior."""
     if not (prior > 0).all():
         raise PriorError(
@@ -231,18 +220,20 @@ def knn(
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     tried = _neighbours_to_try(k, grid, int(moments.total))
     shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
-    refuse_zero(shares, blocks.design.levels)
-    within = None
-    if metric == "mahalanobis":
-        refuse_too_many_neighbours(moments, blocks.terms)
-        within = reading.class_moments(blocks, "pooled")
-    refuse_constant(moments, within, blocks.terms, scale)
+    _refuse_zero(shares, blocks.design.levels)
+    within = _within_moments(blocks, moments) if metric == "mahalanobis" else None
+    constant = [blocks.terms[j] for j in constant_columns(moments)]
+    if constant and within is None and scale:
+        raise CollinearError(
+            f"{reading.listed(constant)} is constant: there is no standard deviation to divide by. Drop it "
+            "from the formula, or pass scale=False."
+        )
     rows = gathered_rows(blocks)
     fit = fit_knn(
         rows.x, rows.codes, moments, shares, k=tried[0], metric=metric, scale=bool(scale),
         estimated_prior=prior is None, within=within,
     )  # fmt: skip
-    refuse_undefined(metric, rows, fit.search.points, blocks)
+    _refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
         return KNNResults(knn_fit(fit, blocks, options))
     path = _path(fit, tried)
@@ -316,7 +307,7 @@ MODEL = Model(
     no_fit=("k is more than the rows, or a column is constant", "a smaller k"),
     rule=_rule,
     decision=_log_posteriors,
-    check_prior=refuse_zero,
+    check_prior=_refuse_zero,
 )
 
 
@@ -329,35 +320,25 @@ def knn_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[KNNFit]:
     """Nearest neighbours as one value; `path` is that of a choice of k."""
-    refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    held = _refitted_rule
+    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=_left_out)
     if path is not None:
-        refits = replace(refits, choice="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
+        refits = replace(refits, choice="k", of_rows=partial(held, tried=path["k"].tolist()))
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
-def _held_rule(fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
-    refit = _refitted(fit, blocks)
-    return None if refit is None else refit.rule_under(refit.prior)
-
-
-def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
-    # The k of all rows may be more than there are here.
-    refit = _refitted(replace(fit, numbers=fit.numbers.with_k(min(tried))), blocks)
-    if refit is None:
-        return None
-    grid = [k for k in tried if k < refit.moments.rows.sum()]
-    if not grid:
-        return None
-    chosen = refit.with_k(largest_as_good(_path(refit, grid)))
-    return chosen.rule_under(chosen.prior)
-
-
-def _refitted(fit: Fit[KNNFit], blocks: Blocks) -> KNNFit | None:
+def _refitted_rule(fit: Fit[KNNFit], blocks: Blocks, tried: Sequence[int] = ()) -> NeighbourRule | None:
+    """The rule of other rows, with the k of the fit, or the best here of those that were tried."""
     parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
     if not parts:
         return None
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return fit.numbers.refit(x, codes)
+    # The k of all rows may be more than there are here.
+    refit = (fit.numbers.with_k(min(tried)) if tried else fit.numbers).refit(x, codes)
+    if refit is not None and tried:
+        grid = [k for k in tried if k < refit.moments.rows.sum()]
+        refit = refit.with_k(largest_as_good(_path(refit, grid))) if grid else None
+    return None if refit is None else refit.rule_under(refit.prior)
 
 
 def _left_out(fit: Fit[KNNFit]) -> Floats:
@@ -460,13 +441,12 @@ class KNNResults(ClassifierResults):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each class: prior, rows, and the weight of a vote for it."""
-        table = pd.DataFrame({"prior": self.prior, "rows": self.counts})
-        table["vote"] = self._fit.numbers.weights(self._fit.numbers.prior)
+        vote = self._fit.numbers.weights(self._fit.numbers.prior)
+        table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "vote": vote})
         return table.rename_axis("class").reset_index()
 
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        return pd.DataFrame(
-            [self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}]
-        )
+        row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}
+        return pd.DataFrame([row])

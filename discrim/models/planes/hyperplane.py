@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane, hyperplane_from_file
 from discrim.core.planes.separation import SLACK, Separation, separation, standard
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import GatheredRows, used_codes
@@ -78,8 +76,8 @@ class Certificate(NamedTuple):
         from discrim.report.grid import Pairs, Section
         from discrim.report.tables import Summary
 
-        proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         overlap = self.kind == "overlap"
+        proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         items = [
             ("Kind", self.kind, self.kind),
             ("Proof", "", proof if overlap else "linear functions"),
@@ -98,15 +96,7 @@ class Certificate(NamedTuple):
 def labelled_certificate(
     proof: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
 ) -> Certificate:
-    """A certificate from one of arrays.
-
-    Parameters
-    ----------
-    to_data : (p + 1, r + 1) float
-        Takes coefficients of its columns to those of the data.
-    rows : GatheredRows
-        That it is of.
-    """
+    """A proof with labels; `to_data` (p + 1, r + 1) takes its coefficients to those of the data."""
     index = blocks.table.index[rows.positions]
     classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
     names = pd.Index(["constant", *blocks.terms], name="term")
@@ -121,10 +111,10 @@ class ClassPair(NamedTuple):
 
     first: int
     second: int
-    touching: NDArray[np.intp]
+    touching: Codes
 
 
-def separated_pairs(proof: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[ClassPair]:
+def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
     """Pairs of classes of which no row lies on the other's side, and some off the plane.
 
     A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
@@ -200,7 +190,7 @@ def hyperplane(
         A column is unknown, a value is infinite, no row is left, or the classes are not two.
     SeparationError
         No plane separates the classes. The message names rows of both classes that have a mixture in common,
-        and the error's `certificate`, a `planes.certificate.Certificate`, holds the weights.
+        and the error's `certificate`, a `planes.hyperplane.Certificate`, holds the weights.
 
     Notes
     -----
@@ -234,9 +224,8 @@ def hyperplane(
 def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     levels, codes = blocks.design.levels, rows.codes[common.rows]
     space = standard(rows.x)
-    certificate = labelled_certificate(
-        separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows
-    )
+    proof = separation(space.columns, rows.codes, 2)
+    certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
     if certificate.kind == "complete":
         spread = np.ptp(rows.x, axis=0)
         wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
@@ -245,11 +234,8 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
             f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
             f"{spread.min():.1e}."
         )
-        raise SeparationError(
-            f"{message} Bring them to like units, as standardize() does.",
-            certificate._replace(message=message),
-        )
-    labels = blocks.table.index[rows.positions[common.rows]]
+        certificate = certificate._replace(message=message)
+        raise SeparationError(f"{message} Bring them to like units, as standardize() does.", certificate)
     mixtures = []
     for k in (0, 1):
         mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
@@ -261,11 +247,11 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
         f"{touch if certificate.kind != 'overlap' else ''}. {mixtures[0][0].upper()}{mixtures[0][1:]} is "
         f"also {mixtures[1]}."
     )
+    labels = blocks.table.index[rows.positions[common.rows]]
     mixture = pd.Series(common.weights, index=labels, name="weight")
-    raise SeparationError(
-        f"{message} See logistic(), lda(), or perceptron() for the plane with few errors.",
-        certificate._replace(mixture=mixture, message=message),
-    )
+    certificate = certificate._replace(mixture=mixture, message=message)
+    way_out = "See logistic(), lda(), or perceptron() for the plane with few errors."
+    raise SeparationError(f"{message} {way_out}", certificate)
 
 
 MODEL = geometry.plane_model("hyperplane", "Optimal separating hyperplane")
@@ -278,7 +264,7 @@ def hyperplane_fit(
     return Fit(MODEL, numbers, blocks, numbers.prior, geometry.plane_refits(_left_out), options, has_rows)
 
 
-def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:
+def _left_out(fit: Fit[HyperplaneFit]) -> Callable[..., Floats]:
     """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
     points, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
     if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
@@ -289,7 +275,7 @@ def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:
         )
     rule = fit.rule()
 
-    def scores(x: NDArray[np.float64], codes: Any, weights: Any) -> NDArray[np.float64]:
+    def scores(x: Floats, codes: Any, weights: Any) -> Floats:
         values = rule.scores(x)
         values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
         return values
@@ -349,7 +335,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         """Labels of the support points."""
         return self._fit.rows("support").table.index[self._support_positions()]
 
-    def _support_positions(self) -> NDArray[np.intp]:
+    def _support_positions(self) -> Codes:
         """Positions of the support points in the table."""
         used = np.flatnonzero(used_codes(self._fit.rows("support")) >= 0)
         return used[self._fit.numbers.plane.support]

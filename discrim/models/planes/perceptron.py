@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
@@ -180,7 +179,8 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
-        bound = ", ".join(_many(b) for b in late["bound"])
+        bounds = late["bound"].map(lambda bound: f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}")
+        bound = ", ".join(bounds.mask(late["bound"] == np.inf, "more than can be counted"))
         pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
             f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
@@ -207,7 +207,7 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
         if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
             raise DataError(f"start={told(start)}: give coefficients for each of {listed(classes)}.")
         planes = list(start)
-    begin = np.column_stack([_plane_of(plane, names) for plane in planes])
+    begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
     if np.abs(begin).max() / step > LARGEST:
         raise DataError(
             f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted. "
@@ -232,18 +232,6 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
             f"start={told(plane)}: give {len(names)} finite numbers for a plane, for {listed(names)}."
         )
     return numbers
-
-
-def _sole(x: Floats) -> NDArray[np.bool_]:
-    """Rows (n,) of x (n, p) without which a column has one value, or may have."""
-    squares = (x - x.mean(axis=0)) ** 2
-    return np.asarray((squares * len(x) / (len(x) - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1))
-
-
-def _many(bound: float) -> str:
-    if not np.isfinite(bound):
-        return "more than can be counted"
-    return f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}"
 
 
 def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
@@ -274,7 +262,10 @@ def _left_out(fit: Fit[PerceptronFit]) -> Floats:
     there = np.zeros(blocks.table.nrows, dtype=bool)
     there[rows.positions] = True
     lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
-    every[lone | _sole(rows.x) | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
+    # Without such a row a column has one value, or may have.
+    squares, n = (rows.x - rows.x.mean(axis=0)) ** 2, len(rows.x)
+    sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
+    every[lone | sole | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
     return every
 
 
@@ -368,9 +359,8 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     def history(self) -> pd.DataFrame:
         """Moves, errors and loss, pass by pass."""
         numbers = self._fit.numbers.history.astype(np.int64)
-        index = pd.MultiIndex.from_arrays(
-            [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
-        )
+        arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
+        index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
         table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
         losses = self._fit.numbers.losses
         return table.assign(loss=np.nan if losses is None else losses)

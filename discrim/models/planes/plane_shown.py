@@ -32,56 +32,25 @@ MOST_SUPPORT = 30
 """Support points that a summary prints."""
 
 
-def perceptron_sections(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Sections:
-    """Sections of a perceptron, in their order."""
-    return {
-        "header": _perceptron_header,
-        "classes": _classes,
-        "planes": _planes,
-        "coefficients": _perceptron_coefficients,
-    }
-
-
-def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Sections:
-    """Sections of a separating hyperplane, in their order."""
-    parts: Sections = {
-        "header": _hyperplane_header,
-        "classes": _classes,
-        "coefficients": _hyperplane_coefficients,
-    }
-    if fit.has_rows:
-        parts["support"] = _support
-    return parts
-
-
 def _perceptron_header(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Pairs:
-    seed = fit.numbers.seed
+    seed, start = fit.numbers.seed, fit.numbers.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
+    begun = []
+    if start is not None:
+        planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
+        text = "; ".join(planes) if start.size <= MOST_STARTED else "given: see fit.start"
+        begun = [("Start", start.tolist(), text)]
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         ("Order of rows", order, order),
         ("Step", fit.numbers.step, f"{fit.numbers.step:g}"),
-        *_start_items(fit),
+        *begun,
         ("Separable", results.separable, "yes" if results.separable else "no"),
         ("Converged", results.converged, "yes" if results.converged else "no"),
         ("Updates", results.updates, str(results.updates)),
         headers.error_item(fit, "apparent"),
     ]
-    return Pairs(results.formula, items, _perceptron_note(results))
-
-
-def _start_items(fit: Fit[PerceptronFit]) -> list[tuple[str, Any, str]]:
-    """The coefficients at the beginning, where they were given."""
-    begin = fit.numbers.start
-    if begin is None:
-        return []
-    planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in begin.T]
-    few = begin.size <= MOST_STARTED
-    return [("Start", begin.tolist(), "; ".join(planes) if few else "given: see fit.start")]
-
-
-def _perceptron_note(results: PerceptronResults) -> str:
     said = []
     if len(results.classes) > 2:
         said.append(
@@ -92,7 +61,7 @@ def _perceptron_note(results: PerceptronResults) -> str:
         said.append(
             f"Planes that did not come to rest are the pocket's: those with the fewest errors{counted}."
         )
-    return " ".join(said)
+    return Pairs(results.formula, items, " ".join(said))
 
 
 def _classes(results: PerceptronResults | HyperplaneResults, fit: Fit[Any]) -> Section:
@@ -115,18 +84,20 @@ def _planes(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
 
 
 def _perceptron_coefficients(results: PerceptronResults, fit: Fit[PerceptronFit]) -> Section:
-    table = pd.concat([results.intercept.to_frame("constant").T, results.coef]).rename_axis(
-        index=None, columns=None
-    )
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     moments = fit.numbers.moments
     within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
     errors = headers.coefficient_errors(headers.score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
-    return Section(title, table, errors=errors, source="fit.coef, fit.intercept")
+    shown = table.rename_axis(index=None, columns=None)
+    return Section(title, shown, errors=errors, source="fit.coef, fit.intercept")
 
 
 perceptron_brief: Sections = {"planes": _planes, "coefficients": _perceptron_coefficients}
 """The short form: how the planes were found, and their coefficients."""
+
+perceptron_sections: Sections = {"header": _perceptron_header, "classes": _classes, **perceptron_brief}
+"""Sections of a perceptron, in their order."""
 
 
 def _hyperplane_header(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Pairs:
@@ -155,25 +126,28 @@ def _hyperplane_coefficients(results: HyperplaneResults, fit: Fit[HyperplaneFit]
 
 
 def _support(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Section:
-    held = fit.numbers.plane.multipliers[:MOST_SUPPORT]
-    labels = fit.labels_of(fit.blocks)
     positions = results._support_positions()[:MOST_SUPPORT]
-    table = pd.DataFrame(
-        {
-            "class": labels.iloc[positions].astype(str).to_numpy(),
-            "multiplier": held,
-            "distance": results.distance().iloc[positions].to_numpy(),
-        },
-        index=results.support[:MOST_SUPPORT],
-    )
+    columns = {
+        "class": fit.labels_of(fit.blocks).iloc[positions].astype(str).to_numpy(),
+        "multiplier": fit.numbers.plane.multipliers[:MOST_SUPPORT],
+        "distance": results.distance().iloc[positions].to_numpy(),
+    }
+    table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
     left = len(fit.numbers.plane.support) - len(table)
     note = f"{left} more support points: fit.multipliers." if left else ""
-    formats: dict[Any, Any] = {"class": "text", "multiplier": "general", "distance": "general"}
-    return Section("Support points", table, formats, note=note, source="fit.support, fit.multipliers")
+    return Section(
+        "Support points", table, {"class": "text"}, note=note, source="fit.support, fit.multipliers"
+    )
 
 
 hyperplane_brief: Sections = {"classes": _classes, "coefficients": _hyperplane_coefficients}
 """The short form: the plane."""
+
+
+def hyperplane_sections(results: HyperplaneResults, fit: Fit[HyperplaneFit]) -> Sections:
+    """Sections of a separating hyperplane, in their order."""
+    support: Sections = {"support": _support} if fit.has_rows else {}
+    return {"header": _hyperplane_header, **hyperplane_brief, **support}
 
 
 MOST_MOVES = 4
@@ -190,10 +164,9 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: floa
             "distance(a=, b=)."
         )
     rows = needed_rows(fit, options, "distances")
-    labels, signs = rows.labels, options.signs(fit.classes)
-    values = results.distance(rows.blocks)
+    values, signs = results.distance(rows.blocks), options.signs(fit.classes)
     return plane_plots.draw_distances(
-        values, labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
+        values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs
     )
 
 
@@ -209,11 +182,11 @@ def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     ground = ground_of(fit, options, "regions", MOST_COLUMNS)
     if len(ground.columns) != 2:
         return regions(results, fit, options)
-    fit, names = fit, ground.columns
+    names = ground.columns
     held = told_held(ground, names)
-    title = "The optimal plane and its margin (dashed)"
-    if not held:
-        title = "The optimal plane, its margin (dashed) and support points (ringed)"
+    title = "The optimal plane, its margin (dashed) and support points (ringed)"
+    if held:
+        title = "The optimal plane and its margin (dashed)"
     axes = draw_ground(ground, options, title)
     values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
     own = options.data is None and fit.has_rows and not held
@@ -228,11 +201,9 @@ def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
     # Labels that are booleans would choose rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
-    numbers, fewest = fit.numbers, results.planes["errors"].tolist()
-    kept = list(numbers.kept) or [None] * len(fewest)
-    classes = list(results.classes)
-    first = classes.index(errors.columns[0])
-    signs = options.signs(classes)
+    fewest, classes = results.planes["errors"].tolist(), list(results.classes)
+    kept = list(fit.numbers.kept) or [None] * len(fewest)
+    first, signs = classes.index(errors.columns[0]), options.signs(classes)
     return passes(errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first)
 
 
@@ -245,13 +216,11 @@ def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
             f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
         )
-    rows = gathered_rows(fit.drawn_rows())
-    numbers = fit.numbers
+    rows, numbers = gathered_rows(fit.drawn_rows()), fit.numbers
     begin = None if numbers.start is None else numbers.start[:, 0]
     moved, after = first_moves(
         rows.x, rows.codes == 1, step=numbers.step, seed=numbers.seed, most=MOST_MOVES, start=begin
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
-    ends = fit.numbers.coef[:, 0], results.updates
-    signs = options.signs(fit.classes)
+    ends, signs = (numbers.coef[:, 0], results.updates), options.signs(fit.classes)
     return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs)
