@@ -1,4 +1,9 @@
-"""Discriminant analysis by partial least squares: few directions that covary with the classes."""
+"""Discriminant analysis by partial least squares: few directions that covary with the classes.
+
+Folds may choose how many there are. An engine, a regression of the user's own such as scikit-learn's
+PLSRegression, may find them. Permutations test whether rows left out are predicted better than with shuffled
+labels.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +15,30 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.progress import late_bar
+from discrim.core.projections import pls as core
 from discrim.core.projections.latent import Latent, latent_of
-from discrim.core.projections.pls import Decides, Indicators, PLSFit, fit_pls
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule
+from discrim.core.projections.pls import Decides, Indicators, PLSFit
+from discrim.core.rules.rules import Rule, best_class, logs_of_prior
+from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
+from discrim.frame.rows import gathered_rows, repeated
+from discrim.inference import resampling
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
-from discrim.models.fits.options import verb_options
+from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
+from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
+from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
 from discrim.models.moments.given import Sample, by_moments
 from discrim.models.moments.moments import Moments
-from discrim.models.projections import pls_components
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
@@ -37,6 +46,8 @@ from discrim.models.saving.fit_file import Saved
 BUFFERS = ("weights", "loadings", "rotations")
 """What a file has of the components of an engine."""
 
+SHARED = ("scale", "indicators", "decides", "estimated_prior")
+"""Arguments of core's `fit_pls` that every refit has of the fit."""
 
 MODEL = Model(
     "pls",
@@ -69,22 +80,19 @@ def pls_fit(
         refits = replace(refits, spread=None, of_rows=rule, choice="the number of components")
     if options["engine"] is not None:
         by_engine = partial(_engine_rule, options["engine"])
-        refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=_left_out)
+        left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
+        refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=left_out)
     model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
     return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _chosen_rule(search: GridSearch, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     moments = _enough_moments(fit, blocks)
-    refit = (
-        None
-        if moments is None
-        else fit.numbers.refit_up_to(moments, max(pls_components.component_grid(search)))
-    )
+    refit = None if moments is None else fit.numbers.refit_up_to(moments, max(_component_grid(search)))
     if refit is None:
         return None
     try:
-        refit, _ = pls_components.choose_components(blocks, refit, search)
+        refit, _ = _choose_components(blocks, refit, search)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -94,13 +102,9 @@ def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
     numbers, moments = fit.numbers, _enough_moments(fit, blocks)
     if moments is None:
         return None
+    shared = {name: getattr(numbers, name) for name in SHARED}
     try:
-        refit = pls_components.engine_fit(
-            engine, blocks, moments, numbers.prior, components=numbers.components, scale=numbers.scale,
-            indicators=numbers.indicators, decides=numbers.decides,
-            estimated_prior=numbers.estimated_prior,
-        )  # fmt: skip
-        pls_components.refuse_few(refit, numbers.components)
+        refit = _engine_fit(engine, blocks, moments, numbers.prior, numbers.components, **shared)
     except (CollinearError, DataError):
         return None
     return refit.rule(fit.log_prior())
@@ -110,10 +114,6 @@ def _enough_moments(fit: Fit[PLSFit], blocks: Blocks) -> ClassMoments | None:
     """Moments of rows; None where a class has none, or there are no more rows than classes."""
     moments = reading.class_moments(blocks, fit.numbers.moments.spread)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
-
-
-def _left_out(fit: Fit[PLSFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
 def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
@@ -126,20 +126,21 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
         reading.check_word(name, options[name], words)
     reading.refuse_no_spread(moments)
     latent = [options.pop(name, None) for name in BUFFERS]
-    components_of_engine = None
+    engine = None
     if options["algorithm"] == "engine":
         if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in latent):
             raise DataError(
                 f"The {components} components that an engine has found are not there: save the fit again."
             )
-        components_of_engine = partial(_latent_of_file, latent)
-    fit = fit_pls(moments, prior, components=components, engine=components_of_engine, **options)
-    pls_components.refuse_few(fit, components)
+        engine = partial(_as_latent, latent)
+    fit = core.fit_pls(moments, prior, components=components, engine=engine, **options)
+    _refuse_few(fit, components)
     return fit
 
 
-def _latent_of_file(latent: list[Any], a: Floats, b: Floats) -> Latent:
-    return latent_of(a, b, *latent)
+def _as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
+    """Components that an engine has found, as numbers of core's own."""
+    return latent_of(a, b, *matrices)
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:
@@ -253,9 +254,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
-        return pls_components.tried_components(
-            blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks)
-        )
+        return _tried_components(blocks, self._fit.numbers, TuningFolds.read(folds, seed, blocks))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Permutation test that rows left out are predicted better than with shuffled labels.
@@ -294,7 +293,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         (0.54, 0.01)
         """
         self._refuse_engine("permutation_test()")
-        return pls_components.permutation_test(self._fit, n, folds, seed)
+        return _permutation_test(self._fit, n, folds, seed)
 
     def _refuse_engine(self, what: str) -> None:
         if self._fit.numbers.algorithm == "engine":
@@ -629,24 +628,251 @@ def pls(
         blocks, stats = sample.of_moments("pooled", why if engine is None else FROM_ROWS)
     reading.refuse_no_spread(stats)
     shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    fitted = partial(
-        fit_pls, stats, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,
-        estimated_prior=prior is None,
-    )  # fmt: skip
+    shared: dict[str, Any] = dict(zip(SHARED, (bool(scale), indicators, rule, prior is None), strict=True))
     path = search = None
     if engine is not None:
-        count = pls_components.components_of(engine, components)
-        fit = pls_components.engine_fit(
-            engine, blocks, stats, shares, components=count, scale=bool(scale), indicators=indicators,
-            decides=rule, estimated_prior=prior is None,
-        )  # fmt: skip
-        pls_components.refuse_few(fit, count)
+        fit = _engine_fit(engine, blocks, stats, shares, _components_of(engine, components), **shared)
     elif components is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select)
-        fit, path = pls_components.choose_components(
-            blocks, fitted(components=max(pls_components.component_grid(search))), search
-        )
+        most = max(_component_grid(search))
+        fit = core.fit_pls(stats, shares, components=most, algorithm=algorithm, **shared)
+        fit, path = _choose_components(blocks, fit, search)
     else:
-        fit = fitted(components=int(components))
-        pls_components.refuse_few(fit, int(components))
+        fit = core.fit_pls(stats, shares, components=int(components), algorithm=algorithm, **shared)
+        _refuse_few(fit, int(components))
     return PLSResults(pls_fit(fit, blocks, options, has_rows=moments is None, search=search, path=path))
+
+
+USUAL = 10
+"""Components up to which are tried where no others are given."""
+
+
+def _component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
+    """The numbers of components to try, in increasing order; a DataError where there is none."""
+    if search.grid is None:
+        return list(range(1, most + 1))
+    what, also = "numbers of components", f", or None for 1 to {USUAL}"
+    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
+
+
+def _choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+    """Of a fit with as many components as are tried that with the fewest that are good, and the path."""
+    _refuse_few(fit, 1)
+    able = fit.components if fit.decides != "lda" else fit.spread_components()
+    fit = fit.with_components(max(able, 1))
+    _refuse_few(fit, 1)
+    path = _tried_components(blocks, fit, search.folds)
+    tried = path[path["components"].isin(_component_grid(search, len(path)))].reset_index(drop=True)
+    if not len(tried):
+        raise DataError(
+            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} components at "
+            "most: give such numbers."
+        )
+    return fit.with_components(int(search.good(tried).min())), tried
+
+
+def _refuse_few(fit: PLSFit, wanted: int) -> None:
+    """Raise where there are fewer components than are wanted, or their scores do not vary within classes."""
+    if not fit.components:
+        raise DataError(
+            "The class means do not differ in any column, so that there is no component: name columns whose "
+            "means differ in the formula."
+        )
+    if fit.components < wanted:
+        raise DataError(
+            f"components={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
+            f"the columns covaries with the classes. Give components={fit.components} or fewer, or None to "
+            "have it chosen."
+        )
+    able = fit.spread_components()
+    if fit.decides == "lda" and able < wanted:
+        raise CollinearError(
+            f"Within classes the scores of {wanted} components vary along {able} directions only, so that "
+            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
+            f'rule="lda" takes components={able} here at most.'
+        )
+
+
+def _tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
+    """What the components of a fit explain, and predict of rows left out: components, error, se, R2X, R2, Q2.
+
+    Errors are those of `error_rates(["cv"])` of a fit with as many components given, with the same folds and
+    seed, or of the splits given.
+    """
+    validation.refuse_lone_classes(fit.moments, blocks.design.levels, "components=")
+    moments, judged = folds.training_moments(blocks, fit.moments.spread)
+    parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
+    most = min(part.components for part in parts)
+    wrong, rows, q2 = _judged(blocks, fit, [part.with_components(most) for part in parts], judged)
+    validation.refuse_none_judged(rows, "components")
+    tried, sampled = np.arange(1, most + 1), fit.estimated_prior
+    path = error_path("components", tried, wrong, rows, fit.prior, sampled=sampled)
+    x, y = fit.latent.explained()
+    path["R2X"], path["R2"], path["Q2"] = x[:most].cumsum(), y[:most].cumsum(), q2
+    return path
+
+
+def _refitted(fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> PLSFit:
+    """The fit to the rows that a fold leaves, with as many components as there are, or as the fit has."""
+    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
+    part = fit.refit_up_to(moments, fit.components) if enough else None
+    if part is None:
+        where, more = folds.training_rows(fold)
+        raise CollinearError(
+            f"{where} a class is gone, or the scores do not vary within classes: give components=, or {more}."
+        )
+    return part
+
+
+def _judged(
+    blocks: Blocks, fit: PLSFit, parts: list[PLSFit], judged: list[Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Of rows left out those of each class that are called another one (A, K), all (K,), and Q2 (A,).
+
+    A are the numbers of components. Q2 is one less the squares of what is not fitted to the indicators over
+    those of the indicators about their means over all rows of the fit.
+    """
+    k, most = fit.moments.n_classes, parts[0].components
+    log_prior, shares, sizes = logs_of_prior(fit.prior), fit.shares, fit.sizes
+    wrong, rows, press, total = np.zeros((most, k)), np.zeros(k), np.zeros(most), 0.0
+    with late_bar(blocks.table.nrows * len(parts), "choice of components") as tell:
+        for fold, x, codes, times in validation.judged_rows(blocks, judged, tell):
+            indicators = np.equal(codes[:, None], np.arange(k))
+            member = indicators * times[:, None]
+            rows += member.sum(axis=0)
+            total += float(times @ (((indicators - shares) / sizes) ** 2).sum(axis=1))
+            for j, (scores, fitted) in enumerate(parts[fold].along(x, log_prior)):
+                wrong[j] += (best_class(scores) != codes) @ member
+                press[j] += times @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return wrong, rows, 1.0 - press / total
+
+
+FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
+"""What a fitted engine has, (p, a) each."""
+
+
+def _components_of(engine: Any, components: int | None) -> int:
+    """The number of components that is given, or the engine's own; a DataError where there is none."""
+    if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
+        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        raise DataError(
+            f"engine={given} is no regression: give an object with fit(X, Y), such as "
+            "scikit-learn's PLSRegression(3), or None."
+        )
+    count: Any = getattr(engine, "n_components", None) if components is None else components
+    if not (reading.is_whole(count) and count >= 1):
+        raise DataError(
+            f"engine={text_of(engine)} has n_components={reading.told(count)}: give components=, a number "
+            "from 1 on."
+        )
+    return int(count)
+
+
+def _engine_fit(
+    engine: Any, blocks: Blocks, moments: ClassMoments, prior: Floats, components: int, **shared: Any
+) -> PLSFit:
+    """The fit by the components that a copy of an engine finds in the rows.
+
+    It is given columns and indicators that are centred, and scaled where that is asked for.
+    """
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers. Give such "
+            "weights, repeat rows, or leave engine= out."
+        )
+    reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
+    fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
+    tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
+    # Without components, for the middle of the rows.
+    middle = fitted(engine=partial(_as_latent, [np.zeros((moments.n_columns, 0))] * 3))
+    rows = gathered_rows(blocks)
+    x, codes = rows.x, rows.codes
+    if blocks.weights is not None:
+        x, codes = repeated(x, codes, blocks.weights[rows.positions])
+    z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
+    indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
+    y = (indicators_of - middle.shares) / tables.sizes
+    latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
+    fit = fitted(engine=partial(_as_latent, latent))
+    _refuse_few(fit, components)
+    return fit
+
+
+def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
+    """Weights, loadings and rotations (p, a) that a copy of the engine finds."""
+    name = text_of(engine)
+    try:
+        copy = copied(engine)
+        known = copy.get_params() if hasattr(copy, "get_params") else {}
+        settings = {"n_components": components, "scale": False}
+        copy.set_params(**{key: value for key, value in settings.items() if key in known})
+        copy.fit(np.ascontiguousarray(x), y)
+        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
+    except Exception as error:
+        # An engine is the user's own code, which may raise anything.
+        raise DataError(
+            f"engine={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
+            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}: "
+            "use PLSRegression, or leave engine= out."
+        ) from error
+    shape = (x.shape[1], components)
+    if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
+        matrices[-1].any(axis=0).all()
+    ):
+        raise DataError(
+            f"engine={name} finds no {components} components of {x.shape[1]} columns: give fewer components."
+        )
+    return matrices
+
+
+MOST = 10**6
+"""More are no number of permutations that anyone waits for."""
+
+
+def _permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
+    """The test of Q2; see `PLSResults.permutation_test`."""
+    reading.check_whole("n", n, 1, MOST, what="a number of permutations")
+    blocks = fit.rows("permutation_test()")
+    if blocks.weights is not None and not blocks.has_whole_weights():
+        raise NotSupportedError(
+            "permutation_test() shuffles rows, and takes weights that are whole numbers of them: repeat the "
+            "rows, or fit without weights=."
+        )
+    reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
+    rows = gathered_rows(blocks)
+    weights = None if blocks.weights is None else blocks.weights[rows.positions]
+    x, codes = repeated(rows.x, rows.codes, weights)
+    resampling.check_folds(folds, len(x))
+    numbers, k, start = fit.numbers, len(fit.classes), resampling.drawn_seed(seed)
+    how = core.Regressed(numbers.components, numbers.algorithm, numbers.scale, numbers.indicators == "scaled")
+    dealt = resampling.generator(start).permutation(len(x)) % folds
+    # In units near one, in which squares are doubles.
+    z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
+
+    def labelling(number: int) -> Codes:
+        """Classes (n,) after a shuffle; those that were seen by the number 0."""
+        return np.random.default_rng([start, number]).permutation(codes) if number else codes
+
+    with late_bar((n + 1) * folds, "permutations") as tell:
+        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
+    r2 = core.r2_of(z, labelling, n + 1, k, how)
+    columns = {
+        "statistic": [q2[0], r2[0]],
+        "mean": [q2[1:].mean(), r2[1:].mean()],
+        "largest": [q2[1:].max(), r2[1:].max()],
+        "p": [resampling.permutation_pvalue(values[0], values[1:]) for values in (q2, r2)],
+    }
+    table = pd.DataFrame(columns, index=["Q2", "R2"])
+    return TestResult(
+        f"Permutation test of Q2, {n} permutations",
+        float(q2[0]),
+        (),
+        float(table["p"].iloc[0]),
+        "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
+        "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
+        "large or larger. Folds are dealt without regard to the classes, so that all labellings "
+        "share them; mean and largest are of those shuffled.",
+        table,
+        (("Q2", float(q2[0])),),
+    )

@@ -47,14 +47,11 @@ ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
     """Sections of partial least squares, in their order."""
-    parts: Sections = {
-        "header": _header,
-        "classes": headers.classes_section,
-        "components": _components,
-    }
-    if fit.path is not None:
-        parts["path"] = _path
-    return parts | {"centroids": _centroids, "columns": _columns}
+    parts: Sections = {"header": _header, "classes": headers.classes_section, "components": _components}
+    parts |= {"path": _path, "centroids": _centroids, "columns": _columns}
+    if fit.path is None:
+        del parts["path"]
+    return parts
 
 
 def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
@@ -75,23 +72,16 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     ]
     if numbers.decides == "lda":
         items.append(headers.prior_item(fit))
+    items.append(headers.error_item(fit, "apparent"))
+    if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
+        items.append((headers.LEFT_OUT, np.nan, "see error_rates()"))
+    else:
+        items.append(headers.error_item(fit, "loo"))
     note = (
         "These errors keep the number of components, which the same rows chose; error_rates(['cv']) "
         "chooses it anew in each fold."
-        if path
-        else ""
     )
-    return headers.header(fit, [*items, *_errors(results, fit)], note)
-
-
-def _errors(results: PLSResults, fit: Fit[PLSFit]) -> list[Item]:
-    """The error rates, leave-one-out where it is no matter of many seconds."""
-    if fit.has_rows and fit.blocks.table.nrows * results.components > LONG:
-        return [
-            headers.error_item(fit, "apparent"),
-            (headers.LEFT_OUT, np.nan, "see error_rates()"),
-        ]
-    return headers.error_items(fit)
+    return headers.header(fit, items, note if path else "")
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:
@@ -183,65 +173,10 @@ def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Loadings of the columns in their order, a line for each component."""
+    """Loadings of the columns in their order, as of a spectrum, a line for each component."""
     names = chosen_axes(list(results.loadings.columns), options, most=3)
-    return along_columns(results.loadings[names], ax=options.ax)
-
-
-def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Cross-validated error, R2 and Q2 by number of components."""
-    return component_path(results.path, results.components, ax=options.ax)
-
-
-def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Importance of the columns."""
-    return importance(results.vip(), ax=options.ax)
-
-
-def component_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
-    """Cross-validated error by number of components with its standard error, and beside it R2 and Q2.
-
-    Parameters
-    ----------
-    path : DataFrame
-        components, error, se, R2, Q2.
-    chosen : int
-        The number marked.
-    """
-    axes, _ = new_axes(ax)
-    at, error, se, explained, predicted = numbers(path[["components", "error", "se", "R2", "Q2"]]).T
-    axes.errorbar(
-        at,
-        error,
-        yerr=se,
-        color=SIGNS.colour(0),
-        ecolor=faint(0.6),
-        marker="o",
-        markersize=4,
-        capsize=2,
-        label="error, ± one standard error",
-    )
-    for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
-        axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
-    axes.axvline(chosen, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
-    low = min(0.0, float((error - se).min()), float(predicted.min()))
-    axes.set_ylim(low - 0.02, 1.02)
-    axes.set_xticks(at, [f"{count:.0f}" for count in at])
-    axes.set_xlabel("Components")
-    axes.set_ylabel("Cross-validated error; R2, Q2")
-    axes.legend(loc="best", framealpha=0.8)
-    set_title(axes, "Error, R2 and Q2 by number of components")
-    return axes
-
-
-def along_columns(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Loadings of the columns in their order, as of a spectrum, a line for each component.
-
-    Parameters
-    ----------
-    table : DataFrame, terms by one to three components
-    """
-    axes, _ = new_axes(ax)
+    table = results.loadings[names]
+    axes, _ = new_axes(options.ax)
     at, values = np.arange(len(table)), numbers(table)
     few = len(table) <= MOST_NAMES
     for j, name in enumerate(table.columns):
@@ -261,16 +196,30 @@ def along_columns(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def importance(values: pd.Series, ax: Axes | None = None) -> Axes:
-    """Importance of columns in the projection as horizontal bars, with a line at one.
+def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Cross-validated error by number of components with its standard error, and beside it R2 and Q2."""
+    axes, _ = new_axes(options.ax)
+    at, error, se, explained, predicted = numbers(results.path[["components", "error", "se", "R2", "Q2"]]).T
+    style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o", "markersize": 4}
+    axes.errorbar(at, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
+    for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
+        axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
+    axes.axvline(results.components, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen")
+    low = min(0.0, float((error - se).min()), float(predicted.min()))
+    axes.set_ylim(low - 0.02, 1.02)
+    axes.set_xticks(at, [f"{count:.0f}" for count in at])
+    axes.set_xlabel("Components")
+    axes.set_ylabel("Cross-validated error; R2, Q2")
+    axes.legend(loc="best", framealpha=0.8)
+    set_title(axes, "Error, R2 and Q2 by number of components")
+    return axes
 
-    Parameters
-    ----------
-    values : Series by term
-        The largest first; so many are drawn as can be told apart.
-    """
+
+def vip(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+    """Importance of columns in the projection as horizontal bars, the largest first, with a line at one."""
+    values = results.vip()
     shown = values.head(MOST_BARS)
-    axes, _ = new_axes(ax, len(shown))
+    axes, _ = new_axes(options.ax, len(shown))
     lines = np.arange(len(shown))
     axes.barh(lines, shown.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
     axes.axvline(1.0, color=faint(0.35), linestyle=":", linewidth=1.0, zorder=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,9 @@ import pandas as pd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.projections.sparse_lda import (
-    By,
-    SparseFit,
-    along,
-    fit_sparse,
-    sparse_from_file,
-    top_penalty,
-)
+from discrim.core.projections import sparse_lda as core
+from discrim.core.projections.sparse_lda import By, SparseFit
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, Rule, best_class, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, warn_user
@@ -49,15 +42,12 @@ LEAST, LEAST_WIDE = 1e-3, 1e-2
 """The smallest penalty of our own, as a share of the largest; of fewer rows than columns."""
 
 
-class Sparsity(NamedTuple):
-    """By what each direction is made sparse; `values` is None where the penalty is to be chosen."""
-
-    by: By
-    values: tuple[float, ...] | None
+SHARED = ("ridge", "ncomp", "estimated_prior")
+"""Arguments of core's `fit_sparse` and `along` that every refit has of the fit."""
 
 
-def checked_sparsity(nonzero: Any, penalty: Any) -> bool:
-    """Whether the penalty is to be chosen; raises a DataError for one that is none, or for both."""
+def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
+    """By what directions are made sparse, and how much; no value where the penalty is to be chosen."""
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
     for value in _as_list(nonzero):
@@ -67,7 +57,7 @@ def checked_sparsity(nonzero: Any, penalty: Any) -> bool:
     for value in _as_list(penalty):
         also = ", one for each direction, or None to have it chosen by folds"
         reading.check_number("penalty", value, 0, also=also)
-    return nonzero is None and penalty is None
+    return ("penalty", _as_list(penalty)) if nonzero is None else ("nonzero", _as_list(nonzero))
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -78,34 +68,6 @@ def _as_list(value: Any) -> list[Any]:
         # An empty one has no direction.
         return list(value) or [value]
     return [value]
-
-
-def directions_of(ncomp: Any, moments: ClassMoments) -> int:
-    """The number of directions; raises a DataError for one that there is not."""
-    p, k = moments.n_columns, moments.n_classes
-    most = min(p, k - 1)
-    if ncomp is None:
-        return most
-    if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
-        raise DataError(
-            f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions; give a number "
-            f"from 1 to {most}, or None for all."
-        )
-    return int(ncomp)
-
-
-def sparsity_of(nonzero: Any, penalty: Any, most: int, n_classes: int) -> Sparsity:
-    """That of so many directions; raises a DataError where the values are not as many."""
-    name: By = "penalty" if nonzero is None else "nonzero"
-    values = _as_list(penalty if nonzero is None else nonzero)
-    if not values:
-        return Sparsity(name, None)
-    if len(values) not in (1, most):
-        raise DataError(
-            f"{name}={values}: {n_classes} classes have {most} direction{'s' if most > 1 else ''}; give one "
-            "number for all of them, or one for each."
-        )
-    return Sparsity(name, tuple(float(value) for value in values) * (most if len(values) == 1 else 1))
 
 
 def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
@@ -131,12 +93,9 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     )
 
 
-def _refuse_dependent(moments: ClassMoments, blocks: Blocks, sparsity: Sparsity, ridge: float) -> None:
-    """Raise where columns that all have a coefficient do not leave one minimum."""
-    values, p = sparsity.values or (), moments.n_columns
-    is_dense = any(value == 0 if sparsity.by == "penalty" else value >= p for value in values)
-    if ridge > 0 or not is_dense:
-        return
+def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
+    """Raise where the coefficients of all columns do not leave one minimum, without a ridge."""
+    p = moments.n_columns
     rows, k = moments.rows.sum(), moments.n_classes
     if moments.spread == "thin" or rows - k < p:
         raise CollinearError(
@@ -147,18 +106,6 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks, sparsity: Sparsity,
     if collinear:
         raise reading.collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
     reading.warn_of_near(moments, blocks.terms)
-
-
-class Directions(TypedDict):
-    """Arguments of `fit_sparse` and `along` that do not depend on the penalty."""
-
-    ridge: float
-    ncomp: int | None
-    estimated_prior: bool
-
-
-def _directions(fit: SparseFit) -> Directions:
-    return {"ridge": fit.ridge, "ncomp": fit.ncomp, "estimated_prior": fit.estimated_prior}
 
 
 MODEL = Model(
@@ -178,39 +125,20 @@ def sparse_lda_fit(
     *,
     has_rows: bool = True,
     search: GridSearch | None = None,
-    choice: PenaltyChoice | None = None,
+    path: pd.DataFrame | None = None,
+    along: Sequence[SparseFit] = (),
 ) -> Fit[SparseFit]:
-    """A sparse discriminant analysis as one value; `search` and `choice` are of a penalty chosen."""
-    refits = replace(moment_refits(numbers.moments.spread), left_out=_left_out)
+    """A sparse discriminant analysis as one value; `path` and the fits `along` it are of a chosen penalty."""
+    left_out = partial(left_out_by_refits, takes="takes a fit a row")
+    refits = replace(moment_refits(numbers.moments.spread), left_out=left_out)
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, choice="the penalty", search=search)
-    path, cache = (None, {}) if choice is None else (choice.path, {"along": choice.fits})
+    cache = {"along": along} if along else {}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path, cache)
 
 
-def _left_out(fit: Fit[SparseFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a fit a row")
-
-
-class PenaltyChoice(NamedTuple):
-    """What was tried, and what is best.
-
-    Attributes
-    ----------
-    penalty : float
-    path : DataFrame
-        penalty, error, se, columns, directions.
-    fits : list of SparseFit
-        To all rows, at each penalty.
-    """
-
-    penalty: float
-    path: pd.DataFrame
-    fits: list[SparseFit]
-
-
-def penalty_grid(grid: Any) -> Floats | None:
+def _penalty_grid(grid: Any) -> Floats | None:
     """Penalties in decreasing order, each once; a DataError where there is none, or one not above 0."""
     if grid is None:
         return None
@@ -218,26 +146,22 @@ def penalty_grid(grid: Any) -> Floats | None:
     return np.array(reading.check_grid(grid, "penalty to choose from", 0, ends="()", also=also)[::-1])
 
 
-def penalties_of(moments: ClassMoments, count: int) -> Floats:
+def _penalties_of(moments: ClassMoments, count: int) -> Floats:
     """Penalties (L,) from the least that leaves no column, with evenly spaced logarithms."""
     least = LEAST_WIDE if moments.spread == "thin" else LEAST
-    return np.asarray(top_penalty(moments) * least ** np.linspace(0, 1, count))
+    return np.asarray(core.top_penalty(moments) * least ** np.linspace(0, 1, count))
 
 
-def choose_penalty(
-    blocks: Blocks,
-    moments: ClassMoments,
-    prior: Floats,
-    search: GridSearch,
-    directions: Directions,
-) -> PenaltyChoice:
-    """The penalty chosen by folds or splits, and the path.
+def _choose_penalty(
+    blocks: Blocks, moments: ClassMoments, prior: Floats, search: GridSearch, shared: Mapping[str, Any]
+) -> tuple[float, pd.DataFrame, list[SparseFit]]:
+    """The penalty chosen by folds, the path of those that were tried, and the fits to all rows along it.
 
     Errors and their standard errors are those of rows left out, by the fit to the others at the same
     penalties; the number of columns is that of the fit to all rows.
     """
-    penalties: Any = penalties_of(moments, search.count) if search.grid is None else search.grid
-    fits = along(moments, prior, penalties, **directions)
+    penalties: Any = _penalties_of(moments, search.count) if search.grid is None else search.grid
+    fits = core.along(moments, prior, penalties, **shared)
     for fit in fits:
         _refuse_singular(fit, blocks)
     validation.refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
@@ -248,60 +172,52 @@ def choose_penalty(
     with late_bar(len(judged), "choice of the penalty") as tell:
         for fold, (part, often) in enumerate(zip(parts, judged, strict=True)):
             tell(1)
-            refits = _fits_without(part, prior, penalties, search.folds, fold, directions)
+            refits = core.along(part, prior, penalties, **shared) if _has_enough(part) else []
+            if not refits or any(fit.is_singular() for fit in refits):
+                where, more = search.folds.training_rows(fold)
+                raise CollinearError(
+                    f"{where} a class is gone, or a direction does not vary within classes: give penalty= or "
+                    f"nonzero=, a grid= of larger penalties, or {more}."
+                )
             rules = [fit.rule(log_prior) for fit in refits]
             for _, x, codes, times in validation.judged_rows(blocks, [often]):
                 member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
     validation.refuse_none_judged(rows, "penalties")
-    path = error_path("penalty", penalties, wrong, rows, prior, sampled=directions["estimated_prior"])
+    path = error_path("penalty", penalties, wrong, rows, prior, sampled=shared["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]
-    return PenaltyChoice(float(search.good(path).max()), path, fits)
+    return float(search.good(path).max()), path, fits
 
 
-def _fits_without(
-    moments: ClassMoments,
-    prior: Floats,
-    penalties: Floats,
-    folds: TuningFolds,
-    fold: int,
-    directions: Directions,
-) -> list[SparseFit]:
-    """The fits to the rows that a fold leaves."""
-    enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-    fits = along(moments, prior, penalties, **directions) if enough else []
-    if not enough or any(fit.is_singular() for fit in fits):
-        where, more = folds.training_rows(fold)
-        raise CollinearError(
-            f"{where} a class is gone, or a direction does not vary within classes: give penalty= or "
-            f"nonzero=, a grid= of larger penalties, or {more}."
-        )
-    return fits
+def _has_enough(moments: ClassMoments) -> bool:
+    """Whether each class has a row, and the rows are more than the classes."""
+    return bool((moments.rows >= 1).all() and moments.total > moments.n_classes)
 
 
 def _chosen_rule(search: GridSearch, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:
     """The rule of other rows, which choose the penalty anew."""
     numbers = fit.numbers
     moments = reading.class_moments(blocks, numbers.moments.spread)
-    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+    if not _has_enough(moments):
         return None
-    directions, most = _directions(numbers), min(moments.n_classes - 1, moments.n_columns)
+    shared: dict[str, Any] = {name: getattr(numbers, name) for name in SHARED}
+    most = min(moments.n_classes - 1, moments.n_columns)
     if numbers.ncomp is not None:
-        directions["ncomp"] = most = min(numbers.ncomp, moments.n_columns)
+        shared["ncomp"] = most = min(numbers.ncomp, moments.n_columns)
     try:
-        choice = choose_penalty(blocks, moments, numbers.prior, search, directions)
+        penalty, _, _ = _choose_penalty(blocks, moments, numbers.prior, search, shared)
     except (CollinearError, DataError):
         return None
-    refit = fit_sparse(moments, numbers.prior, by="penalty", tuning=(choice.penalty,) * most, **directions)
+    refit = core.fit_sparse(moments, numbers.prior, by="penalty", tuning=(penalty,) * most, **shared)
     return None if refit.is_singular() else refit.rule(fit.log_prior())
 
 
 SAVED = Saved(
     {"by": (str,), "ridge": (float,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)},
     "pooled",
-    sparse_from_file,
+    core.sparse_from_file,
     sparse_lda_fit,
     SparseFit.buffers,
     lambda k, p: {
@@ -437,9 +353,9 @@ class SparseLDAResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResul
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
             return np.array([each.tuning[0] for each in fits]), fits
-        given = penalty_grid(grid)
-        penalties = penalties_of(fit.moments, PENALTIES) if given is None else given
-        fits = along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
+        given = _penalty_grid(grid)
+        penalties = _penalties_of(fit.moments, PENALTIES) if given is None else given
+        fits = core.along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
         if given is None:
             cache["along"] = fits
         return penalties, fits
@@ -677,9 +593,9 @@ def sparse_lda(
     folds = reading.folds_or_cv("sparse_lda", folds, cv)
     reading.check_word("select", select, ("min", "1se"))
     reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
-    tried = penalty_grid(grid)
+    tried = _penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MOST_RIDGE)
-    by_folds = checked_sparsity(nonzero, penalty)
+    by, values = _sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
     if moments is None:
         blocks = reading.without_constants_if_wide(sample.read())
@@ -687,26 +603,37 @@ def sparse_lda(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
-        blocks, stats = sample.of_moments("pooled", CHOSEN_FROM_ROWS if by_folds else "")
+        blocks, stats = sample.of_moments("pooled", "" if values else CHOSEN_FROM_ROWS)
     reading.refuse_no_spread(stats)
-    most = directions_of(ncomp, stats)
-    sparsity = sparsity_of(nonzero, penalty, most, stats.n_classes)
+    p, k = stats.n_columns, stats.n_classes
+    most = min(p, k - 1)
+    if ncomp is not None:
+        if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
+            raise DataError(
+                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions; give a "
+                f"number from 1 to {most}, or None for all."
+            )
+        ncomp = most = int(ncomp)
+    if len(values) not in (0, 1, most):
+        raise DataError(
+            f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}; give one number for "
+            "all of them, or one for each."
+        )
     shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
-    directions: Directions = {
-        "ridge": float(ridge),
-        "ncomp": None if ncomp is None else int(ncomp),
-        "estimated_prior": prior is None,
-    }
-    search = choice = None
-    if sparsity.values is None:
+    shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, prior is None), strict=True))
+    chosen: dict[str, Any] = {}
+    if not values:
         search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
-        choice = choose_penalty(blocks, stats, shares, search, directions)
-        sparsity = Sparsity("penalty", (choice.penalty,) * most)
-    _refuse_dependent(stats, blocks, sparsity, directions["ridge"])
-    fit = fit_sparse(stats, shares, by=sparsity.by, tuning=sparsity.values or (), **directions)
+        penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
+        values, chosen = [penalty], {"search": search, "path": path, "along": fits}
+    is_dense = any(value == 0 if by == "penalty" else value >= p for value in values)
+    if is_dense and not ridge > 0:
+        _refuse_dependent(stats, blocks)
+    tuning = tuple(map(float, values)) * (most if len(values) == 1 else 1)
+    fit = core.fit_sparse(stats, shares, by=by, tuning=tuning, **shared)
     _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
-        no_penalty = sparsity.by == "penalty" and not any(fit.tuning)
+        no_penalty = by == "penalty" and not any(fit.tuning)
         why = (
             "The classes have equal means in all columns, so that there is no direction"
             if no_penalty
@@ -717,7 +644,5 @@ def sparse_lda(
             f"{why}: every row gets the prior probabilities, and the class with the largest of them. "
             f"{way_out}."
         )
-    has_rows = moments is None
-    return SparseLDAResults(
-        sparse_lda_fit(fit, blocks, options, has_rows=has_rows, search=search, choice=choice)
-    )
+    fitted = sparse_lda_fit(fit, blocks, options, has_rows=moments is None, **chosen)
+    return SparseLDAResults(fitted)

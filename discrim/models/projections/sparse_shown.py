@@ -35,14 +35,11 @@ MOST_PENALTIES = 25
 
 def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Sections:
     """Sections of a sparse discriminant analysis, in their order."""
-    parts: Sections = {
-        "header": _header,
-        "classes": headers.classes_section,
-        "directions": _directions,
-    }
-    if fit.path is not None:
-        parts["path"] = _path
-    return parts | {"selected": _selected}
+    parts: Sections = {"header": _header, "classes": headers.classes_section, "directions": _directions}
+    parts |= {"path": _path, "selected": _selected}
+    if fit.path is None:
+        del parts["path"]
+    return parts
 
 
 def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
@@ -76,9 +73,8 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
 def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
     penalty, columns = (distinct(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
-    table = pd.concat([table, results._centroids().T.rename_axis(columns=None)], axis=1).rename_axis(
-        index=None
-    )
+    means = results._centroids().T.rename_axis(columns=None)
+    table = pd.concat([table, means], axis=1).rename_axis(index=None)
     formats: dict[Any, Any] = {penalty: "general", columns: "count"}
     return Section(
         "Directions, with the class means on them",
@@ -158,8 +154,8 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     named = [name for name in results.selected[:MOST_NAMED] if name in table.columns]
     names = sorted(table.index.get_level_values("axis").unique())
     for r, axis in enumerate(names):
-        own = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
-        _lines(axes, own, named, SIGNS.line(r))
+        of_axis = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
+        _lines(axes, of_axis, named, SIGNS.line(r))
     for place, name in enumerate(named):
         axes.plot([], [], color=SIGNS.colour(place), label=shown_name(name))
     if len(names) > 1:
@@ -179,10 +175,10 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return add_legend(axes, is_new)
 
 
-def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:
+def _lines(axes: Axes, table: pd.DataFrame, named: list[Any], style: str) -> None:
     """Lines of one direction: those of columns that the fit has before the others."""
-    at, values = own.index.to_numpy(), own.to_numpy()
-    columns = own.columns.to_list()
+    at, values = table.index.to_numpy(), table.to_numpy()
+    columns = table.columns.to_list()
     places = {columns.index(name): place for place, name in enumerate(named)}
     for j in np.flatnonzero(values.any(axis=0)).tolist():
         if j not in places:
