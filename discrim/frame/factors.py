@@ -26,7 +26,7 @@ from discrim.frame.design import Spec
 from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation
 from discrim.frame.own_functions import Functions, Made, OwnCall
 from discrim.frame.table import Table
-from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
+from discrim.frame.transforms import State, apply, bounds_of, learn
 from discrim.frame.values import Kind, refuse_merged
 
 _OPERATORS: Mapping[str, np.ufunc] = {
@@ -237,20 +237,20 @@ class Memory:
         self._next += count
         return tuple(self.states[self._next - count : self._next])
 
-    def transform(self, call: Call, x: Floats, bases: Bases) -> Floats:
+    def transform(self, call: Call, x: Floats) -> Floats:
         """Apply a stateful call, first learning it where nothing is known yet."""
         if self.learning:
             options = {name: grammar.plain_value(value) for name, value in call.options}
             if self._before:
                 options |= bounds_of(self._before[self._next])
-            self.states.append(learn(call.function, x, options, bases))
+            self.states.append(learn(call.function, x, options))
         state = self.states[self._next]
         self._next += 1
-        return apply(state, x, bases)
+        return apply(state, x)
 
 
 def evaluate(
-    expression: Expression, rows: RowRange, memory: Memory, functions: Functions, bases: Bases
+    expression: Expression, rows: RowRange, memory: Memory, functions: Functions
 ) -> Floats | Categories:
     """Compute a factor.
 
@@ -260,8 +260,6 @@ def evaluate(
         Complete in the expression's columns.
     functions : dict
         The user's own functions.
-    bases : dict
-        ``bs`` and ``cr``.
 
     Returns
     -------
@@ -278,7 +276,7 @@ def evaluate(
     if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
         return Categories(rows.series(root.name))
     with np.errstate(all="ignore"):
-        value = _Evaluation(expression.code, rows, memory, functions, bases).value(root)
+        value = _Evaluation(expression.code, rows, memory, functions).value(root)
     if isinstance(value, Categories):
         # What a function of the user's leaves out is a missing row; arithmetic that fails is an error.
         if not expression.functions and value.values.dtype == np.float64:
@@ -306,9 +304,9 @@ def _not_finite(expression: Expression, rows: RowRange, value: Floats, row: int)
 class _Evaluation:
     """One walk over one expression."""
 
-    def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions, bases: Bases) -> None:
+    def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions) -> None:
         self.code, self.rows, self.memory = code, rows, memory
-        self.functions, self.bases = functions, bases
+        self.functions = functions
 
     def value(self, node: Node) -> Floats | Categories:
         if not isinstance(node, Call):
@@ -369,7 +367,7 @@ class _Evaluation:
             return np.asarray(getattr(np, node.function)(argument))
         if node.function in grammar.STATEFUL_FUNCTIONS:
             with self.named():
-                return self.memory.transform(node, self.spread(argument), self.bases)
+                return self.memory.transform(node, self.spread(argument))
         return self.spread(argument)
 
     @contextmanager
@@ -411,7 +409,7 @@ class _Evaluation:
         if key not in table.made:
             columns = tuple(dict.fromkeys(_columns(node)))
             rows, there = RowRange(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
-            inner = _Evaluation(self.code, rows, Memory(states), self.functions, self.bases)
+            inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
             # The functions are held so that their ids stay theirs.
             table.made[key] = inner.called_on(rows, node), places, own
@@ -469,7 +467,7 @@ def _held(table: Table, name: str) -> str:
 
 
 def complete_rows(
-    rows: RowRange, columns: Sequence[str], spec: Spec, functions: Functions, bases: Bases
+    rows: RowRange, columns: Sequence[str], spec: Spec, functions: Functions
 ) -> tuple[RowRange, Mask]:
     """The rows that miss nothing, and where they are, (m,).
 
@@ -481,8 +479,6 @@ def complete_rows(
         Those that the factors read.
     functions : dict
         The user's own functions.
-    bases : dict
-        ``bs`` and ``cr``.
     """
     complete, keep = rows.complete(columns)
     names = frozenset(functions)
@@ -491,7 +487,7 @@ def complete_rows(
         for factor in spec.factors
         if factor.levels is not None
     ]
-    return _without_lost(complete, keep, made, functions, bases)
+    return _without_lost(complete, keep, made, functions)
 
 
 def learning_rows(
@@ -500,7 +496,6 @@ def learning_rows(
     beside: Sequence[str],
     expressions: Iterable[Expression],
     functions: Functions,
-    bases: Bases,
 ) -> RowRange:
     """The complete rows, from which the factors of a new design learn.
 
@@ -517,7 +512,7 @@ def learning_rows(
             "leave it out, or fill its values."
         )
     made = [(each, Memory()) for each in expressions]
-    known, keep = _without_lost(complete, keep, made, functions, bases)
+    known, keep = _without_lost(complete, keep, made, functions)
     if not keep.any():
         called = dict.fromkeys(each.code for each, _ in made if each.functions)
         raise DataError(
@@ -532,13 +527,12 @@ def _without_lost(
     keep: Mask,
     made: Iterable[tuple[Expression, Memory]],
     functions: Functions,
-    bases: Bases,
 ) -> tuple[RowRange, Mask]:
     """Complete rows without those to which a function of the user's gives no category."""
     lost = np.zeros(len(complete.index), dtype=bool)
     for each, memory in made:
         if each.functions and len(lost):
-            value = evaluate(each, complete, memory, functions, bases)
+            value = evaluate(each, complete, memory, functions)
             if isinstance(value, Categories):
                 lost |= value.values.isna().to_numpy()
     if lost.any():

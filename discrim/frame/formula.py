@@ -467,13 +467,6 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     return tree.args[0], tree.args[1]
 
 
-def spline_bases() -> dict[str, Callable[..., Any]]:
-    """The bases of ``bs`` and ``cr``, patsy's."""
-    import patsy
-
-    return {"bs": patsy.bs, "cr": patsy.cr}
-
-
 def _is_plain(expressions: Mapping[str, Expression], terms: list[tuple[str, ...]], table: Table) -> bool:
     return all(len(term) == 1 for term in terms) and all(
         isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
@@ -496,7 +489,7 @@ def specify(
         if whole.kind(name) == "other":
             whole.series(name)
     read = tuple(name for name in beside if name in table.names)
-    rows = learning_rows(whole, columns, read, expressions.values(), functions, spline_bases())
+    rows = learning_rows(whole, columns, read, expressions.values(), functions)
     learnt = {}
     for code, each in expressions.items():
         table_of = None if of is None or not each.stateful else of.learning
@@ -546,7 +539,7 @@ def _learn(
     if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
         return Factor(each.code, 1, None, ()), None
     memory = Memory()
-    value = evaluate(each, rows, memory, functions, spline_bases())
+    value = evaluate(each, rows, memory, functions)
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
         return Factor(each.code, width, None, tuple(memory.states)), None

@@ -22,7 +22,7 @@ from discrim.errors import DataError, DiscrimWarning, NotSupportedError, warn_us
 from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, evaluate
-from discrim.frame.formula import specify, spline_bases
+from discrim.frame.formula import specify
 from discrim.frame.grammar import expression, quote
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.table import Table
@@ -288,7 +288,7 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
             continue
         each = expression(factor.code, frozenset(functions))
         rows, keep = RowRange(table, 0, table.nrows, kinds=known).complete(each.columns)
-        value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
+        value = evaluate(each, rows, Memory(factor.states), functions)
         if isinstance(value, Categories):
             yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))
 
@@ -381,7 +381,7 @@ def _relearnt(
     for factor in spec.factors:
         if _learns(factor):
             memory = Memory(factor.states, learning=True)
-            evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions, spline_bases())
+            evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions)
             factor = replace(factor, states=tuple(memory.states))
         factors.append(factor)
     return replace(design, spec=replace(spec, factors=tuple(factors)))

@@ -16,12 +16,10 @@ from discrim.errors import DataError
 from discrim.frame.categories import encode, shown
 from discrim.frame.design import Design, Factor, Product, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, complete_rows, evaluate
-from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression, quote
 from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.response import codes_of
 from discrim.frame.table import Table
-from discrim.frame.transforms import Bases
 
 _Values = list[Floats | Codes]
 
@@ -31,7 +29,6 @@ def write(
     spec: Spec,
     rows: RowRange,
     functions: Functions,
-    bases: Bases,
     out: Floats,
     *,
     unseen: bool = False,
@@ -46,8 +43,6 @@ def write(
         Complete in the design's columns.
     functions : dict
         The user's own functions.
-    bases : dict
-        ``bs`` and ``cr``.
     out : (m, p) array
     unseen : bool
         Of a category that was not there at the fit, the columns that are made of it become NaN.
@@ -57,7 +52,7 @@ def write(
     DataError
         A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
     """
-    values = [factor_values(factor, rows, functions, bases, unseen=unseen) for factor in spec.factors]
+    values = [factor_values(factor, rows, functions, unseen=unseen) for factor in spec.factors]
     first = 0
     for parts in spec.products:
         widths = spec.widths(parts)
@@ -81,20 +76,19 @@ def write_complete(
     spec: Spec,
     rows: RowRange,
     functions: Functions,
-    bases: Bases,
     out: Floats,
     *,
     unseen: bool = False,
 ) -> None:
     """Write the rows that are complete in the design's columns, as `write`, and NaN for the others."""
-    complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
+    complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
-        write(design, spec, complete, functions, bases, out, unseen=unseen)
+        write(design, spec, complete, functions, out, unseen=unseen)
         return
     out[~keep] = np.nan
     part = np.empty((int(keep.sum()), len(design.terms)))
     if len(part):
-        write(design, spec, complete, functions, bases, part, unseen=unseen)
+        write(design, spec, complete, functions, part, unseen=unseen)
     out[keep] = part
 
 
@@ -103,20 +97,19 @@ def write_known(
     spec: Spec,
     rows: RowRange,
     functions: Functions,
-    bases: Bases,
     out: Floats,
     *,
     unseen: bool = False,
 ) -> None:
     """Write what is known of each row: NaN stands only where a column's own factors miss a value."""
-    complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
+    complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
-        write(design, spec, complete, functions, bases, out, unseen=unseen)
+        write(design, spec, complete, functions, out, unseen=unseen)
         return
     stop = 0
     for each, own in _single_products(design, spec):
         start, stop = stop, stop + len(each.terms)
-        write_complete(each, own, rows, functions, bases, out[:, start:stop], unseen=unseen)
+        write_complete(each, own, rows, functions, out[:, start:stop], unseen=unseen)
 
 
 def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]]:
@@ -140,11 +133,11 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 
 
 def factor_values(
-    factor: Factor, rows: RowRange, functions: Functions, bases: Bases, *, unseen: bool = False
+    factor: Factor, rows: RowRange, functions: Functions, *, unseen: bool = False
 ) -> Floats | Codes:
     """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
     each = expression(factor.code, frozenset(functions))
-    value = evaluate(each, rows, Memory(factor.states), functions, bases)
+    value = evaluate(each, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
         kind = "categories" if factor.levels is not None else "numbers"
         raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
@@ -255,16 +248,15 @@ def fill(
     kinds = zip(design.columns, spec.kinds, strict=True)
     known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
     write_rows = write_known if partial else write_complete
-    bases = spline_bases()
     if excluded is None or not excluded.any():
         rows = RowRange(table, start, stop, kinds=known)
-        write_rows(design, spec, rows, functions, bases, out, unseen=unseen)
+        write_rows(design, spec, rows, functions, out, unseen=unseen)
         return
     out[excluded] = np.nan
     part = np.empty((int((~excluded).sum()), out.shape[1]))
     if len(part):
         rows = RowRange(table, start, stop, ~excluded, known)
-        write_rows(design, spec, rows, functions, bases, part, unseen=unseen)
+        write_rows(design, spec, rows, functions, part, unseen=unseen)
     out[~excluded] = part
 
 

@@ -301,7 +301,7 @@ def response_labels(
             f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from the "
             "rows, cannot make it: transform the column first."
         )
-    value = evaluate(response, rows, Memory(), functions, {})
+    value = evaluate(response, rows, Memory(), functions)
     if isinstance(value, Categories) and value.contrast is not None:
         raise FormulaError(f"The response {response.code!r} is a class and takes no contrast: leave it out.")
     if isinstance(value, Categories):

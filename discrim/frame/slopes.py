@@ -25,7 +25,6 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.factors import Categories, Memory, RowRange, combined, complete_rows, evaluate
-from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import Call, Column, Expression, Negative, Node, Number, Operation
 from discrim.frame.matrix import factor_values
 from discrim.frame.own_functions import Functions, recall_functions
@@ -142,7 +141,7 @@ class Changing:
             codes = self._codes(factor, read, held)
             found = np.eye(len(factor.levels))[codes], None
         elif not touched and self._means is None:
-            found = np.asarray(factor_values(factor, self._rows, self._functions, spline_bases())), None
+            found = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
             value, change = _Walk(self._rows, self._functions, factor, held, self._means, name).dual(
                 read.root
@@ -155,7 +154,7 @@ class Changing:
     def _codes(self, factor: Factor, read: Expression, held: Mapping[str, Any]) -> NDArray[np.intp]:
         levels = factor.levels or ()
         if not any(column in held for column in read.columns):
-            return np.asarray(factor_values(factor, self._rows, self._functions, spline_bases()))
+            return np.asarray(factor_values(factor, self._rows, self._functions))
         root = read.root
         inner = root.arguments[0] if isinstance(root, Call) and root.function == "C" else root
         if not isinstance(inner, Column):
@@ -255,7 +254,7 @@ class _Walk:
         if node.function in grammar.STATEFUL_FUNCTIONS:
             state = next(self._states)
             whole = np.broadcast_to(value, self._count) if value.ndim == 0 else value
-            result = apply(state, whole, spline_bases())
+            result = apply(state, whole)
             if change is None:
                 return result, None
             inner = change[:, None] if result.ndim == 2 and change.ndim == 1 else change
@@ -330,7 +329,7 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     for j in np.unique(piece):
         here = piece == j
         middle, half = (ends[j] + ends[j + 1]) / 2, (ends[j + 1] - ends[j]) / 2
-        coefs = turn @ apply(state, middle + half * places, spline_bases())
+        coefs = turn @ apply(state, middle + half * places)
         out = np.empty((len(x), coefs.shape[1])) if out is None else out
         slopes = chebyshev.chebder(coefs, axis=0)
         out[here] = chebyshev.chebval((x[here] - middle) / half, slopes).T / half
@@ -378,7 +377,7 @@ def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
     functions = recall_functions(design.functions, blocks.functions)
     kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
     whole = RowRange(table, 0, table.nrows, kinds=kinds)
-    rows, complete = complete_rows(whole, design.columns, design.spec, functions, spline_bases())
+    rows, complete = complete_rows(whole, design.columns, design.spec, functions)
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
@@ -386,7 +385,7 @@ def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
     for number in alone:
         factor = design.spec.factors[number]
         each = grammar.expression(factor.code, frozenset(functions))
-        value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
+        value = evaluate(each, rows, Memory(factor.states), functions)
         if isinstance(value, Categories) and factor.levels is not None:
             own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
             counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)

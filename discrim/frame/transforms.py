@@ -3,8 +3,7 @@
 What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as ``bs(x,
 df=4)``, into a `State`: the same call with everything that depends on the rows written out, so that `apply`
 gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial, and its states are
-objects that cannot be saved; its B-spline and cubic regression bases are used as they are, given every knot,
-by the caller who passes them as `bases`.
+objects that cannot be saved; its B-spline and cubic regression bases are used as they are, given every knot.
 
 A state that is read from a file is refused where `learn` never writes it: splines are computed by native code
 that trusts its arguments, and the other states divide by what they hold.
@@ -16,15 +15,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import FormulaError, warn_user
 from discrim.frame.grammar import MAX_BASIS, MAX_COLUMNS, Value
-
-Bases = Mapping[str, Callable[..., Any]]
 
 MAX_DEGREE = 19
 """Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
@@ -36,30 +33,14 @@ ORTHOGONAL, LOST = 1e-10, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A call with everything it learnt from the rows written out.
-
-    Attributes
-    ----------
-    values : tuple of (str, number or tuple of numbers)
-        Arguments of the function that applies it, in order of name.
-    """
+    """A call with what it learnt from the rows: arguments of what applies it, by name, in order of name."""
 
     function: str
     values: tuple[tuple[str, Any], ...]
 
 
-def learn(function: str, x: Floats, options: Mapping[str, Value], bases: Bases) -> State:
-    """Write out what a call learns from the complete rows.
-
-    Parameters
-    ----------
-    function : {"center", "scale", "standardize", "poly", "bs", "cr"}
-    x : (n,) or (n, k) array
-        No value is missing.
-    options : dict
-        The call's other arguments.
-    bases : dict
-        ``bs`` and ``cr`` of patsy.
+def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
+    """Write out what a call learns from the complete rows, x (n,) or (n, k).
 
     Raises
     ------
@@ -68,28 +49,16 @@ def learn(function: str, x: Floats, options: Mapping[str, Value], bases: Bases) 
 
     Examples
     --------
-    >>> learn("center", np.array([1.0, 2.0, 6.0]), {}, {}).values
+    >>> learn("center", np.array([1.0, 2.0, 6.0]), {}).values
     (('mean', (3.0,)),)
     """
-    learnt = _LEARN[function](x, dict(options), bases)
+    learnt = _TRANSFORMS[function].learn(x, dict(options))
     return State(function, tuple(sorted((name, _plain(value)) for name, value in learnt.items())))
 
 
-def apply(state: State, x: Floats, bases: Bases) -> Floats:
-    """Transform rows with what was learnt from others.
-
-    Parameters
-    ----------
-    x : (m,) or (m, k) array
-    bases : dict
-        ``bs`` and ``cr`` of patsy.
-
-    Returns
-    -------
-    (m,) or (m, q) array
-        NaN where a B-spline is asked for outside its boundary knots.
-    """
-    return _APPLY[state.function](x, dict(state.values), bases)
+def apply(state: State, x: Floats) -> Floats:
+    """Rows (m,) or (m, q) with what was learnt from others; NaN beyond the boundary knots of a B-spline."""
+    return _TRANSFORMS[state.function].apply(x, dict(state.values))
 
 
 def bounds_of(state: State) -> dict[str, Value]:
@@ -147,11 +116,11 @@ def _vector(function: str, x: Floats) -> Floats:
     return x
 
 
-def _learn_center(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_center(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     return {"mean": np.atleast_1d(_mean(x))}
 
 
-def _apply_center(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
+def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
     mean = _learnt_means("center", x, values)
     return x - (mean if x.ndim == 2 else mean[0])
 
@@ -174,7 +143,7 @@ def _mean(x: Floats) -> Floats:
     return np.asarray(first + (x - first).mean(axis=0))
 
 
-def _learn_standardize(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     ddof = _whole("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
@@ -196,13 +165,13 @@ def _learn_standardize(x: Floats, options: dict[str, Value], bases: Bases) -> di
     }
 
 
-def _apply_standardize(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
+def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
     mean = _learnt_means("standardize", x, values)
     deviation: Floats = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
 
 
-def _learn_poly(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     """Centres and squared norms of the orthogonal polynomials' three-term recurrence.
 
     The coefficients are those of the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004,
@@ -238,7 +207,7 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
 
     The recurrence multiplies its rounding where a few values lie far from the others, as of a skewed column.
     """
-    columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt, {})])
+    columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt)])
     lack = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
     lack = np.maximum.accumulate(np.fmax(np.tril(np.where(np.isfinite(lack), lack, np.inf)).max(axis=1), 0.0))
     if lack[-1] <= ORTHOGONAL:
@@ -255,7 +224,7 @@ def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
 
 
-def _apply_poly(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
+def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
     x = _vector("poly", x)
     if "raw_degree" in values:
         return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
@@ -312,32 +281,27 @@ def _knots(
     return knots
 
 
-def _learn_bs(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     x = _vector("bs", x)
     degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _flag("bs", options, "include_intercept", False)
-    bounds = _bounds("bs", x, options)
+    lower, upper = bounds = _bounds("bs", x, options)
     knots = _knots("bs", x, options, bounds, degree + intercept)
-    return {
-        "degree": degree,
-        "include_intercept": intercept,
-        "knots": knots,
-        "lower_bound": bounds[0],
-        "upper_bound": bounds[1],
-    }
+    ends = {"lower_bound": lower, "upper_bound": upper}
+    return {"degree": degree, "include_intercept": intercept, "knots": knots} | ends
 
 
-def _apply_bs(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
+def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
     x = _vector("bs", x)
     inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
     width = len(values["knots"]) + values["degree"] + values["include_intercept"]
     out = np.full((len(x), width), np.nan)
     if inside.any():
-        out[inside] = np.asarray(bases["bs"](x[inside], **_lists(values)))
+        out[inside] = _basis("bs", x[inside], values)
     return out
 
 
-def _learn_cr(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
@@ -355,14 +319,14 @@ def _learn_cr(x: Floats, options: dict[str, Value], bases: Bases) -> dict[str, A
         )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
-        return {**values, "centre": np.asarray(bases["cr"](x, **_lists(values))).mean(axis=0)}
+        return {**values, "centre": _basis("cr", x, values).mean(axis=0)}
     return values
 
 
-def _apply_cr(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
+def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
     x = _vector("cr", x)
     centre = values.pop("centre", None)
-    basis = np.asarray(bases["cr"](x, **_lists(values)), dtype=np.float64)
+    basis = _basis("cr", x, values)
     if centre is None:
         return basis
     # Combinations of the basis that have mean zero on the rows learnt from. Summed column by column, for a
@@ -374,26 +338,12 @@ def _apply_cr(x: Floats, values: dict[str, Any], bases: Bases) -> Floats:
     return out
 
 
-def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
+def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
+    """A basis of patsy's, with every knot given."""
+    import patsy
 
-
-_LEARN: Mapping[str, Callable[[Floats, dict[str, Value], Bases], dict[str, Any]]] = {
-    "center": _learn_center,
-    "scale": _learn_standardize,
-    "standardize": _learn_standardize,
-    "poly": _learn_poly,
-    "bs": _learn_bs,
-    "cr": _learn_cr,
-}
-_APPLY: Mapping[str, Callable[[Floats, dict[str, Any], Bases], Floats]] = {
-    "center": _apply_center,
-    "scale": _apply_standardize,
-    "standardize": _apply_standardize,
-    "poly": _apply_poly,
-    "bs": _apply_bs,
-    "cr": _apply_cr,
-}
+    given = {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
+    return np.asarray(getattr(patsy, function)(x, **given), dtype=np.float64)
 
 
 LARGEST = sys.float_info.max
@@ -403,17 +353,7 @@ _OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
 
 
 def check_state(function: str, values: Sequence[Any]) -> State:
-    """Build a state from (name, value) pairs that came from a file, refusing what `learn` never writes.
-
-    Parameters
-    ----------
-    values : sequence of (str, value)
-
-    Raises
-    ------
-    FormulaError
-        An unknown function, a part that is missing or extra, or of another type, length or range than `learn`
-        gives it.
+    """A state of (name, value) pairs from a file; a FormulaError where `learn` never writes it.
 
     Examples
     --------
@@ -422,19 +362,14 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     """
     pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
     learnt = {str(name): _plain_state(str(name), value) for name, value in values} if pairs else {}
-    parts, fits = _CHECKS.get(function, ((), _never))
-    if set(learnt) not in parts or not fits(learnt):
+    known = _TRANSFORMS.get(function)
+    if known is None or set(learnt) not in known.parts or not known.fits(learnt):
         raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
     return State(function, tuple(sorted(learnt.items())))
 
 
 def width_of(state: State) -> int:
     """Columns that a state makes.
-
-    Parameters
-    ----------
-    state : State
-        One that `check_state` read.
 
     Examples
     --------
@@ -477,21 +412,13 @@ def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
     return isinstance(value, tuple) and least <= len(value) <= most
 
 
-def _never(learnt: Mapping[str, Any]) -> bool:
-    return False
-
-
 def _fits_center(learnt: Mapping[str, Any]) -> bool:
     return _list(learnt["mean"], 1, MAX_COLUMNS)
 
 
 def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
-    mean, deviation = learnt["mean"], learnt["sd"]
-    return (
-        _list(mean, 1, MAX_COLUMNS)
-        and _list(deviation, len(mean), len(mean))
-        and all(each > 0 for each in deviation)
-    )
+    mean, sd = learnt["mean"], learnt["sd"]
+    return _list(mean, 1, MAX_COLUMNS) and _list(sd, len(mean), len(mean)) and all(each > 0 for each in sd)
 
 
 def _fits_poly(learnt: Mapping[str, Any]) -> bool:
@@ -517,11 +444,8 @@ def _has_knots(learnt: Mapping[str, Any]) -> bool:
 
 
 def _fits_bs(learnt: Mapping[str, Any]) -> bool:
-    return (
-        _has_knots(learnt)
-        and _whole_state(learnt["degree"], 0, MAX_DEGREE)
-        and isinstance(learnt["include_intercept"], bool)
-    )
+    degree, intercept = learnt["degree"], learnt["include_intercept"]
+    return _has_knots(learnt) and _whole_state(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
 
 
 def _fits_cr(learnt: Mapping[str, Any]) -> bool:
@@ -536,13 +460,24 @@ def _fits_cr(learnt: Mapping[str, Any]) -> bool:
     )
 
 
-_Fits = Callable[[Mapping[str, Any]], bool]
+class _Transform(NamedTuple):
+    """How a function learns from rows and is applied, and which parts a state of it has, and of what form."""
+
+    learn: Callable[[Floats, dict[str, Value]], dict[str, Any]]
+    apply: Callable[[Floats, dict[str, Any]], Floats]
+    parts: tuple[set[str], ...]
+    fits: Callable[[Mapping[str, Any]], bool]
+
+
 _KNOTS = {"knots", "lower_bound", "upper_bound"}
-_CHECKS: Mapping[str, tuple[tuple[set[str], ...], _Fits]] = {
-    "center": (({"mean"},), _fits_center),
-    "scale": (({"mean", "sd"},), _fits_standardize),
-    "standardize": (({"mean", "sd"},), _fits_standardize),
-    "poly": (({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _fits_poly),
-    "bs": ((_KNOTS | {"degree", "include_intercept"},), _fits_bs),
-    "cr": ((_KNOTS, _KNOTS | {"centre"}), _fits_cr),
+_STANDARDIZE = _Transform(_learn_standardize, _apply_standardize, ({"mean", "sd"},), _fits_standardize)
+_TRANSFORMS: Mapping[str, _Transform] = {
+    "center": _Transform(_learn_center, _apply_center, ({"mean"},), _fits_center),
+    "scale": _STANDARDIZE,
+    "standardize": _STANDARDIZE,
+    "poly": _Transform(
+        _learn_poly, _apply_poly, ({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _fits_poly
+    ),
+    "bs": _Transform(_learn_bs, _apply_bs, (_KNOTS | {"degree", "include_intercept"},), _fits_bs),
+    "cr": _Transform(_learn_cr, _apply_cr, (_KNOTS, _KNOTS | {"centre"}), _fits_cr),
 }

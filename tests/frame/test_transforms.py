@@ -35,7 +35,7 @@ def exact(x, degree):
 
 
 def columns_of(x, degree):
-    return apply(learn("poly", x, {"degree": degree}, {}), x, {})
+    return apply(learn("poly", x, {"degree": degree}), x)
 
 
 @pytest.mark.parametrize(

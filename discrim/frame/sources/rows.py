@@ -29,7 +29,6 @@ from discrim.frame.formula import (
     WholeTable,
     parsed_formula,
     settle_formula,
-    spline_bases,
 )
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
@@ -463,7 +462,7 @@ class _Seen:
         for code, each in self._parsed.expressions.items():
             if each.stateful or not _learns(each, part):
                 continue
-            value = evaluate(each, complete, Memory(), self._functions, spline_bases())
+            value = evaluate(each, complete, Memory(), self._functions)
             if isinstance(value, Categories):
                 found.append(self._news(code, value.values))
         return found
