@@ -37,9 +37,9 @@ MAKERS = {
     "_exact_fit": "says to use fewer columns, or another method",
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
     "no_freedom": "says which weights to pass",
-    "self.no_likelihood": "says what to compare by",
+    "no_likelihood": "says what to compare by",
     "_no_likelihood": "says what to compare by",
-    "error.of_classes": "says to pass fewer dimensions, or another covariance",
+    "of_classes": "says to pass fewer dimensions, or another covariance",
     "FactorFaultError": "is told with the names of the classes before it is read",
     "_collapse": "says to leave the column out",
     "_not_finite": "ends with a hint for each function",
@@ -49,7 +49,7 @@ MAKERS = {
     "no_rows": "says to give a source that has some",
     "_failed": "names the call that shows what failed",
     "_unread": "says to give a name with options",
-    "argparse.ArgumentError": "ends with the nearest of those that are known, or with all",
+    "ArgumentError": "ends with the nearest of those that are known, or with all",
 }
 """Functions that make the whole message: what the way out of it is."""
 
@@ -143,7 +143,7 @@ REASONS = {
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
     (
         "discrim/frame/factors.py",
-        "{shortened(self.code)}: {error}",
+        "shortened(self.code)}: {error}",
     ): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
     ("discrim/models/normal/normal_fits.py", "{str(error)}"): "caught and said anew, with its way out",
@@ -181,7 +181,7 @@ def named_texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 @cache
 def raised() -> list[tuple[str, int, str, str]]:
-    """File, line, what is called and the message of each `raise` of the package that makes an error."""
+    """File, line, the last name of what is called and the message of each `raise` that makes an error."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE.parent).as_posix()
@@ -191,7 +191,7 @@ def raised() -> list[tuple[str, int, str, str]]:
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 text = spelt(node.exc.args[0]) if node.exc.args else ""
                 text = texts.get(text, text)
-                found.append((name, node.lineno, ast.unparse(node.exc.func), text))
+                found.append((name, node.lineno, ast.unparse(node.exc.func).rpartition(".")[2], text))
     return found
 
 
