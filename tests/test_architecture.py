@@ -502,6 +502,7 @@ def test_verbs_load_only_what_a_fit_needs():
     assert loaded & (READERS - {"pyarrow"}) == set()
 
 
+@pytest.mark.slow
 def test_a_fit_of_a_frame_asks_for_no_other_reader_of_tables():
     without = f"sys.modules.update(dict.fromkeys({sorted(READERS)}))"
     loaded_after(f"{without}; import discrim; discrim.lda('species ~ .', data=discrim.datasets.load_iris())")
@@ -550,6 +551,7 @@ def test_what_is_no_path_of_a_machine_passes(text):
     assert not MACHINE_PATH.search(text)
 
 
+@pytest.mark.slow
 def test_the_house_does_not_grow():
     figures = counted(ROOT) | walked(ROOT)
     assert figures.keys() == HOUSE.keys()

@@ -44,6 +44,7 @@ def test_a_pipe_has_a_hundred_columns_whatever_the_terminal_has(capsys, monkeypa
     assert said(capsys, "lda", FORMULA, "iris") == fit.summary().as_text(width=100) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 def test_a_terminal_has_its_own_columns():
     import fcntl

@@ -108,6 +108,7 @@ def test_a_command_that_fails_leaves_the_old_fit(tmp_path, capsys, arguments):
     assert os.listdir(tmp_path) == ["fit"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_an_output_that_is_full_leaves_the_old_fit(tmp_path):
     path = tmp_path / "fit"
@@ -120,6 +121,7 @@ def test_an_output_that_is_full_leaves_the_old_fit(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_first_lines_gets_the_fit(tmp_path):
     path = tmp_path / "fit"
     command = [sys.executable, "-m", "discrim", "lda", FORMULA, "iris", "--save", str(path)]

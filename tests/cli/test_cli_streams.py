@@ -23,7 +23,8 @@ from tests.cli.support import read_terminal
 from tests.support import ROOT
 
 COMMAND = [sys.executable, "-m", "discrim"]
-MISTAKE = ["lda", "species ~ .", "irsi"]
+MISTAKE = ["datasets", "irsi"]
+FROM_INPUT = ("lda", "species ~ .", "-")
 HOSTILE = {
     "setosa": "\x1b[2J\x1b]0;owned\x07a",
     "versicolor": "\u202eb\x9b31m",
@@ -43,8 +44,13 @@ def shell(redirection: str, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("redirection", "arguments", "says"),
     [
-        ("<&-", ("lda", "species ~ .", "-"), "standard input is closed"),
-        ("0>/dev/null", ("lda", "species ~ .", "-"), "standard input cannot be read: Bad file descriptor"),
+        pytest.param("<&-", FROM_INPUT, "standard input is closed", marks=pytest.mark.slow),
+        pytest.param(
+            "0>/dev/null",
+            FROM_INPUT,
+            "standard input cannot be read: Bad file descriptor",
+            marks=pytest.mark.slow,
+        ),
         (">&-", ("lda", "species ~ .", "iris"), "standard output is closed"),
         (">&-", ("--help",), "standard output is closed"),
         (">&-", ("predict", "no_such.fit", "iris"), "standard output is closed"),
@@ -87,7 +93,14 @@ def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
     assert int(done.stdout) > 2
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("lda", "species ~ .", "iris")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("datasets", "iris"),
+        pytest.param(("lda", "species ~ .", "iris"), marks=pytest.mark.slow),
+    ],
+)
 def test_a_reader_that_has_gone_is_141_and_no_line(arguments):
     unread, written = os.pipe()
     os.close(unread)
@@ -104,6 +117,7 @@ def test_a_reader_of_messages_that_has_gone_is_no_matter():
     assert (done.returncode, done.stdout) == (2, b"")
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_it_waits_is_130_and_no_line():
     program = subprocess.Popen(
         [*COMMAND, "lda", "species ~ .", "-"],
@@ -154,6 +168,7 @@ def on_a_terminal(*arguments: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_labels_do_not_steer_a_terminal_and_stay_as_they_are_in_a_pipe(hostile, capsys):
     fit, data = hostile
     on_terminal = on_a_terminal("predict", fit, data, "--augment")

@@ -93,7 +93,7 @@ HOLDING = ("lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
 """What a row helps to choose, or to measure distances by, is held while it is left out; refits would not."""
 
 REFITTED = ("lda-t", "qda-t", "sparse_lda")
-"""Leaving a row out is a search a row: one test of it is enough."""
+"""Leaving a row out is a search a row: one test of it is enough, among the slow ones."""
 
 SLOW = ("lda-mcd", "qda-mcd")
 """A fit is several searches of many starts: fewer refits judge them."""
@@ -157,11 +157,13 @@ def with_refits(pairs, is_long):
 
 
 def refit_by_row(pairs):
-    """Cases of which those that fit a logistic regression for each of 333 rows are slow."""
-    return with_refits(pairs, lambda verb, name: verb.startswith("logistic") and name == "penguins")
+    """Cases of which those that fit a logistic regression for each row are slow but on one table."""
+    return with_refits(pairs, lambda verb, name: verb.startswith("logistic") and name != "iris")
 
 
-judged_cases = with_refits([(v, n) for v in VERBS for n in TABLES], lambda verb, name: name != "iris")
+judged_cases = with_refits(
+    [(v, n) for v in VERBS for n in TABLES], lambda verb, name: name != "iris" or verb in SLOW
+)
 """Cases of what fits a model again and again: on one table, and on the others where slow tests run."""
 
 
@@ -274,7 +276,7 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
 
 @with_refits(
     [(v, n) for v in VERBS if v not in WITHOUT_LOO + HOLDING for n in ("iris", "synthetic")],
-    lambda verb, name: verb in REFITTED and (name != "iris" or verb == "qda-t"),
+    lambda verb, name: verb in REFITTED,
 )
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
     fit = held(verb, name)
@@ -303,10 +305,8 @@ def test_confusions_count_every_row_used(verb, name):
     assert ((rates["low"] <= rates["estimate"]) & (rates["estimate"] <= rates["high"])).all()
 
 
-@refit_by_row([(v, n) for v in VERBS if f"{v.split('-')[0]}-weights" in VERBS for n in TABLES])
+@refit_by_row([(v, n) for v, (_, options) in VERBS.items() if "weights" in options for n in TABLES])
 def test_weights_equal_repeated_rows(verb, name):
-    if "weights" not in VERBS[verb][1]:
-        verb = verb.split("-")[0] + "-weights"
     fit = held(verb, name)
     formula, data = table(name)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
@@ -378,36 +378,53 @@ def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
     np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-9)
 
 
-@judged_cases
-def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
-    fit = held(verb, name)
-    methods = ["apparent", "cv", "posterior", "posterior-stratified"]
-    methods += [] if "weights" in VERBS[verb][1] else ["632+"]
-    folds, replicates = (2, 2) if verb in SLOW else (4, 5)
-    rates = fit.error_rates(methods, folds=folds, replicates=replicates, seed=1, by_class=True)
-    assert rates.index.tolist() == methods
-    assert rates["estimate"].between(0, 1).all()
-    np.testing.assert_allclose(fit.confusion(method="cv", folds=folds, seed=1).sum(axis=1), fit.counts)
-    again = fit.error_rates(methods, folds=folds, replicates=replicates, seed=1, by_class=True)
-    pd.testing.assert_frame_equal(rates, again)
+def judged_by(verb: str) -> dict[str, int]:
+    """The folds of all tests of a verb, so that they share what was refitted, and their seed."""
+    return {"folds": 2 if verb in SLOW else 4, "seed": 1}
 
 
 @cache
-def folds_of(name: str) -> pd.Series:
+def rates_of(verb: str, name: str) -> pd.DataFrame:
+    methods = ["apparent", "cv", "posterior", "posterior-stratified"]
+    methods += [] if "weights" in VERBS[verb][1] else ["632+"]
+    replicates = 2 if verb in SLOW else 5
+    fit = held(verb, name)
+    rates = fit.error_rates(methods, **judged_by(verb), replicates=replicates, by_class=True)
+    assert rates.index.tolist() == methods
+    again = fit.error_rates(methods, **judged_by(verb), replicates=replicates, by_class=True)
+    pd.testing.assert_frame_equal(rates, again)
+    return rates
+
+
+@cache
+def confusion_by_folds(verb: str, name: str) -> pd.DataFrame:
+    return held(verb, name).confusion(method="cv", **judged_by(verb))
+
+
+@judged_cases
+def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
+    assert rates_of(verb, name)["estimate"].between(0, 1).all()
+    counted = confusion_by_folds(verb, name).sum(axis=1)
+    np.testing.assert_allclose(counted, held(verb, name).counts)
+
+
+@cache
+def folds_of(name: str, count: int) -> pd.Series:
     """The folds that another model of the table gets."""
     formula, data = table(name)
-    return discrim.cross_validate(discrim.lda(formula.partition("~")[0] + "~ w", data), 4, seed=1).folds[1]
+    other = discrim.lda(formula.partition("~")[0] + "~ w", data)
+    return discrim.cross_validate(other, count, seed=1).folds[1]
 
 
 @judged_cases
 def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates_says(verb, name):
-    fit, dealt = held(verb, name), folds_of(name)
-    found = discrim.cross_validate(fit, 4, seed=1)
+    fit, count = held(verb, name), judged_by(verb)["folds"]
+    dealt, found = folds_of(name, count), discrim.cross_validate(fit, count, seed=1)
     used = found.folds[1].notna()
     assert used.sum() == len(dealt) - fit._fit.dropped
     assert (found.folds[1][used] == dealt[used]).all()
-    pd.testing.assert_frame_equal(found.confusion, fit.confusion(method="cv", folds=4, seed=1))
-    rates = fit.error_rates(["cv"], folds=4, seed=1).loc["cv"]
+    pd.testing.assert_frame_equal(found.confusion, confusion_by_folds(verb, name))
+    rates = rates_of(verb, name).loc["cv"]
     names = ["estimate", "se", "low", "high"]
     np.testing.assert_allclose(found.table().loc["error", names].astype(float), rates[names].astype(float))
     assert found.posteriors().notna().all(axis=1).sum() == used.sum()
@@ -417,9 +434,10 @@ def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates
 @judged_cases
 def test_a_classification_is_its_confusion(verb, name):
     fit = held(verb, name)
-    for options in ({}, {"method": "cv", "folds": 2 if verb in SLOW else 4, "seed": 1}):
+    by_folds = {"method": "cv"} | judged_by(verb)
+    for options, counted in (({}, fit.confusion()), (by_folds, confusion_by_folds(verb, name))):
         result = fit.classification(**options)
-        pd.testing.assert_frame_equal(result.confusion, fit.confusion(**options))
+        pd.testing.assert_frame_equal(result.confusion, counted)
         wrong = result.confusion.to_numpy().sum() - np.trace(result.confusion)
         assert (len(result.misclassified) == wrong) or "weights" in VERBS[verb][1]
         assert result.misclassified["actual"].isin(fit.classes).all()
