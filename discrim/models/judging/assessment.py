@@ -40,7 +40,7 @@ from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import AS_FITTED, Decision, Fit, Gaps, block_scores, distinct, labelled, scored
 from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.judging import validation
-from discrim.models.judging.validation import BootstrapSamples, LeftOutScores
+from discrim.models.judging.validation import BootstrapSamples, LeftOutTable
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
@@ -53,17 +53,7 @@ NONE_JUDGED = (
 
 
 class LabelledRows(NamedTuple):
-    """Rows of a table whose classes may be known.
-
-    Attributes
-    ----------
-    actual : (n,) int
-        -1 where the class is missing.
-    answer : (n,) int or (n, K) float
-        What the fit says of them.
-    weights : (n,) float or None
-        Zero where one is missing.
-    """
+    """Rows: classes (n,), -1 where missing, what a fit says of them, (n,) or (n, K), and weights (n,)."""
 
     actual: Codes
     answer: NDArray[Any]
@@ -76,19 +66,7 @@ def labelled_rows(
 ) -> LabelledRows:
     """Classes of the rows of a table, and what the fit says of them; a source is read part by part, once.
 
-    Parameters
-    ----------
-    gaps : Gaps
-        As of `Fit.new_rows`.
-    weights : column name, vector or None
-        Frequencies; of a source the name of a column.
-    answer : callable
-        From blocks to codes (m,) or scores (m, K).
-
-    Raises
-    ------
-    DataError
-        No column of the response, a label that is none of the classes, or weights that are none.
+    The answer is that to blocks: codes (m,) or scores (m, K). Weights of a source are the name of a column.
     """
     source = rows_given(data)
     source.refuse_vector(weights)
@@ -98,7 +76,11 @@ def labelled_rows(
     parts = []
     for part, where in given_parts(source, columns):
         with named(where):
-            parts.append(_of_table(fit, fit.new_rows(part, gaps), weights, answer))
+            blocks = fit.new_rows(part, gaps)
+            actual = response_codes(blocks.design, blocks.table, blocks.functions)
+            vector = weight_vector(weights, blocks.table) if blocks.table.nrows else None
+            vector = None if vector is None else np.nan_to_num(vector)
+            parts.append(LabelledRows(actual, answer(blocks), vector, blocks.table.index))
     if not parts:
         raise no_rows(source)
     if len(parts) == 1:
@@ -112,15 +94,6 @@ def labelled_rows(
     )
 
 
-def _of_table(
-    fit: Fit[Any], blocks: Blocks, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
-) -> LabelledRows:
-    actual = response_codes(blocks.design, blocks.table, blocks.functions)
-    vector = weight_vector(weights, blocks.table) if blocks.table.nrows else None
-    held = None if vector is None else np.nan_to_num(vector)
-    return LabelledRows(actual, answer(blocks), held, blocks.table.index)
-
-
 def refuse_none(judged: NDArray[np.bool_]) -> None:
     """Raise a DataError where no row (n,) is judged."""
     if not judged.any():
@@ -129,21 +102,20 @@ def refuse_none(judged: NDArray[np.bool_]) -> None:
 
 def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:
     """Raise a DataError where no class of the rows, by codes (m,), has a share of the prior."""
-    found = np.unique(codes)
-    if shares is not None and not (shares[found] > 0).any():
-        there = listed(classes[found])
+    there = np.unique(codes)
+    if shares is not None and not (shares[there] > 0).any():
         raise DataError(
-            f"The rows are of {there} alone, which have no share of the prior that figures are weighted "
-            "by: give rows of other classes, or prior=, the shares that are meant."
+            f"The rows are of {listed(classes[there])} alone, which have no share of the prior that "
+            "figures are weighted by: give rows of other classes, or prior=, the shares that are meant."
         )
 
 
 def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -> None:
     """Warn of rows (n,) that no figure counts: without a class, or without a prediction."""
     said = []
-    for lost, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
-        if lost.any():
-            said.append(f"{int(lost.sum())} with {what} (first {index[int(np.argmax(lost))]!r})")
+    for uncounted, what in ((actual < 0, "no class"), ((actual >= 0) & ~answered, "no prediction")):
+        if uncounted.any():
+            said.append(f"{int(uncounted.sum())} with {what} (first {index[int(np.argmax(uncounted))]!r})")
     if said:
         warn_user(
             f"Rows of data= are left out of the error rate: {' and '.join(said)}. A row needs its class, and "
@@ -179,23 +151,9 @@ COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
 @dataclass(frozen=True, slots=True)
 class JudgingPlan:
-    """How error rates are to be estimated.
+    """How error rates are to be estimated, as of `ClassifierResults.error_rates`.
 
-    Attributes
-    ----------
-    costs : (K, K) float or None
-    level : float
-        Of the intervals.
-    folds, replicates : int
-        Of cross-validation, and of the bootstrap.
-    refit_prior : bool or None
-        As of `discrim.models.judging.validation.refits_prior`.
-    gaps : Gaps
-        What becomes of those of new rows.
-    prior : (K,) float or None
-        Shares of the classes that errors are weighted by, in the place of the fit's prior.
-    weights : column name, vector or None
-        Frequencies of new rows.
+    The prior (K,) are shares of the classes that errors are weighted by, in the place of the fit's prior.
     """
 
     costs: Floats | None = None
@@ -210,13 +168,7 @@ class JudgingPlan:
 
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
-    """Table and method of `confusion` and its like, whose first argument may be the name of a method.
-
-    Raises
-    ------
-    DataError
-        Some other text.
-    """
+    """Table and method of `confusion` and its like, whose first argument may be the name of a method."""
     if not isinstance(data, str):
         return data, method
     for known in COUNTING:
@@ -267,24 +219,24 @@ class RowsJudged:
         self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
         self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
-        self._left_out: LeftOutScores | None = None
+        self._left_out: LeftOutTable | None = None
         # Of more, the labels alone are found where they are asked for.
         few = self._blocks.table.nrows * len(fit.classes) <= validation.HELD
         with suppress(NotSupportedError):
             if few:
-                self._left_out = LeftOutScores(fit, self._blocks, anew=validation.refits_prior(fit, None))
+                self._left_out = LeftOutTable(fit, self._blocks, anew=validation.refits_prior(fit, None))
         self._read = 0
 
     def watch(self, blocks: Blocks) -> Iterable[Block]:
         """What to read in the place of the fit's blocks: the first reading of it is seen."""
-        return _SeenOnce(blocks, self._see) if blocks.read_here else blocks
+        return _ShownFirst(blocks, self._see) if blocks.read_here else blocks
 
     def keep(self) -> None:
         """Let the fit keep what was seen, if all of it was."""
         if self._read == len(self._codes):
             self._fit.cache["apparent"] = self._codes
             if self._left_out is not None:
-                self._left_out.settled()
+                self._left_out.finished()
 
     def _see(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
         # Who reads the rows may have asked numpy to be silent.
@@ -298,7 +250,7 @@ class RowsJudged:
         self._read = place.stop
 
 
-class _SeenOnce(Iterable[Block]):
+class _ShownFirst(Iterable[Block]):
     def __init__(self, blocks: Blocks, see: Callable[..., None]) -> None:
         self._blocks, self._see = blocks, [see]
 
@@ -307,13 +259,7 @@ class _SeenOnce(Iterable[Block]):
 
 
 def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
-    """Actual class, scores (n, K) and weight of each row of a table, and its index.
-
-    Raises
-    ------
-    NotSupportedError
-        New rows are to be left out of a fit that has not seen them.
-    """
+    """Actual class, scores (n, K) and weight of each row of a table, and its index."""
     check_word("method", method, COUNTING)
     if data is not None:
         if method != "apparent":
@@ -384,26 +330,23 @@ def error_rates(
                 f'method "{method}" follows from the posteriors or the law of the fit, with the prior '
                 f"of the fit: leave out prior=, or use {listed(WEIGHTED)}."
             )
-    if data is None and plan.weights is not None:
-        raise DataError(
-            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
-        )
-    found = [(method, known[method]()) for method in wanted]
+    _refuse_own_weights(data, plan)
+    rates = [(method, known[method]()) for method in wanted]
     if data is not None:
-        found.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
+        rates.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
     validation.refits_prior(fit, plan.refit_prior)
-    table = rates_table(found)
+    table = rates_table(rates)
     table["prior"] = [
         validation.prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
     ]
     if fit.choice:
         table["choice"] = [choice_of(fit, way) for way in table.index]
     if by_class:
-        own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
-        within = pd.DataFrame(own, index=table.index, columns=fit.classes)
+        by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
+        within = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
         table = table.rename(columns=lambda name: distinct(name, fit.classes))
         table = pd.concat([table, within], axis=1)
-    reasons = _without_interval(found)
+    reasons = _without_interval(rates)
     if reasons:
         table.attrs["note"] = " ".join(reasons)
     return table
@@ -424,17 +367,22 @@ def choice_of(fit: Fit[Any], method: str) -> str:
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
 
 
-def _without_interval(found: Sequence[tuple[str, Rates]]) -> list[str]:
+def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
+    if data is None and plan.weights is not None:
+        raise DataError(
+            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
+        )
+
+
+def _without_interval(rates: Sequence[tuple[str, Rates]]) -> list[str]:
     """Why estimates have no interval, as sentences."""
     reasons = []
-    if any(method.startswith("posterior") for method, _ in found):
+    if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
             "posterior: no interval, because the rows have made the posteriors that are averaged, and do not "
             "show how far these are off."
         )
-    if any(
-        method == "632+" and np.isnan(rates.se) and not np.isnan(rates.estimate) for method, rates in found
-    ):
+    if any(method == "632+" and np.isnan(rate.se) and not np.isnan(rate.estimate) for method, rate in rates):
         reasons.append(
             "632+: no interval, because samples are too few to tell its variance from their noise: raise "
             "replicates=."
@@ -450,15 +398,13 @@ def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
     if methods is None:
         return ("apparent", "loo") if data is None else (), data
     names = [methods] if isinstance(methods, str) else methods
-    if data is None and isinstance(names, (list, tuple)) and names and _are_files(names):
-        return (), methods
-    if data is None and not isinstance(methods, (str, list, tuple, set, frozenset, dict, int, float, bool)):
-        return (), methods
-    return methods, data
-
-
-def _are_files(names: Sequence[Any]) -> bool:
-    return all(isinstance(name, PathLike) or (isinstance(name, str) and names_files(name)) for name in names)
+    are_files = (
+        isinstance(names, (list, tuple))
+        and bool(names)
+        and all(isinstance(name, PathLike) or (isinstance(name, str) and names_files(name)) for name in names)
+    )
+    known = isinstance(methods, (str, list, tuple, set, frozenset, dict, int, float, bool))
+    return ((), methods) if data is None and (are_files or not known) else (methods, data)
 
 
 def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
@@ -602,17 +548,14 @@ class AssessedRows:
         Actual and predicted class.
     values : (m, K) float
         Log odds of each class against the rest; of models without posteriors the values they decide by.
-    weights : (m,) float
-        Frequencies.
     weighted : bool
-        Whether the rows have any.
+        Whether the rows have frequencies, which are the weights (m,).
     shares : (K,) float or None
         Prior that figures are weighted by; None: as the rows have the classes.
     unlabelled, unpredicted : int
         Rows that are left out: without a class, and with a class but without a prediction.
-    way : str
-        How they were judged, in words.
-    method : {"apparent", "loo", "cv", "new"}
+    way, method : str
+        How they were judged, in words, and as "apparent", "loo", "cv" or "new".
     posteriors : bool
         Whether the model has any.
     """
@@ -642,25 +585,24 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
 
     Without a method the rows of the fit are left out one by one, or by folds where that would take too many
     fits: the rule itself has seen them.
-
-    Raises
-    ------
-    DataError
-        There is no row with a class and a prediction.
     """
     check_level(plan.level)
-    if data is None and plan.weights is not None:
-        raise DataError(
-            "weights= belong to data=, and the rows of the fit have their own: leave weights= out."
-        )
-    if method is None:
-        method = "apparent" if data is not None else _left_out(fit, plan)
+    _refuse_own_weights(data, plan)
+    if method is None and data is not None:
+        method = "apparent"
+    elif method is None:
+        fit.rows("assess()", "pass data=")
+        try:
+            validation.left_out_scores(fit, plan.refit_prior)
+            method = "loo"
+        except NotSupportedError:
+            method = "cv"
     if method == "cv":
         plan = replace(plan, seed=drawn_seed(plan.seed))
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     predicted = best_class(scores)
-    held = np.ones(len(actual)) if weights is None else weights
-    known = (actual >= 0) & (predicted >= 0) & (held > 0)
+    counts = np.ones(len(actual)) if weights is None else weights
+    known = (actual >= 0) & (predicted >= 0) & (counts > 0)
     refuse_none(known)
     shares = plan.prior
     if shares is None and not fit.numbers.estimated_prior:
@@ -674,26 +616,16 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
         actual[known],
         predicted[known],
         values,
-        held[known],
+        counts[known],
         weights is not None,
         shares,
-        int(((actual < 0) & (held > 0)).sum()),
-        int(((actual >= 0) & (predicted < 0) & (held > 0)).sum()),
+        int(((actual < 0) & (counts > 0)).sum()),
+        int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
         _way(fit, data, method, plan),
         method if data is None else "new",
         plan.folds,
         has,
     )
-
-
-def _left_out(fit: Fit[Any], plan: JudgingPlan) -> Counting:
-    """How the rows of a fit are left out: one by one, where that can be done."""
-    fit.rows("assess()", "pass data=")
-    try:
-        validation.left_out_scores(fit, plan.refit_prior)
-    except NotSupportedError:
-        return "cv"
-    return "loo"
 
 
 def _way(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:

@@ -30,7 +30,7 @@ from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import CopiedAttribute, Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, scored
-from discrim.models.fits.reading import check_word, is_number, is_whole, listed, told
+from discrim.models.fits.reading import check_number, check_whole, check_word, listed
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ ESTIMATED = (
     "standard error shows it: see plot('calibration', method='loo')."
 )
 
-
 DRAWN = (
     "Standard errors and intervals come from fits to rows drawn again within classes, on rows drawn "
     "again from the batch. They do not show whether the classes follow another law than the fit's: "
     "see plot('calibration', method='loo')."
 )
-KINDS = {
+
+INTERVALS = {
     "wald": "(Wald's, on the logit scale)",
     "profile": "of the profile likelihood",
     "bootstrap": "of the bootstrap's percentiles",
 }
-"""Of intervals, in words."""
+"""The kinds of intervals, in words."""
 
 
 class SharesSearch(NamedTuple):
-    """What was asked of a search for class shares, as of `estimate_prior`."""
+    """How class shares are searched for, as of `estimate_prior`."""
 
     tol: float = 1e-10
     maxiter: int = 200
@@ -70,10 +70,8 @@ class SharesSearch(NamedTuple):
 
     def checked(self) -> SharesSearch:
         """The same, or a DataError that names the option at fault."""
-        if not (is_number(self.tol) and 0 < self.tol < 1):
-            raise DataError(f"tol={told(self.tol)}: give a small number above 0, such as 1e-10.")
-        if not (is_whole(self.maxiter) and self.maxiter >= 1):
-            raise DataError(f"maxiter={told(self.maxiter)}: give a whole number, 1 or more.")
+        check_number("tol", self.tol, 0, 1, ends="()", what="a small number", also=", such as 1e-10")
+        check_whole("maxiter", self.maxiter, 1)
         check_level(self.level)
         check_word("interval", self.interval, ("wald", "profile", "bootstrap"))
         return self
@@ -82,13 +80,8 @@ class SharesSearch(NamedTuple):
 class _Batch(NamedTuple):
     """Rows of a batch that tell of its classes.
 
-    Attributes
-    ----------
-    densities : (n, J) float
-        Of the classes whose prior is not zero, over the largest of each row.
-    weights : (n,) float or None
-    missing, impossible : int
-        Rows that miss a value, and rows that no such class can give.
+    The densities (n, J) are those of the classes whose prior is not zero, over the largest of each row.
+    Beside these rows some miss a value, and others are impossible in every such class.
     """
 
     densities: Floats
@@ -144,15 +137,16 @@ def _drawn(
     equal = fit.under(np.full(k, 1.0 / k))
     samples = BootstrapSamples(fit.rows('interval="bootstrap"'), search.replicates, search.seed)
     blocks = fit.new_rows(data, gaps)
-    own = weight_vector(weights, blocks.table)
-    found = np.empty((search.replicates, len(free)))
+    row_weights = weight_vector(weights, blocks.table)
+    sample = np.empty((search.replicates, len(free)))
     with late_bar(search.replicates, "class shares of samples") as tell:
-        for shares in found:
+        for shares in sample:
             rule, _ = samples.rule(equal)
-            pieces = scored(blocks, rule, k)
-            batch = _gathered(
-                ((scores, None if own is None else own[place]) for place, scores in pieces), free, k
+            pieces = (
+                (scores, None if row_weights is None else row_weights[place])
+                for place, scores in scored(blocks, rule, k)
             )
+            batch = _informative(pieces, free, k)
             base = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
             times = samples.rng.multinomial(round(base.sum()), base / base.sum()).astype(np.float64)
             there = times > 0
@@ -161,7 +155,7 @@ def _drawn(
             )
             shares[:] = drawn.shares
             tell(1)
-    return found
+    return sample
 
 
 def _scores(
@@ -175,9 +169,9 @@ def _scores(
         for part, where in given_parts(source, list(columns)):
             with named(where):
                 blocks = fit.new_rows(part, gaps)
-                own = weight_vector(weights, blocks.table)
+                vector = weight_vector(weights, blocks.table)
                 for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
-                    yield scores, None if own is None else own[place]
+                    yield scores, None if vector is None else vector[place]
             tell(blocks.table.nrows)
 
 
@@ -197,7 +191,7 @@ def shares_of(
     """
     start = prior.to_numpy(dtype=np.float64)
     free = np.flatnonzero(start > 0)
-    batch = _gathered(scores, free, len(prior))
+    batch = _informative(scores, free, len(prior))
     if not len(batch.densities):
         if not batch.missing and not batch.impossible:
             raise DataError("The batch has no rows, and so no shares: pass one or more.")
@@ -207,39 +201,40 @@ def shares_of(
             "complete."
         )
     with late_bar(0, "class shares") as tell:
-        found = class_shares(
+        estimate = class_shares(
             batch.densities, start[free], batch.weights, tol=search.tol, maxiter=search.maxiter, tell=tell
         )
-        if not found.converged:
+        if not estimate.converged:
+            steps = estimate.em_steps + estimate.newton_steps
+            slope = np.abs(estimate.slope[estimate.shares > 0]).max()
             warn_user(
-                f"The class shares did not converge in {found.em_steps + found.newton_steps} steps: their "
-                f"largest slope is {np.abs(found.slope[found.shares > 0]).max():.2g}, tol={search.tol:g}. "
-                "Pass a larger maxiter= or tol=."
+                f"The class shares did not converge in {steps} steps: their largest slope is {slope:.2g}, "
+                f"tol={search.tol:g}. Pass a larger maxiter= or tol=."
             )
         sample = None if draws is None else draws(free, start[free])
         note = "" if known else ESTIMATED if sample is None else DRAWN
-        return PriorEstimate(prior, free, batch, found, search, title, note, sample, tell)
+        return PriorEstimate(prior, free, batch, estimate, search, title, note, sample, tell)
 
 
-def _gathered(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
-    """The rows that tell of classes, of which only densities are held."""
-    parts, weighed, missing, impossible, held = [], [], 0, 0, 0
+def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
+    """The rows that tell of classes, of which only densities are kept."""
+    parts, weights, missing, impossible, kept = [], [], 0, 0, 0
     for piece, own in scores:
-        lost = np.isnan(piece).any(axis=1)
+        incomplete = np.isnan(piece).any(axis=1)
         if own is not None:
-            lost |= np.isnan(own)
+            incomplete |= np.isnan(own)
         part = piece if len(free) == k else piece[:, free]
-        none = ~lost & np.isneginf(part).all(axis=1)
-        missing, impossible = missing + int(lost.sum()), impossible + int(none.sum())
-        there = ~(lost | none)
+        none = ~incomplete & np.isneginf(part).all(axis=1)
+        missing, impossible = missing + int(incomplete.sum()), impossible + int(none.sum())
+        there = ~(incomplete | none)
         if own is not None:
             there &= own > 0
-            weighed.append(own[there])
+            weights.append(own[there])
         parts.append(np.ascontiguousarray(densities_over_best(part[there])))
-        held += len(parts[-1])
-        refuse_many_scores(held, len(free), "Class shares by the densities")
+        kept += len(parts[-1])
+        refuse_many_scores(kept, len(free), "Class shares by the densities")
     densities = np.concatenate(parts) if parts else np.empty((0, len(free)))
-    return _Batch(densities, np.concatenate(weighed) if weighed else None, missing, impossible)
+    return _Batch(densities, np.concatenate(weights) if weights else None, missing, impossible)
 
 
 class PriorEstimate(Shown):
@@ -283,7 +278,7 @@ class PriorEstimate(Shown):
         prior: pd.Series,
         free: NDArray[np.intp],
         batch: _Batch,
-        found: ClassShares,
+        estimate: ClassShares,
         search: SharesSearch,
         title: str,
         note: str,
@@ -291,9 +286,9 @@ class PriorEstimate(Shown):
         tell: Callable[[float], object],
     ) -> None:
         classes, densities, weights = prior.index, batch.densities, batch.weights
-        covariance, known = covariance_of_shares(densities, found.shares, weights)
+        covariance, known = covariance_of_shares(densities, estimate.shares, weights)
         shares, slope = np.zeros(len(prior)), np.full(len(prior), np.nan)
-        shares[free], slope[free] = found.shares, found.slope
+        shares[free], slope[free] = estimate.shares, estimate.slope
         whole = np.full((len(prior), len(prior)), np.nan)
         if sample is not None:
             covariance = np.atleast_2d(np.cov(sample, rowvar=False))
@@ -302,17 +297,17 @@ class PriorEstimate(Shown):
         self.bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
         self.nobs: int | float = len(densities) if weights is None else float(weights.sum())
         self.missing, self.impossible = batch.missing, batch.impossible
-        self.steps = {"EM": found.em_steps, "Newton": found.newton_steps}
-        self.converged, self.determined = found.converged, bool(known.all())
-        self.shortfall = float(self.nobs * max(found.slope.max(), 0.0))
+        self.steps = {"EM": estimate.em_steps, "Newton": estimate.newton_steps}
+        self.converged, self.determined = estimate.converged, bool(known.all())
+        self.shortfall = float(self.nobs * max(estimate.slope.max(), 0.0))
         self.level = search.level
         self.test: TestResult | None = None
         if len(free) > 1:
-            self.test = ratio_to_prior(densities, found.shares, prior.to_numpy()[free], weights)
+            self.test = ratio_to_prior(densities, estimate.shares, prior.to_numpy()[free], weights)
         self._title, self._note, self._interval, self._covariance = title, note, search.interval, whole
-        self._held = classes[np.setdiff1d(np.arange(len(prior)), free)]
-        self._loose = classes[free[~known]]
-        limits = self._limits(free, batch, found, search, tell)
+        self._zero_prior = classes[np.setdiff1d(np.arange(len(prior)), free)]
+        self._undetermined = classes[free[~known]]
+        limits = self._limits(free, batch, estimate, search, tell)
         if sample is not None:
             ends = (1 - search.level) / 2, (1 + search.level) / 2
             limits[0][free], limits[1][free] = np.quantile(sample, ends, axis=0)
@@ -323,7 +318,7 @@ class PriorEstimate(Shown):
         self,
         free: NDArray[np.intp],
         batch: _Batch,
-        found: ClassShares,
+        estimate: ClassShares,
         search: SharesSearch,
         tell: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
@@ -336,7 +331,7 @@ class PriorEstimate(Shown):
             densities, weights = batch.densities, batch.weights
             for j, k in enumerate(free.tolist()):
                 low[k], high[k] = profile_limits(
-                    densities, found, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
+                    densities, estimate, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
                 )
                 tell(1)
         return low, high
@@ -363,12 +358,11 @@ class PriorEstimate(Shown):
                 + ("" if drawn else " No standard error goes with it, and the other ones take it as known.")
                 + (' interval="profile" gives an upper limit.' if self._interval == "wald" else "")
             )
-        if len(self._held):
-            said.append(f"The fit's prior of {listed(self._held)} is zero, and is held there.")
-        if len(self._loose):
-            said.append(
-                f"No row tells {listed(self._loose)} apart: only the sum of their shares is determined."
-            )
+        if len(self._zero_prior):
+            said.append(f"The fit's prior of {listed(self._zero_prior)} is zero, and is held there.")
+        if len(self._undetermined):
+            classes = listed(self._undetermined)
+            said.append(f"No row tells {classes} apart: only the sum of their shares is determined.")
         if not self.converged:
             said.append("The search did not converge: pass a larger maxiter= or tol=.")
         return [*said, self._note] if self._note else said
@@ -405,7 +399,7 @@ class PriorEstimate(Shown):
     def _section(self) -> Section:
         from discrim.report.grid import INTERVAL, Section
 
-        kind = KINDS[self._interval]
+        kind = INTERVALS[self._interval]
         table = self._table.drop(columns="slope")
         return Section(
             f"Shares, with {100 * self.level:g} % intervals {kind}",

@@ -51,16 +51,7 @@ from discrim.models.judging.validation import BootstrapSamples, left_out_scores,
 
 
 class OwnScores(NamedTuple):
-    """Calibration rows.
-
-    Attributes
-    ----------
-    values : (n,) float
-        How strange each is in its own class.
-    codes : (n,) int
-        Its class.
-    weights : (n,) float or None
-    """
+    """Calibration rows: how strange each (n,) is in its own class, its class, and its weight."""
 
     values: Floats
     codes: Codes
@@ -80,11 +71,9 @@ class OwnScores(NamedTuple):
 
 def scores_by_class(own: OwnScores, n_classes: int) -> list[Reference]:
     """The scores of each class, in order."""
-    found = []
-    for k in range(n_classes):
-        mine = own.codes == k
-        found.append(Reference.of(own.values[mine], None if own.weights is None else own.weights[mine]))
-    return found
+    members = [own.codes == k for k in range(n_classes)]
+    weights = [None if own.weights is None else own.weights[at] for at in members]
+    return [Reference.of(own.values[at], each) for at, each in zip(members, weights, strict=True)]
 
 
 def calibration_rows(
@@ -97,28 +86,15 @@ def calibration_rows(
 ) -> OwnScores:
     """Rows of a table, or of a source of tables, that the fit has not seen.
 
-    Parameters
-    ----------
-    values : callable
-        From blocks to scores (m, K), piece by piece; missing where a row misses a value.
-    weights : column name or (n,) vector, optional
-
-    Raises
-    ------
-    DataError
-        No row has a class and its values; a class that the fit does not know.
-
-    Warns
-    -----
-    DiscrimWarning
-        Rows without a class, a value or a weight do not count.
+    The values are scores (m, K) of blocks, piece by piece; missing where a row misses a value. A warning
+    counts the rows that do not count.
     """
 
     def strange(blocks: Blocks) -> Floats:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for place, found in values(blocks):
-            out[place] = found
+        for place, scores in values(blocks):
+            out[place] = scores
         return out
 
     rows = labelled_rows(fit, data, gaps, weights, strange)
@@ -126,16 +102,16 @@ def calibration_rows(
     known = (rows.actual >= 0) & ~np.isnan(own)
     if rows.weights is not None:
         known &= rows.weights > 0
-    total, lost = len(known), int((~known).sum())
-    if lost == total:
+    total, uncounted = len(known), int((~known).sum())
+    if uncounted == total:
         raise DataError(
             f"None of the {total} rows of calibration= has its class and all its values: pass rows with "
             f"the response, {fit.blocks.design.response!r}."
         )
-    if lost:
+    if uncounted:
         warn_user(
-            f"{lost} of the {total} rows of calibration= {'misses' if lost == 1 else 'miss'} the class, a "
-            "value or a weight, and do not count."
+            f"{uncounted} of the {total} rows of calibration= {'misses' if uncounted == 1 else 'miss'} the "
+            "class, a value or a weight, and do not count."
         )
     return OwnScores(own[known], rows.actual[known], None if rows.weights is None else rows.weights[known])
 
@@ -170,7 +146,7 @@ PROMISES = {
 
 @dataclass(frozen=True, slots=True)
 class SetPlan:
-    """What was asked of prediction sets; as of `predict_set`."""
+    """How prediction sets are made; as of `predict_set`."""
 
     level: float = 0.95
     by: str | None = None
@@ -220,18 +196,17 @@ class SetPlan:
             fit.need_posteriors(f'score="{score}"')
         return replace(self, method=method, score=score)
 
+    def generator(self) -> np.random.Generator | None:
+        """What draws the ties that count, where sets are smoothed."""
+        return generator(self.seed) if self.smoothed else None
+
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
     """What sets of new rows take: arrays and options, and no row of the fit.
 
-    Attributes
-    ----------
-    references : list of 1 or K Reference
-    possible : (K,) bool
-        Classes whose prior is not zero.
-    notes : dict
-        What a table of sets says of itself in its `attrs`.
+    There are 1 or K references; classes (K,) are possible whose prior is not zero. A table of sets has the
+    notes in its `attrs`.
     """
 
     plan: SetPlan
@@ -249,7 +224,7 @@ class Calibrated:
         refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
         p = np.full((blocks.table.nrows, k), np.nan, order="F")
         best = np.full(len(p), -1)
-        rng = _draws(self.plan)
+        rng = self.plan.generator()
         for place, scores in scored(blocks, fit.rule_of(blocks, self.plan.prior), k):
             strange, shares = _strange(scores, self.plan, rng)
             for j in np.flatnonzero(self.possible).tolist():
@@ -271,10 +246,10 @@ class Calibrated:
         kind[size == self.possible.sum()] = 3
         kind[missing] = -1
         index = blocks.table.index
-        held = {
+        columns = {
             j: pd.arrays.BooleanArray(inside[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
         }
-        frame = pd.DataFrame(held, index=index).set_axis(fit.classes, axis=1)
+        frame = pd.DataFrame(columns, index=index).set_axis(fit.classes, axis=1)
         words = pd.Series(pd.Categorical.from_codes(kind, dtype=KINDS), index=index)
         frame.insert(0, distinct("set", fit.classes), words)
         frame = frame.rename_axis(columns=None)
@@ -286,15 +261,8 @@ class Calibrated:
 class LeftOut:
     """The rows of a fit, each judged by rules that did not see it.
 
-    Attributes
-    ----------
-    scores, strange : (n, K) float
-        Missing in rows that the fit does not use, and in those without a rule.
-    codes : (n,) int
-        Classes, -1 for rows that the fit does not use.
-    weights : (n,) float or None
-    shares : (n,) float or None
-        Of ties that count.
+    Scores, and how strange rows are, (n, K), are missing in rows that the fit does not use, whose codes (n,)
+    are -1, and in those without a rule. Shares (n,) are those of ties that count.
     """
 
     blocks: Blocks
@@ -312,21 +280,23 @@ class LeftOut:
             self.strange[used, codes], codes, None if self.weights is None else self.weights[used]
         )
 
-    def sets(self, fit: Fit[Any], held: Calibrated) -> pd.DataFrame:
+    def sets(self, fit: Fit[Any], calibration: Calibrated) -> pd.DataFrame:
         """Sets of these rows, each by the calibration of the others."""
         n, k = self.strange.shape
         at = np.maximum(self.codes, 0)
         own = self.strange[np.arange(n), at]
         own = np.where(np.isnan(own), np.inf, own)
-        gone = np.where((self.codes >= 0) & held.possible[at], 1.0, 0.0)
+        gone = np.where((self.codes >= 0) & calibration.possible[at], 1.0, 0.0)
         if self.weights is not None:
             gone = np.minimum(gone, self.weights)
         p = np.full((n, k), np.nan, order="F")
         for j in range(k):
-            counted = gone if held.plan.by is None else np.where(self.codes == j, gone, 0.0)
-            p[:, j] = p_values(held.of(j), self.strange[:, j], left_out=(own, counted), shares=self.shares)
-        p[:, ~held.possible] = np.where(np.isnan(self.strange[:, :1]), np.nan, -1.0)
-        return held.frame(fit, self.blocks, p, best_class(self.scores))
+            counted = gone if calibration.plan.by is None else np.where(self.codes == j, gone, 0.0)
+            p[:, j] = p_values(
+                calibration.of(j), self.strange[:, j], left_out=(own, counted), shares=self.shares
+            )
+        p[:, ~calibration.possible] = np.where(np.isnan(self.strange[:, :1]), np.nan, -1.0)
+        return calibration.frame(fit, self.blocks, p, best_class(self.scores))
 
 
 def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None]:
@@ -338,7 +308,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     possible = np.ones(k, dtype=bool) if prior is None else prior > 0
     left_out = None
     if plan.method == "split":
-        pieces = partial(_pieces, fit, plan, _draws(plan))
+        pieces = partial(_pieces, fit, plan, plan.generator())
         own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
     else:
         left_out = _left_out(fit, plan, prior)
@@ -368,16 +338,16 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
             + way_out
         )
     method: Any = plan.method
-    asked = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
+    judging = JudgingPlan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
     try:
         blocks = fit.rows(f'method="{method}"')
-        _, scores, weights, _ = judged_scores(fit, None, method, asked)
+        _, scores, weights, _ = judged_scores(fit, None, method, judging)
     except NotSupportedError as error:
         other = 'method="cv", or ' if plan.method == "loo" else ""
         raise NotSupportedError(f"{error} For sets: {other}calibration=, {way_out}") from None
     if plan.prior is not None and prior is not None:
         scores = scores + _moved(fit, prior)
-    strange, shares = _strange(scores, plan, _draws(plan))
+    strange, shares = _strange(scores, plan, plan.generator())
     return LeftOut(blocks, scores, strange, used_codes(blocks), weights, shares)
 
 
@@ -398,10 +368,6 @@ def _pieces(
 ) -> Iterator[tuple[slice, Floats]]:
     for place, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
         yield place, _strange(scores, plan, rng)[0]
-
-
-def _draws(plan: SetPlan) -> np.random.Generator | None:
-    return generator(plan.seed) if plan.smoothed else None
 
 
 def _strange(scores: Floats, plan: SetPlan, rng: np.random.Generator | None) -> tuple[Floats, Floats | None]:
@@ -431,17 +397,17 @@ def _notes(fit: Fit[Any], plan: SetPlan, counts: Floats) -> dict[str, Any]:
 def set_answer(fit: Fit[Any], data: Any, plan: SetPlan) -> Callable[[Any, Any], pd.DataFrame]:
     """What gives the sets of rows, from results and a table; see `ClassifierResults.predict_set`."""
     plan = plan.checked(fit, data)
-    held, left_out = calibrated(fit, plan)
+    calibration, left_out = calibrated(fit, plan)
     # What is sent to where rows lie takes no table with it.
-    held = replace(held, plan=replace(plan, calibration=None, weights=None))
-    return partial(_sets, held, left_out if data is None else None)
+    calibration = replace(calibration, plan=replace(plan, calibration=None, weights=None))
+    return partial(_sets, calibration, left_out if data is None else None)
 
 
-def _sets(held: Calibrated, left_out: LeftOut | None, results: Any, rows: Any) -> pd.DataFrame:
+def _sets(calibration: Calibrated, left_out: LeftOut | None, results: Any, rows: Any) -> pd.DataFrame:
     fit = results._fit
     if left_out is not None:
-        return left_out.sets(fit, held)
-    return held.sets(fit, fit.new_rows(rows, held.plan.gaps))
+        return left_out.sets(fit, calibration)
+    return calibration.sets(fit, fit.new_rows(rows, calibration.plan.gaps))
 
 
 Kind = Literal["distance", "common", "density", "scores"]
@@ -451,13 +417,9 @@ Kind = Literal["distance", "common", "density", "scores"]
 class Measure:
     """What is measured of rows in each class, larger for rows less like it.
 
-    Attributes
-    ----------
-    kind : {"distance", "common", "density", "scores"}
-        Squared distances whose leaving out has a closed form; those under one covariance, of which the scores
-        left out are linear; minus twice log densities; how strange scores are.
-    whole : WholeLaw or None
-        What is taken off for relative ones.
+    The kinds are squared distances whose leaving out has a closed form; those under one covariance, of which
+    the scores left out are linear; minus twice log densities; and how strange scores are. Relative ones are
+    less those to the law of all rows, the whole.
     """
 
     kind: Kind
@@ -467,10 +429,10 @@ class Measure:
         """Values (m, K) of rows that the fit has not seen, piece by piece."""
         if self.kind in ("distance", "common"):
             numbers = fit.numbers
-            held = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
+            distances = numbers.unbiased_distances()[0] if self.kind == "distance" else numbers.distances()
             for place, x, _ in blocks.every_row():
                 with np.errstate(over="ignore", invalid="ignore"):
-                    yield place, self._relative(held.squared(x).T, x, None)
+                    yield place, self._relative(distances.squared(x).T, x, None)
             return
         rule = fit.rule_of(blocks, None if self.kind == "scores" else "equal")
         for place, scores in scored(blocks, rule, len(fit.classes)):
@@ -485,8 +447,7 @@ class Measure:
     def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
         """Values (m, K) less distances to all rows, those (m,) where each row is left out."""
         if self.whole is not None:
-            gone = self.whole.squared(x) if left_out is None else left_out
-            values = values - gone[:, None]
+            values = values - (self.whole.squared(x) if left_out is None else left_out)[:, None]
         # A row that misses no value and has no distance is beyond the range of squares.
         there = np.isfinite(x).all(axis=1, keepdims=True)
         return np.where(np.isnan(values) & there, np.inf, values)
@@ -506,7 +467,11 @@ class Measure:
         if isinstance(fit.numbers, NaiveBayesFit):
             out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
         elif self.kind != "distance":
-            _refuse_searches(fit)
+            if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
+                raise NotSupportedError(
+                    "Distances of rows left out would take a new search for each row with "
+                    f'method="{fit.numbers.method}".'
+                )
             # In closed form alone: scores by a refit may be in other units, which change densities.
             left_out = equal.refits.left_out(equal)
         for rows, x, codes, weights in used_rows(blocks):
@@ -528,14 +493,6 @@ class Measure:
 
 def _by_scores(fit: Fit[Any], scores: Floats) -> Floats:
     return strangeness(scores, "margin" if fit.model.instead else "lac")
-
-
-def _refuse_searches(fit: Fit[Any]) -> None:
-    if getattr(fit.numbers, "scatter", None) is not None and fit.numbers.scatter.is_robust:
-        method = fit.numbers.method
-        raise NotSupportedError(
-            f'Distances of rows left out would take a new search for each row with method="{method}".'
-        )
 
 
 def _kind(fit: Fit[Any]) -> Kind:
@@ -571,13 +528,7 @@ def _measure(fit: Fit[Any], *, relative: bool) -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """What p-values of new rows take, without rows of the fit.
-
-    Attributes
-    ----------
-    references : list of K Reference
-        Values of the rows of each class.
-    """
+    """What p-values of new rows take, without rows of the fit: the values of the rows of each class."""
 
     measure: Measure
     references: list[Reference]
@@ -594,15 +545,15 @@ class Ranks:
     def of_own(self, values: Floats, own: OwnScores, at: NDArray[np.intp]) -> Floats:
         """P-values (n, K) of the rows of the fit by their values (n, K), each ranked among the others."""
         out = np.full(values.shape, np.nan)
-        held = np.full(len(values), np.inf)
-        held[at] = own.values
+        own_values = np.full(len(values), np.inf)
+        own_values[at] = own.values
         for k, reference in enumerate(self.references):
             gone = np.zeros(len(values))
             mine = at[own.codes == k]
             gone[mine] = 1.0
             if own.weights is not None:
                 gone[mine] = np.minimum(1.0, own.weights[own.codes == k])
-            out[:, k] = p_values(reference, values[:, k], left_out=(held, gone))
+            out[:, k] = p_values(reference, values[:, k], left_out=(own_values, gone))
         return out
 
 
@@ -650,11 +601,8 @@ def rank_typicality(
     way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
     ranks, values, own, at = _ranked(fit, method, calibration, gaps, way_out)
     blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
-    if data is None and values is not None:
-        found = ranks.of_own(values, own, at)
-    else:
-        found = ranks.of_new(fit, blocks)
-    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+    p = ranks.of_new(fit, blocks) if values is None or data is not None else ranks.of_own(values, own, at)
+    return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
@@ -663,16 +611,16 @@ def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.D
     if data is None:
         blocks = fit.rows("relative_distances()", "pass data=")
         try:
-            found = measure.of_own(fit)
+            distances = measure.of_own(fit)
         except NotSupportedError as error:
             raise NotSupportedError(f"{error} Pass rows as data=, which are measured by all rows.") from None
     else:
         blocks = fit.new_rows(data, gaps)
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")
-        found = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+        distances = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for place, values in measure.of_new(fit, blocks):
-            found[place] = values
-    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+            distances[place] = values
+    return pd.DataFrame(distances, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 HELD = 2**21
@@ -690,20 +638,17 @@ def typicality(
             f'calibration= does not go with method="{method}", which takes no rows: leave it out.'
         )
     blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, gaps)
-    found = _by_law(fit, blocks, method, seen=data is None)
-    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+    typical = _by_law(fit, blocks, method, seen=data is None)
+    return pd.DataFrame(typical, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit[Any], Blocks], Floats]:
     """What gives the typicality (n, K) of rows, also from a fit whose rows are not there.
 
-    Warns
-    -----
-    DiscrimWarning
-        No row can have a rank below the bound in each class, as one has too few rows.
+    A warning says that no row can have a rank below the bound in each class, as one has too few rows.
     """
     if method in ("relative", "conformal"):
-        found = ranked(fit, method).of_new
+        of_new = ranked(fit, method).of_new
         least = 1 / (fit.counts + 1)
         k = int(least.argmax())
         if least[k] >= bound > 0:
@@ -711,7 +656,7 @@ def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit
                 f"outlier={bound:g} calls no row unknown: a rank among the {fit.counts[k]:g} rows of class "
                 f"{fit.classes[k]!r} is at least {least[k]:.2g}. Give a larger bound, or another typicality=."
             )
-        return found
+        return of_new
     _law(fit, method)
     return partial(_by_law, method=method, seen=False)
 
@@ -719,10 +664,7 @@ def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit
 def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
     """Whether rows (n,) with a label have a typicality (n, K) below a bound in every class.
 
-    Warns
-    -----
-    DiscrimWarning
-        Rows have a label, as missing columns were integrated out, and no typicality.
+    A warning counts rows that have a label, as missing columns were integrated out, and no typicality.
     """
     labelled = codes >= 0
     count = int((labelled & np.isnan(typical).all(axis=1)).sum())
@@ -812,7 +754,9 @@ def posterior_intervals(
             )
         _refuse_light(fit, 1, 'method="delta"')
         rule, covariance = fit.rule(), _score_covariance(fit)
-        parts, step = [], max(HELD // _held_by_row(fit), 1)
+        # Numbers that a row takes for its covariances.
+        numbers = len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
+        parts, step = [], max(HELD // numbers, 1)
         with late_bar(blocks.table.nrows, "posterior intervals") as tell:
             for _, block, _ in blocks.every_row():
                 for start in range(0, len(block), step):
@@ -822,18 +766,15 @@ def posterior_intervals(
                         np.stack([p, *parametric_errors.delta_intervals(p, covariance(x), level)], axis=2)
                     )
                     tell(len(x))
-        found = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
+        intervals = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
     else:
-        found = _bootstrapped(fit, blocks, level, replicates, seed)
+        intervals = _bootstrapped(fit, blocks, level, replicates, seed)
     columns = pd.MultiIndex.from_product(
         [fit.classes, ["posterior", "low", "high"]], names=[fit.classes.name, None]
     )
-    return pd.DataFrame(found.reshape(len(found), len(columns)), index=blocks.table.index, columns=columns)
-
-
-def _held_by_row(fit: Fit[Any]) -> int:
-    """Numbers that a row takes for its covariances."""
-    return len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
+    return pd.DataFrame(
+        intervals.reshape(len(intervals), len(columns)), index=blocks.table.index, columns=columns
+    )
 
 
 def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
@@ -842,11 +783,11 @@ def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
         of_rows = fit.numbers.score_covariances()
         return lambda x: ScoreCovariance(*of_rows(x))
     numbers: MomentsFit = fit.numbers
-    held, free = numbers.unbiased_distances()
+    unbiased, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
     distances = numbers.distances()
     counts, known, p = numbers.moments.counts, numbers.estimated_prior, len(fit.terms)
-    if len(held.covariances) > 1:
+    if len(unbiased.covariances) > 1:
         return lambda x: parametric_errors.separate_covariance(
             distances.squared(x).T, counts, free, p, estimated_prior=known
         )
@@ -862,14 +803,12 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
     """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
     samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
-    counts = fit.counts
-    log_prior = fit.log_prior()
-    fitted = fit.rule_of(blocks)
-    found = np.empty((blocks.table.nrows, k, 3))
+    counts, log_prior, fitted = fit.counts, fit.log_prior(), fit.rule_of(blocks)
+    intervals = np.empty((blocks.table.nrows, k, 3))
     for place, x, _ in blocks.every_row():
-        found[place, :, 0] = posteriors(fitted.scores(x))
-    held = RunningInterval((len(found), k), replicates, level)
-    values = np.empty((len(found), k))
+        intervals[place, :, 0] = posteriors(fitted.scores(x))
+    ends = RunningInterval((len(intervals), k), replicates, level)
+    values = np.empty((len(intervals), k))
     with late_bar(replicates, "posterior intervals") as tell:
         for _ in range(replicates):
             # A rule may hold its rows: it is used and forgotten.
@@ -884,7 +823,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
                 shift = drawn - log_prior
             for place, x, _ in blocks.every_row():
                 values[place] = posteriors(rule.scores(x) + shift)
-            held.add(values)
+            ends.add(values)
             tell(1)
-    found[..., 1], found[..., 2] = held.ends()
-    return found
+    intervals[..., 1], intervals[..., 2] = ends.ends()
+    return intervals

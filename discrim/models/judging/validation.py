@@ -41,15 +41,8 @@ from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, s
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
 from discrim.inference.error_rates import TIE, as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
+from discrim.models.fits import reading
 from discrim.models.fits.fit import Decision, Fit, warn_impossible
-from discrim.models.fits.reading import (
-    StoredUsedRows,
-    class_moments,
-    every_sparse_row,
-    is_number,
-    listed,
-    used_stored_rows,
-)
 from discrim.models.fits.refits import moment_folds, rule_of_moments, rule_of_rows
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
@@ -57,34 +50,17 @@ Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
 
 
 class Split(NamedTuple):
-    """Times that each row of a table is learnt from, and is judged.
-
-    Attributes
-    ----------
-    train, test : (n,) float
-    """
+    """Times (n,) that each row of a table is learnt from, and is judged."""
 
     train: Floats
     test: Floats
 
 
 def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
-    """Splits of the rows of a table, checked.
+    """Splits of the rows of a table, checked, from pairs of positions, or of truth values by row.
 
-    Parameters
-    ----------
-    cv : iterable of (train, test)
-        Positions of rows, or for each row whether it is one.
-    blocks : Blocks
-        Of the table, after the rows that a fit does not use were dropped.
-    also : str
-        What else cv may be, for the message.
-
-    Raises
-    ------
-    DataError
-        No such thing, no split at all, a row that is not in the table, or no row to learn from or to judge
-        that the fit uses.
+    Of the rows that each learns from, and of those that it judges, the fit uses some. `also` tells the
+    message what else cv may be.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
@@ -92,23 +68,22 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
     if not pairs:
         raise DataError(f"folds is empty: give {also}, or splits: pairs of row positions, (train, test).")
     used = used_codes(blocks) >= 0
-    return tuple(_read(pair, number, used) for number, pair in enumerate(pairs, start=1))
+    splits = []
+    for number, pair in enumerate(pairs, start=1):
+        try:
+            train, test = pair
+        except (TypeError, ValueError):
+            raise DataError(
+                f"Split {number} of folds is no pair of row positions: give (train, test)."
+            ) from None
+        what = f"of split {number} of folds"
+        splits.append(Split(_times(train, f"Train {what}", used), _times(test, f"Test {what}", used)))
+    return tuple(splits)
 
 
-def _read(pair: Any, number: int, used: NDArray[np.bool_]) -> Split:
-    try:
-        train, test = pair
-    except (TypeError, ValueError):
-        raise DataError(f"Split {number} of folds is no pair of row positions: give (train, test).") from None
-    return Split(
-        _times(train, f"Train of split {number} of folds", used),
-        _times(test, f"Test of split {number} of folds", used),
-    )
-
-
-def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
+def _times(rows_given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     """How often each row of the table is among those given."""
-    positions, rows = np.asarray(given), len(used)
+    positions, rows = np.asarray(rows_given), len(used)
     if positions.ndim == 1 and positions.dtype == bool:
         if len(positions) != rows:
             raise DataError(
@@ -145,41 +120,33 @@ def split_moments(
     """Moments of the rows that each split learns from; as of `class_moments`."""
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     for split in splits:
-        yield class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
+        yield reading.class_moments(blocks.with_weights(base * split.train), spread, rooted=rooted)
 
 
 IN_TURN = 2.0
 """Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
 
 
-def refits_prior(fit: Fit[Any], asked: bool | None) -> bool:
-    """Whether rules without some rows estimate the prior anew; one that was given is held whatever is asked.
-
-    Raises
-    ------
-    DataError
-        What is asked is not True, False or None.
-    NotSupportedError
-        The prior is to be held of a model that has none.
-    """
-    if asked is not None and not isinstance(asked, bool):
-        raise DataError(f"refit_prior={asked!r}: give True, False, or None for what the model does.")
+def refits_prior(fit: Fit[Any], refit_prior: bool | None) -> bool:
+    """Whether rules without some rows estimate the prior anew; one that was given is held in any case."""
+    if refit_prior is not None and not isinstance(refit_prior, bool):
+        raise DataError(f"refit_prior={refit_prior!r}: give True, False, or None for what the model does.")
     if fit.model.prior_without == "none":
-        if asked is False:
+        if refit_prior is False:
             fit.need_posteriors("refit_prior=False")
         return False
     if not fit.numbers.estimated_prior:
         return False
-    return fit.model.prior_without == "refitted" if asked is None else asked
+    return fit.model.prior_without == "refitted" if refit_prior is None else refit_prior
 
 
-def prior_of_rest(fit: Fit[Any], asked: bool | None) -> str:
-    """What became of the prior in rules without some rows, in words; empty where there is none."""
+def prior_of_rest(fit: Fit[Any], refit_prior: bool | None) -> str:
+    """What becomes of the prior in rules without some rows, in words; empty where there is none."""
     if fit.model.prior_without == "none":
         return ""
     if not fit.numbers.estimated_prior:
         return "given"
-    return "refitted" if refits_prior(fit, asked) else "held"
+    return "refitted" if refits_prior(fit, refit_prior) else "held"
 
 
 def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
@@ -196,25 +163,16 @@ def left_out_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floa
 def uneven(rest: Floats, counts: Floats) -> tuple[int, int] | None:
     """The fold and class whose share among the rows outside the fold is farthest from that of all rows.
 
-    Parameters
-    ----------
-    rest : (F, K) float
-        Rows, or sums of weights, of each class outside each fold.
-    counts : (K,) float
-        The same of all rows.
-
-    Returns
-    -------
-    (fold, class) or None
-        None where folds hold the classes in proportion, as far as whole rows let them.
+    Counts are (F, K) outside each fold, and (K,) of all rows. None says that folds hold the classes in
+    proportion, as far as whole rows let them.
     """
     share = counts / counts.sum()
     lacking = np.abs(rest - rest.sum(axis=1, keepdims=True) * share)
     if not (lacking > IN_TURN).any():
         return None
     with np.errstate(invalid="ignore"):
-        apart = np.nan_to_num(np.abs(rest / rest.sum(axis=1, keepdims=True) - share))
-    fold, code = np.unravel_index(int(np.where(lacking > IN_TURN, apart, -1.0).argmax()), apart.shape)
+        gaps = np.nan_to_num(np.abs(rest / rest.sum(axis=1, keepdims=True) - share))
+    fold, code = np.unravel_index(int(np.where(lacking > IN_TURN, gaps, -1.0).argmax()), gaps.shape)
     return int(fold), int(code)
 
 
@@ -232,75 +190,90 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
     if kept is not None:
         return kept
-    found = LeftOutScores(fit, blocks, anew=anew)
+    table = LeftOutTable(fit, blocks, anew=anew)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        stored = used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
+        stored = reading.used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
         for block in used_rows(blocks) if stored is None else stored:
-            found.add(block)
+            table.add(block)
             tell(len(block[1]))
-    return found.settled()
+    return table.finished()
 
 
-class LeftOutScores:
-    """Leave-one-out scores of rows that come block by block, and of those that ask for more at the end.
+class _LeftOutScores:
+    """Scores of rows of a fit without each, the prior held, or estimated without the row, too."""
 
-    Parameters
-    ----------
-    blocks : Blocks
-        All its rows.
-    anew : bool
-        Whether the prior is estimated without the row, too.
-    """
+    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+        self._fit, self._blocks, self._anew = fit, blocks, anew
+        self.scores = fit.refits.left_out(fit)
+        self._shifted = anew and fit.model.prior_without == "held"
+
+    def shift(self, scores: Floats, at: Codes, codes: Codes, weights: Floats | None) -> None:
+        """Add to columns of scores (K, n) what a prior without the row makes of them."""
+        if self._shifted:
+            scores[codes, at] += left_out_shift(codes, weights, self._fit.counts)
+
+    def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
+        """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
+        blocks, scores = self._blocks, self.scores
+        codes, weights = blocks.codes[rows], None if blocks.weights is None else blocks.weights[rows]
+        out, refitted = np.full((len(self._fit.classes), len(rows)), np.nan), np.arange(len(rows))
+        if isinstance(scores, FullLeftOut):
+            refitted = np.flatnonzero(~scores.is_singular(codes, weights))
+            at, codes = rows[refitted], codes[refitted]
+            weights = None if weights is None else weights[refitted]
+            if len(at):
+                x = blocks.rows_at(at)
+                every = ((positions_of(place), part, own, w) for place, part, own, w in used_rows(blocks))
+                left = scores.left(every, at, x, codes, weights)
+                out[:, refitted] = scores(x, codes, weights, left).T
+                self.shift(out, refitted, codes, weights)
+                refitted = refitted[np.isnan(out[0, refitted])]
+        tell(len(rows) - len(refitted))
+        for i in refitted.tolist():
+            out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._anew)
+            tell(1)
+        return out
+
+
+class LeftOutTable(_LeftOutScores):
+    """Leave-one-out scores of all rows, which come block by block."""
 
     def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
-        self._fit, self._blocks, self._anew = fit, blocks, anew
-        self._scores = fit.refits.left_out(fit)
+        super().__init__(fit, blocks, anew=anew)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
         self._used, self._done = np.zeros(blocks.table.nrows, dtype=bool), 0
-        self._shifted = anew and fit.model.prior_without == "held"
 
-    def add(self, block: UsedRows | StoredUsedRows) -> None:
+    def add(self, block: UsedRows | reading.StoredUsedRows) -> None:
         """Score the rows of the next block."""
         x: Any
         rows, x, codes, weights = block
-        if callable(self._scores):
-            self._out[:, rows] = self._scores(x, codes, weights).T
+        if callable(self.scores):
+            self._out[:, rows] = self.scores(x, codes, weights).T
         else:
-            self._out[:, rows] = self._scores[self._done : self._done + len(x)].T
+            self._out[:, rows] = self.scores[self._done : self._done + len(x)].T
             self._done += len(x)
-        if self._shifted:
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            self._out[codes, positions] += left_out_shift(codes, weights, self._fit.counts)
+        self.shift(self._out, positions_of(rows), codes, weights)
         self._used[rows] = True
 
-    def settled(self) -> Floats:
+    def finished(self) -> Floats:
         """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
-        fit, blocks, scores, out = self._fit, self._blocks, self._scores, self._out
-        without = np.flatnonzero(self._used & np.isnan(out[0])).tolist()
-        refitted = without
-        if isinstance(scores, FullLeftOut):
-            at, values = downdated_again(scores, blocks, without)
-            out[:, at] = values
-            refitted = at[np.isnan(values[0])].tolist()
-        settled = np.setdiff1d(without, refitted).astype(np.intp)
-        if len(settled) and self._shifted:
-            own = None if blocks.weights is None else blocks.weights[settled]
-            out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, fit.counts)
-        with late_bar(len(refitted), "refits without a row") as tell:
-            for row in refitted:
-                out[:, row] = scores_by_refit(fit, blocks, row, anew=self._anew)
-                tell(1)
-        _warn_of_missing(blocks, out, without, self._used)
-        fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
+        blocks, out = self._blocks, self._out
+        without = np.flatnonzero(self._used & np.isnan(out[0]))
+        with late_bar(len(without), "refits without a row") as tell:
+            if len(without):
+                out[:, without] = self.again(without, tell)
+        warn_of_no_rule(blocks, without[np.isnan(out[:, without]).all(axis=0)].tolist())
+        impossible = np.flatnonzero(self._used & np.isneginf(out).all(axis=0))
+        if len(impossible):
+            warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
+        self._fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
         return out.T
 
 
-def _warn_of_missing(blocks: Blocks, out: Floats, without: list[int], used: NDArray[np.bool_]) -> None:
-    warn_of_no_rule(blocks, [row for row in without if np.isnan(out[:, row]).all()])
-    impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
-    if len(impossible):
-        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
+def positions_of(rows: slice | Codes) -> Codes:
+    """Positions (m,) of the rows of a block."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
@@ -311,22 +284,6 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
             f"{blocks.table.label(none[0])!r}): without them a class has no rows, a covariance is singular, "
             "or classes are separated. Their labels are missing."
         )
-
-
-def downdated_again(scores: FullLeftOut, blocks: Blocks, rows: list[int]) -> tuple[Codes, Floats]:
-    """Scores (K, s) of rows that a difference has spoilt, from one more pass; some of them, and which."""
-    at = np.array(rows, dtype=np.intp)
-    weights = None if blocks.weights is None else blocks.weights[at]
-    at = at[~scores.is_singular(blocks.codes[at], weights)]
-    if not len(at):
-        return at, np.empty((len(blocks.design.levels), 0))
-    x, codes = blocks.rows_at(at), blocks.codes[at]
-    weights = None if blocks.weights is None else blocks.weights[at]
-    every = (
-        (np.arange(place.start, place.stop) if isinstance(place, slice) else place, part, own, w)
-        for place, part, own, w in used_rows(blocks)
-    )
-    return at, scores(x, codes, weights, scores.left(every, at, x, codes, weights)).T
 
 
 def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
@@ -363,11 +320,6 @@ def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
 
     The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
     are dealt before the fit drops any, so that all fits of a table have the same folds.
-
-    Raises
-    ------
-    DataError
-        Fewer than two folds, or more than rows.
     """
     blocks = fit.rows("cross-validation")
     used = used_codes(blocks) >= 0
@@ -378,16 +330,16 @@ def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
 
 def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
     """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
-    k, used = len(fit.classes), dealt >= 0
-    held = np.zeros((len(labels), k))
-    np.add.at(held, (dealt[used], blocks.codes[used]), 1)
-    empty = np.argwhere(held == held.sum(axis=0))
+    used = dealt >= 0
+    counts = np.zeros((len(labels), len(fit.classes)))
+    np.add.at(counts, (dealt[used], blocks.codes[used]), 1)
+    empty = np.argwhere(counts == counts.sum(axis=0))
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
             f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has no "
-            f"row, having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
-            'method="loo".'
+            f"row, having {counts[fold, code]:.0f} in all: leave the class out, merge it with another, or "
+            'use method="loo".'
         )
 
 
@@ -435,10 +387,7 @@ def fold_scores(
     refit_prior : bool, optional
         As of `refits_prior`.
 
-    Raises
-    ------
-    NotSupportedError
-        Without some fold there is no rule.
+    Without some fold there may be no rule, which raises a NotSupportedError.
     """
     blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
@@ -450,13 +399,17 @@ def fold_scores(
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if fit.refits.called is not None:
         _score_called(fits, dealt, labels, out, tell)
-    elif learns(blocks.design) or _loses_levels(fit, dealt, folds):
+    elif learns(blocks.design) or (
+        not fit.model.holds_levels
+        and loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
+    ):
         _score_transformed(fits, dealt, labels, out, tell, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         tell(folds)
         return single
     elif fit.refits.spread is not None:
-        rules = _rules_without(fits, dealt, nested=nested)
+        parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
+        rules = [each.refits.of_moments(each, moments) for each, moments in zip(fits, parts, strict=True)]
         if None in rules:
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
         _score([rule for rule in rules if rule is not None], blocks, dealt, out, tell)
@@ -506,7 +459,7 @@ def _score(
     folds = len(rules)
     shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
     for rows, x, _, _ in used_rows(blocks):
-        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        positions = positions_of(rows)
         own = dealt[positions]
         order = sorted_by(own, folds)
         columns = np.take(x.T, order, axis=1)
@@ -523,7 +476,7 @@ def _score_stored(
     """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
     if not all(takes_stored(rule) for rule in rules):
         return False
-    stored = every_sparse_row(blocks)
+    stored = reading.every_sparse_row(blocks)
     if stored is None:
         return False
     rows, missing = stored
@@ -538,30 +491,14 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
     """Rows, or sums of weights, (F, K) of each class outside each fold."""
     used, k = dealt >= 0, len(blocks.design.levels)
     weights = None if blocks.weights is None else blocks.weights[used]
-    held = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
-    return np.asarray(held.sum(axis=0) - held, dtype=np.float64)
-
-
-def _rules_without(fits: Sequence[Fit[Any]], dealt: Codes, *, nested: bool) -> list[Rule | None]:
-    """The rule without each fold, of the fit with the prior it is to have there; None where there is none."""
-    blocks, spread = fits[0].rows("cross-validation"), fits[0].refits.spread
-    if spread is not None:
-        parts = moment_folds(blocks, dealt, len(fits), spread)
-        return [fit.refits.of_moments(fit, moments) for fit, moments in zip(fits, parts, strict=True)]
-    return [_rule_without(fit, blocks, dealt, f, nested=nested) for f, fit in enumerate(fits)]
+    counts = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
+    return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
 
 
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = blocks.with_weights(np.where(dealt == fold, 0.0, base))
     return rule_of_rows(fit, less, held=not nested and bool(fit.refits.choice))
-
-
-def _loses_levels(fit: Fit[Any], dealt: Codes, folds: int) -> bool:
-    blocks = fit.rows("cross-validation")
-    if fit.model.holds_levels:
-        return False
-    return loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
 
 
 def _score_called(
@@ -629,60 +566,29 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     anew = refits_prior(fit, refit_prior)
     if blocks.table.nrows * k <= HELD or LEFT_OUT_KEPT_AS[anew] in fit.cache:
         return None
-    scores = fit.refits.left_out(fit)
-    if not callable(scores):
+    without = _LeftOutScores(fit, blocks, anew=anew)
+    if not callable(without.scores):
         return None
-    shifted = anew and fit.model.prior_without == "held"
     codes, spoilt = np.full(blocks.table.nrows, -1, dtype=np.intp), []
     step = max(PIECE // k, 1)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for rows, x, own, weights in used_rows(blocks):
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        for rows, x, block_codes, weights in used_rows(blocks):
+            positions = positions_of(rows)
             for start in range(0, len(x), step):
                 part = slice(start, start + step)
                 w = None if weights is None else weights[part]
-                found = np.array(scores(x[part], own[part], w))
-                if shifted:
-                    found[np.arange(len(found)), own[part]] += left_out_shift(own[part], w, fit.counts)
-                codes[positions[part]] = decision.codes(found)
-                spoilt.extend(positions[part][np.isnan(found[:, 0])].tolist())
-                tell(len(found))
-    with late_bar(len(spoilt), "rows once more") as tell:
-        _settle(fit, blocks, scores, decision, codes, spoilt, tell, shifted=shifted, anew=anew)
-    warn_of_no_rule(blocks, [row for row in spoilt if codes[row] < 0])
+                scores = np.array(without.scores(x[part], block_codes[part], w))
+                without.shift(scores.T, np.arange(len(scores)), block_codes[part], w)
+                codes[positions[part]] = decision.codes(scores)
+                spoilt.append(positions[part][np.isnan(scores[:, 0])])
+                tell(len(scores))
+    again = np.concatenate(spoilt) if spoilt else np.zeros(0, dtype=np.intp)
+    with late_bar(len(again), "rows once more") as tell:
+        for start in range(0, len(again), step):
+            some = again[start : start + step]
+            codes[some] = decision.codes(without.again(some, tell).T)
+    warn_of_no_rule(blocks, again[codes[again] < 0].tolist())
     return codes
-
-
-def _settle(
-    fit: Fit[Any],
-    blocks: Blocks,
-    scores: Any,
-    decision: Decision,
-    codes: Codes,
-    spoilt: list[int],
-    tell: Callable[[int], None],
-    *,
-    shifted: bool,
-    anew: bool,
-) -> None:
-    """Write classes of rows whose scores a difference has spoilt, from one more pass or a refit."""
-    step = max(PIECE // len(fit.classes), 1)
-    for start in range(0, len(spoilt), step):
-        some = np.array(spoilt[start : start + step], dtype=np.intp)
-        refitted = some
-        if isinstance(scores, FullLeftOut):
-            at, values = downdated_again(scores, blocks, some.tolist())
-            if shifted:
-                w = None if blocks.weights is None else blocks.weights[at]
-                values[blocks.codes[at], np.arange(len(at))] += left_out_shift(
-                    blocks.codes[at], w, fit.counts
-                )
-            codes[at] = decision.codes(values.T)
-            refitted = at[np.isnan(values).any(axis=0)]
-        for row in refitted.tolist():
-            codes[row] = decision.codes(scores_by_refit(fit, blocks, row, anew=anew)[None])[0]
-            tell(1)
-        tell(len(some) - len(refitted))
 
 
 T = TypeVar("T")
@@ -691,22 +597,11 @@ T = TypeVar("T")
 class BootstrapSamples:
     """Samples of the rows of a fit, drawn with replacement within classes, as weights of the rows.
 
-    Attributes
-    ----------
-    codes : (n,) int
-        Class of each row of the table, -1 for rows that are not used.
-
-    Raises
-    ------
-    DataError
-        Fewer than two replicates.
-    NotSupportedError
-        Weights that are not whole numbers of rows.
+    Weights of the fit have to be whole numbers of rows. `codes` (n,) are the classes, -1 for rows not used.
     """
 
     def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
-        if not (isinstance(replicates, int) and replicates >= 2):
-            raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
+        reading.check_whole("replicates", replicates, 2, what="a number of bootstrap samples")
         weights = blocks.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError(
@@ -733,13 +628,7 @@ class BootstrapSamples:
         return self.fitted(partial(rule_of_rows, fit))
 
     def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
-        """What a function fits to the next sample for which it is not None, and the sample.
-
-        Raises
-        ------
-        NotSupportedError
-            It is None for twenty samples in a row.
-        """
+        """What a function fits to the next sample for which it is not None, of twenty, and the sample."""
         for _ in range(20):
             weights = self.draw()
             found = fit(self._blocks.with_weights(weights))
@@ -755,14 +644,8 @@ class BootstrapSamples:
 class TuningFolds:
     """Folds, or splits in their place, by which a tuning parameter is chosen.
 
-    Attributes
-    ----------
-    count : int
-        How many, also of splits.
-    seed : int
-        By which rows are dealt to folds; drawn where none was given, so that a choice can be made again.
-    splits : tuple of Split
-        Those given in the place of folds.
+    The count is that of splits, too. The seed by which rows are dealt to folds is drawn where none was given,
+    so that a choice can be made again.
     """
 
     count: int
@@ -772,7 +655,7 @@ class TuningFolds:
     @classmethod
     def read(cls, folds: Any, seed: int | None, blocks: Blocks) -> Self:
         """The folds or splits of the rows of a table that a person asks for."""
-        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
         return cls(len(splits) or folds, drawn_seed(seed), splits)
 
     @property
@@ -820,19 +703,13 @@ class GridSearch:
 
 
 def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], given: str) -> None:
-    """Raise a DataError for classes of one row, without which a fold cannot be judged.
-
-    Parameters
-    ----------
-    given : str
-        What may be given so that nothing is to be chosen.
-    """
+    """Raise a DataError for classes of one row; `given` is what lets nothing be chosen by folds."""
     lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
     if lone:
         which = "Class" if len(lone) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {listed(lone)} has one row, and without it the class is not known: give {given}, merge "
-            "it with another class, or leave it out."
+            f"{which} {reading.listed(lone)} has one row, and without it the class is not known: give "
+            f"{given}, merge it with another class, or leave it out."
         )
 
 
@@ -847,15 +724,11 @@ def judged_rows(
 ) -> Iterator[tuple[int, Floats, Codes, Floats]]:
     """Rows that folds judge, in one pass: fold, x (m, p), classes (m,), and how often each row counts (m,).
 
-    Parameters
-    ----------
-    judged : sequence of (n,) float
-        How often each row of the table is judged, by fold.
-    tell : callable, optional
-        Is told of the rows that each fold has been through.
+    `judged` says how often each row (n,) of the table is judged, by fold. `tell` is told of the rows that
+    each fold has been through.
     """
     for rows, x, codes, weights in used_rows(blocks):
-        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        positions = positions_of(rows)
         for fold, often in enumerate(judged):
             if tell is not None:
                 tell(len(positions))
