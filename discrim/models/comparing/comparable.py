@@ -25,12 +25,8 @@ from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import used_codes, used_rows
-from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.registry import BY_VERB, resolve
-from discrim.models.regression.logistic_results import LogisticResults
-from discrim.models.regression.logistic_tests import likelihood_ratio_on
-from discrim.models.regression.penalized import refuse_penalized
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
@@ -141,18 +137,14 @@ def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
     """Whether two columns have the same values, or such that are ordered alike, as in other units."""
     if one.reset_index(drop=True).equals(other.reset_index(drop=True)):
         return True
-    numeric = [pd.api.types.is_numeric_dtype(values) and not _is_bool(values) for values in (one, other)]
-    if not all(numeric):
+    types = pd.api.types
+    if not all(types.is_numeric_dtype(each) and not types.is_bool_dtype(each) for each in (one, other)):
         codes = [pd.factorize(values)[0] for values in (one, other)]
         return bool((codes[0] == codes[1]).all())
     ranks = [values.rank().to_numpy(dtype=np.float64) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     lengths = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
     return lengths == 0 or abs(float(centred[0] @ centred[1])) >= ALIKE * lengths
-
-
-def _is_bool(values: pd.Series) -> bool:
-    return bool(pd.api.types.is_bool_dtype(values))
 
 
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
@@ -194,9 +186,7 @@ def _has_means_of(first: Fit[Any], fit: Fit[Any]) -> bool:
 def llf_given_row(results: ClassifierResults) -> float:
     """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
     fit = results._fit
-    try:
-        fit.need_posteriors("a likelihood")
-    except NotSupportedError:
+    if fit.model.instead:
         return np.nan
     if not fit.has_rows:
         given_row = fit.model.likelihood_of == "class given row" and fit.numbers.estimated_prior
@@ -256,31 +246,3 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
                 f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
                 "estimator or made of moments, has none: fit a table."
             )
-
-
-def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
-    """Whether the columns that the large fit has more tell anything; see `discrim.lr_test`."""
-    need_rows((small, large), "lr_test()")
-    refuse_penalized((small, large), "lr_test()")
-    refuse_other_rows((small, large), "lr_test()")
-    fits = small._fit, large._fit
-    if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
-        raise NotSupportedError(
-            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
-            "fit both with it, or both without it."
-        )
-    statistic, df = likelihood_ratio_on(*fits)
-    if df <= 0:
-        raise DataError(
-            "The second fit of lr_test() has no columns beyond those of the first, so that there is "
-            "nothing to test: give the smaller fit first, and one with more terms as the second."
-        )
-    if np.isnan(statistic):
-        raise DataError(
-            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
-            "of the larger fit."
-        )
-    assumes = "Large samples; under the hypothesis the further columns tell nothing of the classes."
-    if fits[0].numbers.bias_reduction:
-        assumes = f"Penalized likelihoods. {assumes}"
-    return chi_square_test("Likelihood ratio", statistic, df, assumes)

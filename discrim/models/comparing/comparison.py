@@ -80,14 +80,23 @@ def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int)
             )
 
 
-def errors_apart(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
-    """Mean differences (R, F) of errors, over rows that both judge."""
-    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
-    shares = JudgedRows(
-        a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None
-    ).shares()
+def _wrong_in_both(
+    a: CrossValidation, b: CrossValidation
+) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], JudgedRows]:
+    """Rows (n,) that two fits judge, which of these each has wrong (R, m) in each repeat, and the rows."""
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
+    rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None)
+    return both, (wrong[0], wrong[1]), rows
+
+
+def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
+    """Mean differences (R, F) of errors by fold, over rows that both judge."""
+    both, wrong, rows = _wrong_in_both(a, b)
     together = zip(*wrong, a._dealt[:, both], strict=True)
-    count = len(a._fold_labels)
+    count, shares = len(a._fold_labels), rows.shares()
     return np.stack([fold_means(errors - others, shares, dealt, count) for errors, others, dealt in together])
 
 
@@ -99,16 +108,10 @@ def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.D
 
 
 def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
-    both = a._judged & b._judged
-    if not both.any():
-        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
-    weights = a._weights[both]
-    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
-    rows = JudgedRows(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
-    shares = rows.shares()
-    n_folds = len(a._fold_labels)
-    by_fold = errors_apart(a, b, both).ravel()
-    test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
+    both, wrong, rows = _wrong_in_both(a, b)
+    weights, shares = rows.weights, rows.shares()
+    by_fold = _fold_differences(a, b).ravel()
+    test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
     total = float(weights.sum()) if a._weighted else len(weights)
     return {
@@ -360,14 +363,7 @@ def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) ->
 def compared_on(
     fits: Sequence[Any], names: Sequence[str], tables: Iterable[Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors of fits on the rows of a table, and McNemar's test of each pair.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What they are called.
-    tables : iterable of tables
-        The parts of the table, with the response.
+    """Errors of fits, by their names, on the rows of the parts of a table, and McNemar's test of each pair.
 
     Returns
     -------
@@ -465,7 +461,4 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
             "repeats= and seed=."
         )
     refuse_other_folds(a, b, 2)
-    both = a._judged & b._judged
-    if not both.any():
-        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
-    return pd.Series(errors_apart(a, b, both).ravel(), index=a.by_fold.index, name="difference")
+    return pd.Series(_fold_differences(a, b).ravel(), index=a.by_fold.index, name="difference")

@@ -19,8 +19,8 @@ from discrim.frame.rows import read, repeated, used_rows
 from discrim.inference.covariance_models import likelihood_ratio
 from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
-from discrim.inference.result import TestResult, approximations
-from discrim.models.comparing.comparable import nested_ratio, refuse_other_rows, same_columns
+from discrim.inference.result import TestResult, approximations, chi_square_test
+from discrim.models.comparing import comparable
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, distinct
 from discrim.models.fits.reading import NaAction, listed, usable_rows
@@ -28,6 +28,7 @@ from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.qda import QDAResults, qda
 from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.logistic_tests import likelihood_ratio_on
 from discrim.models.regression.penalized import PenalizedLogisticResults, refuse_penalized
 
 
@@ -166,7 +167,7 @@ def lr_test(
             raise NotSupportedError(
                 "bootstrap= and permutations= are for lda() against qda(): leave them out for logistic fits."
             )
-        return nested_ratio(lda_fit, qda_fit)
+        return _nested_ratio(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
@@ -198,7 +199,7 @@ def lr_test(
                 "covariance= and ncomp=."
             )
         return result
-    rows = [result.table, box_m_of_moments(quadratic.moments).table.drop(index="Box's M")]
+    tables = [result.table, box_m_of_moments(quadratic.moments).table.drop(index="Box's M")]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
         if not (isinstance(replicates, int) and replicates >= 0):
@@ -207,14 +208,42 @@ def lr_test(
             ratios = _ratios(name, large, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
             row = (result.statistic, np.nan, np.nan, pvalue)
-            rows.append(approximations({f"Likelihood ratio, {name}": row}))
-    return dataclasses.replace(result, table=pd.concat(rows))
+            tables.append(approximations({f"Likelihood ratio, {name}": row}))
+    return dataclasses.replace(result, table=pd.concat(tables))
+
+
+def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
+    """Whether the columns that the large fit has more tell anything."""
+    comparable.need_rows((small, large), "lr_test()")
+    refuse_penalized((small, large), "lr_test()")
+    comparable.refuse_other_rows((small, large), "lr_test()")
+    fits = small._fit, large._fit
+    if fits[0].numbers.bias_reduction != fits[1].numbers.bias_reduction:
+        raise NotSupportedError(
+            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True: "
+            "fit both with it, or both without it."
+        )
+    statistic, df = likelihood_ratio_on(*fits)
+    if df <= 0:
+        raise DataError(
+            "The second fit of lr_test() has no columns beyond those of the first, so that there is "
+            "nothing to test: give the smaller fit first, and one with more terms as the second."
+        )
+    if np.isnan(statistic):
+        raise DataError(
+            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
+            "of the larger fit."
+        )
+    assumes = "Large samples; under the hypothesis the further columns tell nothing of the classes."
+    if fits[0].numbers.bias_reduction:
+        assumes = f"Penalized likelihoods. {assumes}"
+    return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
 
 def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
     """Raise a DataError where two fits are of other rows, or of columns with other values."""
-    refuse_other_rows(fits, what)
-    if not all(same_columns(fits)):
+    comparable.refuse_other_rows(fits, what)
+    if not all(comparable.same_columns(fits)):
         raise DataError(
             "The two fits differ in the values of their columns, as in other units: fit both to one table."
         )

@@ -25,6 +25,7 @@ from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, ve
 from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, labelled
+from discrim.models.fits.reading import check_flag
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -139,19 +140,11 @@ class CrossValidation(Shown):
         proba = posteriors(self._scores[repeat - 1])
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
-    @property
-    def _has_posteriors(self) -> bool:
-        try:
-            self._fit.need_posteriors("a log loss")
-        except NotSupportedError:
-            return False
-        return True
-
     def _losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
         at, actual = self._judged, self._actual[self._judged]
         losses = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
-        if not self._has_posteriors:
+        if self._fit.model.instead:
             return losses
         unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
         scores = [each[at] for each in self._scores]
@@ -481,8 +474,7 @@ def cross_validate(
     Labels are shuffled among rows within 'animal'; folds are dealt and rules fitted anew.
     p = (1 + as good or better) / (1 + permutations).
     """
-    if not isinstance(nested, bool):
-        raise DataError(f"nested={nested!r}: give True or False.")
+    check_flag("nested", nested)
     permuted.check_permutations(permutations, within)
     judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
     if permutations and judged.refits.called is not None:
@@ -583,7 +575,7 @@ def validated(
     dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
-    permuted.refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
+    permuted.refuse_absent_classes(fit, dealt, used, labels, grouped=groups is not None)
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
     with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
         for fold_of, out in zip(dealt, scores, strict=True):
@@ -592,9 +584,9 @@ def validated(
             )
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
-    kept = seed if isinstance(folds, (int, np.integer)) else None
+    dealt_by = seed if isinstance(folds, (int, np.integer)) else None
     return CrossValidation(
-        fit, scores, dealt, labels, clusters, seed=kept, nested=nested, refit_prior=refit_prior
+        fit, scores, dealt, labels, clusters, seed=dealt_by, nested=nested, refit_prior=refit_prior
     )
 
 

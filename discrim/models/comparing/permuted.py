@@ -26,9 +26,9 @@ from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import class_moments, is_whole, listed, told
+from discrim.models.fits.reading import check_whole, class_moments, listed, told
 from discrim.models.judging.assessment import row_weights
-from discrim.models.judging.validation import fold_scores
+from discrim.models.judging.validation import fold_scores, whole_class
 
 MOST_REPEATS = 10**15
 """More are no number of repeats that any memory holds."""
@@ -36,16 +36,14 @@ MOST_REPEATS = 10**15
 
 def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
     """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds."""
-    if not is_whole(repeats) or repeats < 1:
-        raise DataError(f"repeats={told(repeats)}: give a whole number, 1 or more.")
+    check_whole("repeats", repeats, 1)
     refuse_beyond_memory(
         float(min(repeats, MOST_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
         f"So many repeats of {blocks.table.nrows:,} rows, {told(repeats)},",
         "Ask for fewer repeats",
     )
     # A generator would deal other folds to the next model.
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
+    check_whole("seed", seed, 0, also=", or None")
     rng = np.random.default_rng(seed)
     classes = strata(blocks)
     known = classes >= 0
@@ -112,18 +110,15 @@ def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 
 
-def refuse_gone(fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, grouped: bool) -> None:
+def refuse_absent_classes(
+    fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, grouped: bool
+) -> None:
     """Raise a DataError where a class has no rows outside a fold."""
-    k = len(fit.classes)
-    rows = np.bincount(used[used >= 0], minlength=k)
     for fold_of in dealt:
-        at = fold_of >= 0
-        counts = np.zeros((len(labels), k))
-        np.add.at(counts, (fold_of[at], used[at]), 1)
-        fold, code = np.argwhere(counts == rows)[0] if (counts == rows).any() else (-1, -1)
-        if code >= 0:
-            what = f"All {rows[code]} rows" if rows[code] > 1 else "The one row"
-            be = "are" if rows[code] > 1 else "is"
+        found = whole_class(used, fold_of, len(fit.classes), len(labels))
+        if found is not None:
+            fold, code, rows = found
+            what, be = (f"All {rows} rows", "are") if rows > 1 else ("The one row", "is")
             hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(
                 f"{what} of class {listed([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and no "
@@ -142,14 +137,8 @@ MOST = 10**9
 class Permuting:
     """What of a cross-validation is done again with shuffled labels.
 
-    Attributes
-    ----------
-    folds : (n,) int or None
-        Fold of each row where they were given; None where they are dealt anew.
-    labels : list
-        Of the folds.
-    nested, refit_prior
-        As of `cross_validate`.
+    Folds (n,) are those that were given; None says that they are dealt anew. The labels are those of the
+    folds.
     """
 
     folds: Codes | None
@@ -233,8 +222,7 @@ class Permutations:
 
 def check_permutations(permutations: Any, within: Any) -> None:
     """Raise a DataError for a number of permutations that is none, or blocks without any."""
-    if not is_whole(permutations) or not 0 <= permutations <= MOST:
-        raise DataError(f"permutations={told(permutations)}: give a whole number, 0 for none, such as 999.")
+    check_whole("permutations", permutations, 0, MOST, also=", such as 999")
     if within is not None and not permutations:
         raise DataError(
             "within= says within what labels are shuffled, and no labels are shuffled: pass "
@@ -352,7 +340,7 @@ def _hit_rate(
         numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
         if numbers is not None:
             refitted = replace(refitted, numbers=replace(numbers, prior=refitted.prior))
-    refuse_gone(refitted, dealt, codes, design.labels, grouped=members is not None)
+    refuse_absent_classes(refitted, dealt, codes, design.labels, grouped=members is not None)
     labels, nested, refit_prior = design.labels, design.nested, design.refit_prior
     predicted = []
     for fold_of in dealt:

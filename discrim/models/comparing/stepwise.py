@@ -22,7 +22,7 @@ from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.term_choice import Choice, Criterion, Direction
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Selection
-from discrim.models.fits.reading import NaAction, check_word, is_number, is_wide, listed, told, usable_rows
+from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import STEPS
@@ -43,8 +43,8 @@ Counted = Literal["apparent", "cv", "loo", "632+"]
 FEW_VALUES = {"calls": 2**16, "moments": 2**24}
 """Values of the candidates up to which ten choices are a matter of a second or two."""
 
-JUDGES = ("apparent", "cv", "loo", "632+")
-"""Error rates of a choice; any other holds the terms, and is asked of the fit."""
+CHOSEN_ANEW = ("apparent", "cv", "loo", "632+")
+"""Error rates of a choice; any other takes the terms as given, and is one of the fit."""
 
 
 def stepwise(
@@ -247,8 +247,7 @@ def check_verb_options(
     check_word("direction", direction, ("forward", "backward", "both"))
     check_word("criterion", criterion, (*CRITERIA, "cv", "aic", "bic"))
     for name, level in (("enter", enter), ("stay", stay)):
-        if not (is_number(level) and 0 < level <= 1):
-            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
+        check_number(name, level, 0, 1, ends="(]", what="a level of significance")
     if direction == "both" and stay < enter:
         raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
     if not callable(verb):
@@ -320,15 +319,7 @@ def _selected(
 
 @dataclass(frozen=True, slots=True)
 class _ChoiceOnRows:
-    """The same choice by some of the rows.
-
-    Attributes
-    ----------
-    data : table
-        As the user gave it.
-    options : dict
-        Arguments of `stepwise`.
-    """
+    """The same choice by some of the rows of a table; the options are those of `stepwise`."""
 
     formula: str
     data: Any
@@ -494,7 +485,7 @@ class StepwiseResults(Shown):
         named: list[Any] = [methods] if isinstance(methods, str) else list(methods)
         named = ["apparent", "cv"] if usual else named
         for method in named:
-            check_word("methods", method, JUDGES)
+            check_word("methods", method, CHOSEN_ANEW)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
         tables = [self._judge(method).error_rates([method], **shared) for method in named]

@@ -44,19 +44,10 @@ Move = tuple[str, str, list[str]]
 
 
 class Choice(NamedTuple):
-    """Where the steps ended.
+    """Where the steps ended: terms in the order in which they entered, and how they did.
 
-    Attributes
-    ----------
-    terms : list of str
-        In the order in which they entered.
-    steps : DataFrame by step
-    note : str
-        How the steps were made.
-    trace : DataFrame by (step, move), optional
-        What each step looked at, the best first.
-    by_moments : callable, optional
-        The terms that other moments of the candidates choose, where moments are enough.
+    The trace, by (step, move), is what each step looked at, the best first. The last gives the terms that
+    other moments of the candidates choose, where moments are enough.
     """
 
     terms: list[str]
@@ -101,7 +92,7 @@ class StepwiseSearch:
             if collinear:
                 raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')
         walk = partial(
-            _steps_by_moments, parts, self.criterion, self.direction, self.include, self.enter, self.stay
+            _PartialFSteps, parts, self.criterion, self.direction, self.include, self.enter, self.stay
         )
         path = walk(moments)
         note = f"Enters at p <= {self.enter:g}, leaves at p > {self.stay:g} (partial F)."
@@ -190,44 +181,33 @@ class StepwiseSearch:
         return steps.walk(self.direction)
 
 
-def _steps_by_moments(
-    parts: Mapping[str, Codes],
-    criterion: str,
-    direction: Direction,
-    include: list[str],
-    enter: float,
-    stay: float,
-    moments: ClassMoments,
-) -> _PartialFSteps:
-    """The steps by partial F of these moments."""
-    path = _PartialFSteps(SelectedColumns(moments), parts, criterion, enter, stay)
-    path.walk(direction, include)
-    return path
-
-
 def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: ClassMoments) -> list[str]:
     return walk(moments).entered
 
 
 class _PartialFSteps:
-    """The steps of one choice by partial F.
+    """The steps of one choice by partial F of moments, taken until there is none.
 
-    Attributes
-    ----------
-    chosen : list of str
-        Terms in the order in which they entered.
-    excluded : list of str
-        Those that could not enter at the last step, being determined within classes by those chosen.
+    Terms are in the order in which they entered. Those are excluded that could not enter at the last step,
+    being determined within classes by those chosen.
     """
 
     def __init__(
-        self, selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, enter: float, stay: float
+        self,
+        parts: Mapping[str, Codes],
+        criterion: str,
+        direction: Direction,
+        include: list[str],
+        enter: float,
+        stay: float,
+        moments: ClassMoments,
     ) -> None:
-        self._selected, self._parts, self._criterion = selected, parts, criterion
+        self._selected, self._parts, self._criterion = SelectedColumns(moments), parts, criterion
         self._enter, self._stay = enter, stay
         self.entered: list[str] = []
         self._rows: list[dict[str, Any]] = []
         self.excluded: list[str] = []
+        self._walk(direction, include)
 
     def table(self) -> pd.DataFrame:
         """The steps, a row each."""
@@ -235,8 +215,7 @@ class _PartialFSteps:
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
         return pd.DataFrame(self._rows, columns=columns).set_index("step")
 
-    def walk(self, direction: Direction, include: list[str]) -> None:
-        """Take steps until there is none."""
+    def _walk(self, direction: Direction, include: list[str]) -> None:
         with late_bar(0, "steps") as tell:
             for term in self._parts if direction == "backward" else ():
                 self._move(term)
@@ -402,12 +381,7 @@ Walk = Callable[[ClassMoments], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class PriorRule:
-    """The rule without a column: each row has the prior.
-
-    Attributes
-    ----------
-    log_prior : (K,) float
-    """
+    """The rule without a column: each row has the prior."""
 
     log_prior: Floats
 
@@ -424,18 +398,9 @@ def anew_by_moments(
 ) -> Fit[Any] | None:
     """The fit on the candidates, whose refits to moments choose by a walk; None where it needs rows.
 
-    Parameters
-    ----------
-    fit : Fit
-        On the chosen columns.
-    blocks : Blocks
-        The rows that are complete in all candidates, with their columns.
-    parts : mapping of str to (q,) int
-        Positions of the columns of each term.
-    walk : callable
-        From moments of the candidates to the terms chosen.
-    words : str
-        What is chosen.
+    The fit is that on the chosen columns. The blocks are the rows that are complete in all candidates, with
+    their columns, those of each term at the positions that the parts say. The walk is from moments of the
+    candidates to the terms chosen, and the words say what is chosen.
     """
     refits = fit.refits
     of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
@@ -503,15 +468,8 @@ def refits_by_calls(refits: Refits, on_rows: FitOnRows, words: str, *, held_prio
     The prior of the fit that is judged is held, or each call has its own.
     """
     called = partial(_scores_called, on_rows, held_prior)
-    return replace(
-        refits,
-        spread=None,
-        of_rows=_no_rule,
-        held=_no_rule,
-        left_out=_left_out_called,
-        choice=words,
-        called=called,
-    )
+    refits = replace(refits, spread=None, of_rows=_no_rule, held=_no_rule)
+    return replace(refits, left_out=_left_out_called, choice=words, called=called)
 
 
 def _scores_called(on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes) -> Floats:

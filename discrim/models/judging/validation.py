@@ -328,18 +328,27 @@ def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
     return np.where(used, dealt, -1)
 
 
+def whole_class(codes: Codes, dealt: Codes, n_classes: int, folds: int) -> tuple[int, int, int] | None:
+    """The first fold that has all rows of a class, that class, and how many they are; None without one.
+
+    Codes (n,) are those of classes, and folds (n,) are -1 for rows that are not used.
+    """
+    used = dealt >= 0
+    counts = np.zeros((folds, n_classes), dtype=np.intp)
+    np.add.at(counts, (dealt[used], codes[used]), 1)
+    places = np.argwhere(counts == counts.sum(axis=0))
+    return None if not len(places) else (*places[0].tolist(), int(counts[tuple(places[0])]))
+
+
 def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
     """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
-    used = dealt >= 0
-    counts = np.zeros((len(labels), len(fit.classes)))
-    np.add.at(counts, (dealt[used], blocks.codes[used]), 1)
-    empty = np.argwhere(counts == counts.sum(axis=0))
-    if len(empty):
-        fold, code = empty[0]
+    found = whole_class(blocks.codes, dealt, len(fit.classes), len(labels))
+    if found is not None:
+        fold, code, rows = found
         raise NotSupportedError(
             f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has no "
-            f"row, having {counts[fold, code]:.0f} in all: leave the class out, merge it with another, or "
-            'use method="loo".'
+            f"row, having {rows} in all: leave the class out, merge it with another, or use "
+            'method="loo".'
         )
 
 
