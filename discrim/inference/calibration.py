@@ -53,16 +53,10 @@ from discrim.inference.error_rates import check_level, exact_interval, log_inter
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Bins of rows by their probability.
+    """Bins (B,) of rows by their probability.
 
-    Attributes
-    ----------
-    predicted, observed : (B,) float
-        Mean probability, and share of the rows for which it came true.
-    low, high : (B,) float
-        Wilson's interval of the share.
-    rows : (B,) float
-        Rows, or sums of their weights.
+    Predicted is the mean probability, and observed the share of the rows for which it came true, with
+    Wilson's interval from low to high. Rows are counted, or their weights summed.
     """
 
     predicted: Floats
@@ -99,16 +93,10 @@ def calibration_bins(
 
 
 class Binned(NamedTuple):
-    """Different probabilities, and the bins that they are in.
+    """Different probabilities (v,), rising, and the bins (B,) that they are in.
 
-    Attributes
-    ----------
-    values, counts, hits : (v,) float
-        Each probability once, rising; its rows, and those for which it came true.
-    at : (v,) int
-        Its bin.
-    rows, predicted, observed : (B,) float
-        Of the bins, as of `Bins`.
+    Of each probability there are the count of its rows, the hits, for which it came true, and its bin, `at`.
+    Of the bins there are rows, predicted and observed, as of `Bins`.
     """
 
     values: Floats
@@ -164,10 +152,7 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
 class BrierParts(NamedTuple):
     """The score of one class against the rest, and its parts.
 
-    Attributes
-    ----------
-    brier, reliability, resolution, uncertainty, within_variance, within_covariance : float
-        brier = reliability - resolution + uncertainty + within_variance - within_covariance.
+    brier = reliability - resolution + uncertainty + within_variance - within_covariance.
     """
 
     brier: float
@@ -232,18 +217,9 @@ HUGE = 1e100
 
 @dataclass(frozen=True, slots=True)
 class JudgedRows:
-    """Rows that were judged.
+    """Rows (m,) that were judged: their classes, frequency weights, and groups, the clusters.
 
-    Attributes
-    ----------
-    codes : (m,) int
-        Their classes.
-    weights : (m,) float
-        Frequency weights.
-    prior : (K,) float or None
-        Shares of the classes, where they are not those of the rows.
-    clusters : (m,) int or None
-        Their groups.
+    The prior (K,) has the shares of the classes where they are not those of the rows.
     """
 
     codes: Codes
@@ -338,14 +314,10 @@ FLAT = 1e-13
 
 
 class Recalibration(NamedTuple):
-    """What recalibrates probabilities.
+    """What recalibrates probabilities: a slope and an intercept, each with its standard error.
 
-    Attributes
-    ----------
-    slope : (float, float)
-        With its standard error; both missing where the classes are separated, or a probability is zero.
-    intercept : (float, float) or None
-        The same, of two classes whose rows are a sample of the mixture.
+    Both are missing where the classes are separated, or a probability is zero. Only of two classes whose rows
+    are a sample of the mixture is there an intercept.
     """
 
     slope: tuple[float, float]

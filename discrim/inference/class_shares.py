@@ -51,16 +51,10 @@ HALVINGS = 40
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """Shares of maximum likelihood.
+    """Shares (K,) of maximum likelihood, which sum to one; those on the boundary are zero exactly.
 
-    Attributes
-    ----------
-    shares : (K,) float
-        They sum to one; those on the boundary are zero exactly.
-    slope : (K,) float
-        g_k - 1: zero for a class with a share, zero or less for one without.
-    converged : bool
-        Whether the slopes are within the tolerance of what a maximum has.
+    The slope (K,) is g_k - 1: zero for a class with a share, zero or less for one without. The search has
+    converged where the slopes are within the tolerance of what a maximum has.
     """
 
     shares: Floats
@@ -91,20 +85,9 @@ def class_shares(
 ) -> ClassShares:
     """Shares of maximum likelihood of rows whose densities are known.
 
-    Parameters
-    ----------
-    densities : (n, K) float
-        Zero or more, up to a factor of each row; no row is zero in every class.
-    start : (K,) float
-        Positive shares that sum to one.
-    weights : (n,) float, optional
-        Frequencies.
-    tol : float
-        Largest slope at which the search ends; see `ClassShares`.
-    maxiter : int
-        Steps of EM and Newton together.
-    tell : callable, optional
-        Told of each step.
+    Densities (n, K) are zero or more, up to a factor of each row, and no row is zero in every class. The
+    search starts from positive shares (K,) that sum to one, and ends where the largest slope is within the
+    tolerance, or after so many steps of EM and Newton together, each of which is told.
 
     Examples
     --------

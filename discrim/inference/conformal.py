@@ -21,8 +21,6 @@ nearly, not exactly, uniform: the jackknife keeps its level in practice, and no 
 scores new rows by each rule left out, has the bound 1 - 2 (1 - level)).
 
 A frequency weight is so many rows.
-
-Quantiles of replicates that come one by one, without holding all of them.
 """
 
 from __future__ import annotations
@@ -44,23 +42,15 @@ SetScore = Literal["lac", "aps", "margin"]
 def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -> Floats:
     """How strange rows are as ones of each class, (m, K), larger for stranger.
 
-    Parameters
-    ----------
-    scores : (m, K) float
-        Log posteriors, but for a number that the classes of a row share; of "margin" any scores.
-    score : {"lac", "aps", "margin"}
-        One less the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
-        Association 114, 223-234), in the order of the log odds against the other classes, which do not tie
-        where posteriors are 0 or 1 to the last digit. The sum of the posteriors of the class and of all that
-        are more probable (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as minus the log of what
-        it lacks of one. The best other score less the score of the class.
-    shares : (m,) float, optional
-        Of "aps", the share u of the posterior of the class that is in the sum; all of it by default.
+    Scores (m, K) are log posteriors, but for a number that the classes of a row share; of "margin" any
+    scores. What is missing stays so, and a row that is impossible in all classes is infinitely strange in
+    all.
 
-    Returns
-    -------
-    (m, K) float
-        Missing in rows that are; infinite in all classes of a row that is impossible in all.
+    "lac" is one less the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
+    Association 114, 223-234), in the order of the log odds against the other classes, which do not tie where
+    posteriors are 0 or 1 to the last digit. "aps" is the sum of the posteriors of the class, or a share (m,)
+    of it, and of all that are more probable (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as
+    minus the log of what it lacks of one. "margin" is the best other score less the score of the class.
 
     Examples
     --------
@@ -108,14 +98,9 @@ def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Scores of calibration rows, in order.
+    """Scores (n,) of calibration rows, rising; infinite ones may be among them.
 
-    Attributes
-    ----------
-    values : (n,) float
-        Rising; infinite ones may be among them.
-    reached : (n + 1,) float
-        Rows, or sums of weights, from each value on; zero at the end.
+    Reached (n + 1,) are rows, or sums of weights, from each value on; zero at the end.
     """
 
     values: Floats
@@ -148,13 +133,9 @@ def p_values(
 ) -> Floats:
     """Conformal p-values (m,) of scores (m,); missing where these are.
 
-    Parameters
-    ----------
-    left_out : tuple of (m,) float, optional
-        Of rows that are among the reference, the score that each has there, and how much of its weight is
-        left out of the count.
-    shares : (m,) float, optional
-        Uniform on (0, 1): the share of ties that count, for a level that is exact. All count by default.
+    Of rows that are among the reference, `left_out` has the score (m,) that each has there, and how much of
+    its weight is left out of the count. Shares (m,), uniform on (0, 1), are those of ties that count, for a
+    level that is exact; all count by default.
 
     Examples
     --------

@@ -85,21 +85,10 @@ def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestR
 def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     """Box's M test that the classes have one covariance.
 
-    Parameters
-    ----------
-    covariances : (K, p, p) float
-        Of the classes, divisor n_k - 1, in any common coordinates: M is affinely invariant, and whitened ones
-        keep the most digits.
-    counts : (K,) float
-
-    Returns
-    -------
-    TestResult
-        `statistic` is the chi-square; `table` has M and both approximations.
-
-    Notes
-    -----
-    M = nu ln|S| - sum nu_k ln|S_k| (Box, 1949), with nu_k = n_k - 1, nu their sum, S the pooled covariance.
+    Covariances (K, p, p) of the classes, with divisors n_k - 1, are in any common coordinates: M is affinely
+    invariant, and whitened ones keep the most digits. M = nu ln|S| - sum nu_k ln|S_k| (Box, 1949), with nu_k
+    = n_k - 1, nu their sum, S the pooled covariance. The statistic is the chi-square; the table has M and
+    both approximations.
     """
     if len(counts) < 2:
         raise NotSupportedError(
@@ -141,19 +130,9 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
 def log_determinant_table(
     logdets: Floats, free: Floats, p: int, level: float, index: pd.Index
 ) -> pd.DataFrame:
-    """Log-determinants with exact intervals under normality.
+    """Log-determinants (m,) of unbiased covariances with exact intervals under normality.
 
-    Parameters
-    ----------
-    logdets : (m,) float
-        Of unbiased covariances.
-    free : (m,) float
-        Their degrees of freedom, p or more.
-
-    Returns
-    -------
-    DataFrame
-        logdet, debiased (ln|S| less its bias), se, low, high, df.
+    Free (m,) are their degrees of freedom, p or more. In the table debiased is ln|S| less its bias.
     """
     check_level(level)
     rows = []
@@ -240,19 +219,13 @@ ANGLES = np.arange(1, 8) * np.pi / 16
 
 
 def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = c_k Sigma, from nonsingular covariances (K, p, p) with divisor n_k.
+    """Maximum-likelihood fit of Sigma_k = c_k Sigma: the factors (K,), of which the first is one, and Sigma.
 
-    Sigma = sum n_k S_k/c_k / N at given factors c, and what is left to minimize, N ln|Sigma| + p sum n_k ln
-    c_k, is a convex function of ln c, for the determinant is a sum of exponentials of ln c with positive
-    coefficients. So the maximum is the only one and Newton's method finds it. With P_k = n_k/(N c_k)
-    Sigma^-1/2 S_k Sigma^-1/2 the gradient is N (p n_k/N - tr P_k), the Hessian N (diag tr P_k - tr P_k P_l).
-
-    Returns
-    -------
-    factors : (K,) float
-        The first is one.
-    shape : (p, p) float
-        Sigma.
+    Covariances (K, p, p) are nonsingular and have divisors n_k. Sigma = sum n_k S_k/c_k / N at given factors
+    c, and what is left to minimize, N ln|Sigma| + p sum n_k ln c_k, is a convex function of ln c, for the
+    determinant is a sum of exponentials of ln c with positive coefficients. So the maximum is the only one
+    and Newton's method finds it. With P_k = n_k/(N c_k) Sigma^-1/2 S_k Sigma^-1/2 the gradient is N (p n_k/N
+    - tr P_k), the Hessian N (diag tr P_k - tr P_k P_l).
 
     Examples
     --------
@@ -300,28 +273,18 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Maximum-likelihood fit of Sigma_k = B diag(l_k) B', common principal components of S_k = R_k'R_k.
 
+    It gives B (p, p), by falling mean variance, and the l_k, (K, p). Roots R_k (K, p, p) are those of
+    nonsingular covariances with divisors n_k: from roots, small variances keep digits.
+
     With D_k = B'S_k B and L_k its diagonal, turning B by a skew X changes sum n_k ln|L_k| at the rate -<G,
     X>, G = sum n_k (L_k^-1 D_k - D_k L_k^-1): where it is zero, Flury's equations hold. Newton's method
-    solves them, the system by conjugate gradients, preconditioned by the curvature of each pair of axes
-    where D_k is near diagonal, sum n_k (D_ii - D_jj)^2/(D_ii D_jj). The sum falls with every step. Where
-    it has come to rest, each pair is turned on its own, for at a saddle some pair may still have far to
-    go.
+    solves them, the system by conjugate gradients, preconditioned by the curvature of each pair of axes where
+    D_k is near diagonal, sum n_k (D_ii - D_jj)^2/(D_ii D_jj). The sum falls with every step. Where it has
+    come to rest, each pair is turned on its own, for at a saddle some pair may still have far to go.
 
     There may be several maxima where the covariances are far from having common axes. The best is kept of the
     starts from the axes of the pooled covariance, of the proportional model, whose likelihood is thus always
     reached, of the largest classes, and from some at random, the same each time.
-
-    Parameters
-    ----------
-    roots : (K, p, p) float
-        R_k of covariances with divisor n_k, nonsingular: from roots, small variances keep digits.
-
-    Returns
-    -------
-    components : (p, p) float
-        B, by falling mean variance.
-    lengths : (K, p) float
-        l_k.
 
     Examples
     --------
@@ -478,32 +441,16 @@ SPAN = 1e14
 def covariance_ladder(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
 ) -> pd.DataFrame:
-    """Fit every model of the ladder.
+    """Fit every model of the ladder to moments by class, each of full rank.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class, each of full rank.
-    prior : (K,) float
-    estimated_prior : bool
-        Whether the prior counts among the parameters.
-    factors : sequence of Factors
-        Of the same moments: covariances of a few large variances that are shown below the ladder.
+    Each model has df (of means, covariances, and the prior where it is estimated), llf (of class and row
+    jointly), AIC, BIC; LR, LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one.
+    Common principal components are missing where the columns' variances differ by more than 1e14.
 
-    Returns
-    -------
-    DataFrame
-        By model: df (of means, covariances and prior), llf (of class and row jointly), AIC, BIC; LR,
-        LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one. Common
-        principal components are missing where the columns' variances differ by more than 1e14. A model of
-        a few large variances has no next one, a column `dimensions` of text, and a test against the free
-        one where the dimensions were given: rows that chose them leave no chi-square. Where a signal varies
-        less than its noise its likelihood is missing.
-
-    Warns
-    -----
-    DiscrimWarning
-        A fit did not converge.
+    Models of a few large variances, the factors, of the same moments, stand below the ladder: they have no
+    next one, a column `dimensions` of text, and a test against the free one where the dimensions were given,
+    because rows that chose them leave no chi-square. Where a signal varies less than its noise the likelihood
+    is missing.
 
     Examples
     --------

@@ -72,14 +72,9 @@ from discrim.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One estimate of the error rate.
+    """One estimate of the error rate, with the rates (K,) by class, missing where the method has none.
 
-    Attributes
-    ----------
-    by_class : (K,) float
-        Missing where the method has none.
-    wrong, total : float
-        Rows that are wrong, and rows, where the method counts.
+    Where the method counts, there are the rows that are wrong, and all rows.
     """
 
     by_class: Floats
@@ -112,18 +107,10 @@ def confusion_table(
 
 
 def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
-    """Error rate of a confusion table.
+    """Error rate of a confusion table (K, K), actual by predicted; without costs (K, K) errors are counted.
 
-    Parameters
-    ----------
-    counts : (K, K) float
-        Actual by predicted.
-    shares : (K,) float
-        Prior probabilities; a class without rows has no part in them.
-    costs : (K, K) float or None
-        Actual by predicted; None counts errors.
-    sampled : bool
-        The shares are those of the rows: the errors are binomial.
+    Shares (K,) are prior probabilities; a class without rows has no part in them. Where they are sampled,
+    being those of the rows, the errors are binomial.
     """
     check_level(level)
     rows = counts.sum(axis=1)
@@ -251,15 +238,9 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
 class Resampled:
     """Rows, and what rules of bootstrap samples drawn within classes call those that they did not see.
 
-    Attributes
-    ----------
-    actual, predicted : (n,) int
-        Class of each row, and what the rule of all rows calls it; negative for none.
-    drawn : (B, n) int
-        Times that each row is in each sample.
-    called : (B, n) int
-        What the rule of each sample calls each row; negative where the row is in the sample, or without a
-        label.
+    Actual and predicted (n,) are the class of each row, and what the rule of all rows calls it; negative for
+    none. Drawn (B, n) are the times that each row is in each sample, and called (B, n) what its rule calls
+    each row; negative where the row is in the sample, or without a label.
     """
 
     actual: Codes
@@ -429,13 +410,7 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
 
 
 def check_level(level: float) -> float:
-    """Half-width of a normal interval in standard errors.
-
-    Raises
-    ------
-    DataError
-        The level is not between 0 and 1.
-    """
+    """Half-width of a normal interval in standard errors; a DataError refuses a level that is none."""
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
@@ -447,17 +422,10 @@ TIE = 1e-12
 
 
 def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
-    """Error rates (G,) of G rules and their standard errors, those of `counted`, whose interval takes longer.
+    """Error rates (G,) of rules and their standard errors, as of `counted`, whose interval takes longer.
 
-    Parameters
-    ----------
-    wrong : (G, K) float
-        Rows of each class, or sums of their weights, that a rule gives to another one; where it is missing,
-        the rate is too.
-    rows : (K,) float
-        All rows.
-    shares, sampled
-        As of `counted`.
+    Wrong (G, K) are rows of each class, or sums of their weights, that a rule gives to another one; where it
+    is missing, the rate is too. Rows (K,) are all of them.
 
     Examples
     --------

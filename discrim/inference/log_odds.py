@@ -53,15 +53,8 @@ from discrim.inference.result import TestResult, chi_square_test
 class LogOdds:
     """Coefficients of q classes against the reference, in the units of the data.
 
-    Attributes
-    ----------
-    prior_odds : (q,) float
-        Log odds of the priors, infinite where one of them is zero.
-    cut : (q,) float
-        The rest of the constant, -b'c.
-    constant_se : (q,) float
-        Standard error of prior_odds + cut.
-    slopes, slopes_se : (q, p) float
+    The constants are the log odds (q,) of the priors, infinite where one of them is zero, and the cut (q,),
+    the rest, -b'c; their standard errors are those of the sum. Slopes and their standard errors are (q, p).
     """
 
     prior_odds: Floats
@@ -83,12 +76,8 @@ def log_odds(
 ) -> LogOdds:
     """Log odds of the classes `others` (q,) against the reference class.
 
-    Parameters
-    ----------
-    divisor : float
-        Of the covariance within classes; its degrees of freedom nu in the variances.
-    estimated_prior : bool
-        Whether the prior is the class proportions, whose own variance then counts.
+    The divisor is that of the covariance within classes, and nu in the variances. A prior that is estimated
+    is the class proportions, whose own variance then counts.
     """
     n0, n1 = moments.counts[reference], moments.counts[others]
     both = 1 / n0 + 1 / n1
@@ -124,12 +113,8 @@ def log_odds(
 def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
     """Coefficients with z tests and intervals, one row of the index by (class, term) for each.
 
-    `shrink` is a factor of the slopes, and of all of the constants but the prior odds.
-
-    Returns
-    -------
-    DataFrame
-        coef, se, z, p, low, high. A constant that is infinite, or missing, has neither se nor z nor p.
+    `shrink` is a factor of the slopes, and of all of the constants but the prior odds. A constant that is
+    infinite, or missing, has neither se nor z nor p.
     """
     check_level(level)
     coef = np.column_stack([odds.prior_odds + shrink * odds.cut, shrink * odds.slopes]).ravel()
@@ -221,10 +206,7 @@ def slope_covariance(
 
 
 def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
-    """Hausman's test on two estimates (m,) of the same numbers and their covariances (m, m).
-
-    A NotSupportedError says that the robust estimate is in no direction less precise than the efficient one.
-    """
+    """Hausman's test on two estimates (m,) of the same numbers and their covariances (m, m)."""
     # In standard errors of the robust one, so that units do not decide what is zero.
     unit = np.sqrt(np.diagonal(robust_cov))
     gap = (efficient - robust) / unit

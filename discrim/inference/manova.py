@@ -54,11 +54,8 @@ from discrim.inference.result import TestResult, approximations
 def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestResult:
     """Wilks' lambda with Rao's F, from the roots (r,) of W^-1 B; those left out are zero. N is the total.
 
-    Returns
-    -------
-    TestResult
-        `statistic` is lambda = prod 1/(1 + root); `table` has Rao's F, missing where too few degrees of
-        freedom are left for it.
+    The statistic is lambda = prod 1/(1 + root); the table has Rao's F, missing where too few degrees of
+    freedom are left for it.
 
     Examples
     --------
@@ -89,11 +86,8 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
 def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
     """The four statistics of equal means, each with its F; as `wilks`.
 
-    Returns
-    -------
-    DataFrame
-        statistic, F, df1, df2, p, and whether the F is exact, approximate or an upper bound. Missing where
-        too few degrees of freedom are left for an approximation.
+    F_is says whether the F is exact, approximate or an upper bound. It is missing where too few degrees of
+    freedom are left for an approximation.
     """
     p, q, v = n_columns, n_classes - 1, total - n_classes
     s, m, n = min(p, q), (abs(p - q) - 1) / 2, (v - p - 1) / 2
@@ -141,10 +135,7 @@ def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float
 def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
     """Sequential tests that the means span no more than k dimensions, k = 0, 1, ...; as `wilks`.
 
-    Returns
-    -------
-    DataFrame
-        By the first axis tested: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
+    By the first axis tested: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
     """
     p, rows = n_columns, {}
     multiplier = total - 1 - (p + n_classes) / 2
@@ -168,14 +159,9 @@ SAME = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """The part of the responses that a hypothesis denies.
+    """The part Z (q, p) of the responses that a hypothesis denies; Z'Z is the scatter H.
 
-    Attributes
-    ----------
-    part : (q, p) float
-        Z, whose Z'Z is the scatter H; q is its degrees of freedom.
-    columns : int
-        Columns of the term; more than q where some are determined by others.
+    Columns are those of the term, more than q where some are determined by others.
     """
 
     part: Floats
@@ -196,22 +182,9 @@ class Hypothesis:
 class LeastSquares:
     """A linear model of several responses.
 
-    Attributes
-    ----------
-    x : (r, m) float
-        Columns of the triangle that are the model's, the constant first.
-    y : (r, p) float
-        Those of the responses.
-    groups : tuple of tuple of int
-        Columns of x that each term has; no term has the constant.
-    factors : tuple of frozenset of str
-        Factors that each term multiplies.
-    error : (p, p) float
-        Triangular root of E.
-    df : float
-        v, the residual degrees of freedom.
-    rank : int
-        Of x.
+    Of the triangle there are the model's columns x (r, m), the constant first, and those y (r, p) of the
+    responses. Each term has a group of columns of x, none of which is the constant, and multiplies some
+    factors. The error (p, p) is a triangular root of E, df is v, and the rank is that of x.
     """
 
     x: Floats
@@ -289,16 +262,10 @@ def least_squares(
     groups: Sequence[Sequence[int]],
     factors: Sequence[frozenset[str]],
 ) -> LeastSquares:
-    """The linear model whose rows have a triangle; groups and factors as of `LeastSquares`.
+    """The linear model whose rows have a triangle (r, m + p); groups and factors as of `LeastSquares`.
 
-    Parameters
-    ----------
-    triangle : (r, m + p) float
-        Of the constant, the model's other columns, and the responses.
-    total : float
-        N, the sum of the weights.
-    n_model : int
-        m, columns of the model with the constant.
+    The triangle is that of the constant, the model's other columns, m in all, and the responses. N is the
+    total.
     """
     x, y = triangle[:, :n_model], triangle[:, n_model:]
     basis = spans(x, [range(n_model)])[0]

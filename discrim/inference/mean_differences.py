@@ -34,11 +34,8 @@ def between_squares(moments: ClassMoments) -> Floats:
 def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
     """One-way analysis of variance of each column, by term.
 
-    Returns
-    -------
-    DataFrame
-        sd_total (divisor N - 1), sd_within (N - K), sd_between (N (K - 1)/K, as SAS), R2, F, df1, df2, p. A
-        column that is constant within classes has an infinite F.
+    sd_total has the divisor N - 1, sd_within N - K, and sd_between N (K - 1)/K, as SAS. A column that is
+    constant within classes has an infinite F.
     """
     within, between = moments.squares.sum(axis=0), between_squares(moments)
     total, k = moments.total, moments.n_classes
@@ -62,15 +59,8 @@ def distance_table(
 ) -> pd.DataFrame:
     """Squared Mahalanobis distance of each pair of classes, with Hotelling's F that their means are equal.
 
-    Parameters
-    ----------
-    covariance : Covariance
-        Pooled, unbiased, with nu = N - K degrees of freedom.
-
-    Returns
-    -------
-    DataFrame
-        By (class, other): D2, F = (nu - p + 1) n_i n_j D2/(nu p (n_i + n_j)), df1 = p, df2 = nu - p + 1, p.
+    The covariance is pooled and unbiased, with nu = N - K degrees of freedom; F = (nu - p + 1) n_i n_j D2/(nu
+    p (n_i + n_j)) on p and nu - p + 1.
     """
     gaps = squared_gaps(covariance.whiten(moments.means.T).T)
     n, p = moments.counts, moments.n_columns
@@ -87,18 +77,10 @@ def distance_table(
 def generalized_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, classes: pd.Index
 ) -> pd.DataFrame:
-    """Generalized squared distance from the mean of one class to another class.
+    """Generalized squared distance from the mean of one class (rows) to another class (columns).
 
-    Parameters
-    ----------
-    covariances : tuple of Covariance
-        One for all classes, or one for each.
-
-    Returns
-    -------
-    DataFrame, from (rows) by to (columns)
-        (m_i - m_j)' S_j^-1 (m_i - m_j) + ln|S_j| where classes have covariances of their own, - 2 ln prior_j
-        where the priors differ: SAS's definition.
+    (m_i - m_j)' S_j^-1 (m_i - m_j) + ln|S_j| where classes have covariances of their own, - 2 ln prior_j
+    where the priors differ: SAS's definition.
     """
     means, rows = moments.means, []
     units = 2.0 * np.log(moments.scale).sum()
@@ -118,24 +100,13 @@ def partial_table(
 ) -> pd.DataFrame:
     """What each column adds to all others: Wilks' lambda with it over that without it.
 
-    Theory. Partial lambda_j is (T^-1)_jj/(W^-1)_jj. On canonical axes a_r of unit variance within classes,
-    nu (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), so that nothing is subtracted; the
-    F has K - 1 and N - K - p + 1 degrees of freedom (Rao, 1973, Linear Statistical Inference, sec. 8c).
-    For two classes its signed root is the t of the column in the regression of the class indicator,
-    exactly.
+    Partial lambda_j is (T^-1)_jj/(W^-1)_jj. On canonical axes a_r of unit variance within classes, nu
+    (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), so that nothing is subtracted; the F has
+    K - 1 and N - K - p + 1 degrees of freedom (Rao, 1973, Linear Statistical Inference, sec. 8c). For two
+    classes its signed root is the t of the column in the regression of the class indicator, exactly.
 
-    Parameters
-    ----------
-    axes : Canonical
-        With the roots of W^-1 B as squared singular values.
-    covariance : Covariance
-        Pooled, unbiased, with nu = N - K degrees of freedom.
-
-    Returns
-    -------
-    DataFrame
-        By term: partial_wilks, partial_R2, F, df1, df2, p, tolerance (1 - R2 of the column on the others
-        within classes), and for two classes t.
+    The axes have the roots of W^-1 B as squared singular values; the covariance is pooled and unbiased, with
+    nu = N - K degrees of freedom. Tolerance is 1 - R2 of the column on the others within classes.
     """
     precision = (covariance.inverse**2).sum(axis=1)
     roots = axes.singular**2
@@ -170,25 +141,14 @@ def distance_quantiles(
     fitted: float | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Ordered squared distances of a class beside the quantiles of their law.
+    """Ordered squared distances (n,) of a class, none missing, beside the quantiles of their law.
 
-    Parameters
-    ----------
-    squared : (n,) float
-        Of the rows of one class, none missing.
-    freedom : float or None
-        Degrees of freedom v of the covariance, whose divisor is v; None for chi-square.
-    fitted : float, optional
-        Rows m of the class in the fit, where those of the distances are others.
-    level : float
-        Of the pointwise limits.
+    Freedom is v of the covariance, whose divisor is v; None for chi-square. Of rows that had no part in the
+    fit, `fitted` are the rows m of the class that had. The level is that of pointwise limits.
 
-    Returns
-    -------
-    DataFrame
-        position (of the row among those given), quantile, squared, low, high; in order of the distances. It
-        is empty where no degrees of freedom are left. Of more than 4,000 rows it has the 2,000 largest and
-        2,000 of the others at even steps of their rank, with the quantiles and limits of their ranks.
+    The position is that of the row among those given. Nothing is there where no degrees of freedom are left.
+    Of more than 4,000 rows there are the 2,000 largest and 2,000 of the others at even steps of their rank,
+    with the quantiles and limits of their ranks.
 
     Examples
     --------

@@ -77,24 +77,9 @@ def error_by_class(
 ) -> Floats:
     """Probabilities (2,) that a row of the first and of the second class is called the other.
 
-    Parameters
-    ----------
-    d2 : float
-        Squared distance of the means under the unbiased covariance.
-    counts : (2,) float
-    nu : float
-        N - K.
-    cut : float
-        Log odds of the first class against the second, above which a row is called the first.
-    shrunk : bool
-        DS, OS: shrink the distance.
-    expected : bool
-        O, OS: the expected error of the estimated rule.
-
-    Raises
-    ------
-    NotSupportedError
-        The distance is zero, or nu is p + 1 or less and there is nothing left of the shrunk one.
+    D2 is the squared distance of the means under the unbiased covariance, and nu N - K. The cut is the log
+    odds of the first class against the second, above which a row is called the first. DS and OS shrink the
+    distance; O and OS are the expected error of the estimated rule.
 
     Examples
     --------
@@ -142,16 +127,8 @@ def two_classes(
 ) -> Rates:
     """D, DS, O or OS of two classes, with the standard error that comes from the distance's own.
 
-    Parameters
-    ----------
-    d2, counts, nu, p, shrunk, expected
-        As for `error_by_class`.
-    costs : (2, 2) float or None
-        Actual by predicted, of any kind: where one class costs least for every row, the rule calls it always.
-    level : float
-        Of the interval, normal on the logit scale, of mean costs on the log scale.
-    stretch : float
-        As for `many_classes`.
+    As of `error_by_class`. Costs (2, 2) are of any kind: where one class costs least for every row, the rule
+    calls it always. The interval is normal on the logit scale, of mean costs on the log scale.
     """
     unit = 1.0 - np.eye(2) if costs is None else costs
     regret = np.array([unit[0, 1] - unit[0, 0], unit[1, 0] - unit[1, 1]])
@@ -204,14 +181,10 @@ def many_classes(
     shrunk: bool,
     stretch: float,
 ) -> Rates:
-    """D or DS of any number of classes; as `two_classes`.
+    """D or DS of any number of classes, from means (K, p) whitened by the unbiased covariance.
 
-    Parameters
-    ----------
-    means : (K, p) float
-        Class means, whitened by the unbiased covariance.
-    stretch : float
-        Factor of the rule's log densities: N / (N - K) where its covariance has divisor N, else 1.
+    As `two_classes`. The stretch is a factor of the rule's log densities: N / (N - K) where its covariance
+    has divisor N, else 1.
     """
     p = means.shape[1]
     factor = (nu - p - 1) / nu if shrunk else 1.0
@@ -316,11 +289,8 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
 class ScoreCovariance:
     """Covariances of the K scores of each of m rows, as what they do.
 
-    Attributes
-    ----------
-    variances : (m, K) float
-    times : callable
-        From vectors (m, K), one a row, to the products (m, K) with the covariance of the row.
+    There are the variances (m, K), and what makes of vectors (m, K), one a row, the products (m, K) with the
+    covariance of the row.
     """
 
     variances: Floats

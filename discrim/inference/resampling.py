@@ -151,14 +151,8 @@ SORTED = 2**21
 class RunningInterval:
     """The two equal-tailed quantiles of arrays of one shape, of which only the outermost are kept.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of a replicate.
-    replicates : int
-        How many will be added, 2 or more.
-    level : float
-        Between the quantiles.
+    How many replicates will be added, 2 or more, is known at the start; the level is that between the
+    quantiles.
 
     Examples
     --------
@@ -213,14 +207,9 @@ class RunningInterval:
 
 
 class McNemar(NamedTuple):
-    """McNemar's test.
+    """McNemar's test: the two-sided p-value of the binomial distribution, and of a chi-square on one degree.
 
-    Attributes
-    ----------
-    exact : float
-        Two-sided p-value by the binomial distribution.
-    statistic, pvalue : float
-        With continuity correction, and by chi-square on one degree of freedom.
+    The statistic of the latter has a continuity correction.
     """
 
     exact: float
@@ -330,14 +319,8 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
 class Shuffle:
     """How labels are shuffled: units exchange them within blocks.
 
-    Attributes
-    ----------
-    units : (m,) int
-        Unit of each row, numbered from 0; its rows have one label.
-    labels : (U,) int
-        Class of each unit.
-    blocks : (U,) int
-        Block of each unit, numbered from 0.
+    Each row (m,) is of a unit, numbered from 0, whose rows have one label. Each unit (U,) has a class, its
+    label, and a block, numbered from 0.
     """
 
     units: Codes

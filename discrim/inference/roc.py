@@ -51,14 +51,10 @@ from discrim.inference.error_rates import check_level, logit_interval
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A ROC curve, from no row called to all.
+    """A ROC curve (T,), from no row called to all.
 
-    Attributes
-    ----------
-    threshold : (T,) float
-        Falling, the first of them infinite; rows of this score and above are called.
-    false_positive, true_positive : (T,) float
-        Shares of the other rows, and of the rows of the class, that are called.
+    Thresholds fall, the first of them infinite; rows of this score and above are called. The shares are those
+    of the other rows, and of the rows of the class, that are called.
     """
 
     threshold: Floats
@@ -70,12 +66,8 @@ class Curve:
 class Area:
     """The area under a ROC curve.
 
-    Attributes
-    ----------
-    se : float
-        Missing for a single row on one of the sides.
-    low, high : float
-        Missing where all scores are tied: rows show no variance then.
+    The standard error is missing for a single row on one of the sides, and the limits where all scores are
+    tied: rows show no variance then.
     """
 
     auc: float
@@ -220,16 +212,9 @@ SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 @dataclass(frozen=True, slots=True)
 class PairAreas:
-    """Areas of all pairs of classes.
+    """Areas A(i,j) of all pairs of classes, i < j, and their mean M over the classes that have rows.
 
-    Attributes
-    ----------
-    pairs : list of (int, int)
-        Positions of the classes, i < j.
-    areas : list of Area
-        A(i,j); missing where one of the classes has no row.
-    mean : Area
-        M, over the classes that have rows.
+    An area is missing where one of the classes has no row.
     """
 
     pairs: list[tuple[int, int]]

@@ -33,13 +33,7 @@ CRITERIA = ("wilks", "mahalanobis", "maxminf", "rao")
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Test of one term given the chosen ones.
-
-    Attributes
-    ----------
-    wilks : float
-        Partial lambda.
-    """
+    """Test of one term given the chosen ones, by its partial lambda."""
 
     wilks: float
     F: float
