@@ -6,10 +6,9 @@ Theory. The density of a column in class k, whose n_k rows have the values x_i, 
 
 phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
 338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow; R's density() puts the
-rows on a grid. The bandwidth is Silverman's rule of
-thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s alone where the quartiles coincide), Scott's with
-1.06 for 0.9 ("nrd"), or given. Quantiles interpolate linearly between order statistics (type 7 of Hyndman &
-Fan, 1996); a row of weight w counts as w rows.
+rows on a grid. The bandwidth is Silverman's rule of thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s
+alone where the quartiles coincide), Scott's with 1.06 for 0.9 ("nrd"), or given. Quantiles interpolate
+linearly between order statistics (type 7 of Hyndman & Fan, 1996); a row of weight w counts as w rows.
 
 Without one of its rows a class has another bandwidth: it is computed anew for each row left out, from the
 sum of squares less the row's own and from the order statistics of the others.
@@ -48,7 +47,7 @@ underflows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from math import factorial
 from typing import NamedTuple
 
@@ -63,8 +62,8 @@ from discrim.core.scatter.covariance import EPS
 
 Keys = NDArray[np.int64]
 
-REACH = 2 * 38.0
-"""Twice the logarithm of what a sum may lose of its points in the distance, over the sum."""
+NEGLIGIBLE = 2 * 38.0
+"""Twice the logarithm of the sum over what it may lose of its points in the distance."""
 
 TERMS = 26
 """Of the expansion, Q."""
@@ -166,7 +165,7 @@ class KernelBoxes:
         gaps = np.abs(self._points[near] - centres) / h
         first = gaps.argmin(axis=0)
         nearest, gap = near[first, np.arange(len(boxes))], gaps.min(axis=0)
-        negligible = 2 * (self._whole - self._logs[nearest]) + REACH
+        negligible = 2 * (self._whole - self._logs[nearest]) + NEGLIGIBLE
         reach = (EDGE + np.sqrt((gap + EDGE) ** 2 + negligible * (1 + STEP))) * h
         reach += 8 * EPS * (reach + np.abs(centres))
         low, high = np.searchsorted(self._points, [centres - reach, centres + reach])
@@ -174,14 +173,7 @@ class KernelBoxes:
 
 
 class _Windows(NamedTuple):
-    """Boxes, and the points in reach of them.
-
-    Attributes
-    ----------
-    centres, bandwidths : (B,) float
-    low, high : (B,) int
-        Position of the first point, and beyond the last.
-    """
+    """Boxes (B,), and the positions of the first point in reach of each, and beyond the last."""
 
     centres: Floats
     bandwidths: Floats
@@ -200,17 +192,11 @@ class _Windows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Expansions:
-    """Expansions of boxes.
+    """Expansions of boxes (B,).
 
-    Attributes
-    ----------
-    centres, bandwidths : (B,) float
-    means, peaks : (B,) float
-        t, and the logarithm of the largest of w_i exp(-t_i^2/2), which the moments are divided by.
-    moments : (Q, B) float
-        M_q / q!; NaN where they are not good to rounding everywhere in the box.
-    right : (B,) int
-        Where the expansion is of the points left of the centre, the one of those to the right; -1 elsewhere.
+    `means` are t; `moments` (Q, B) are M_q / q! over the largest of w_i exp(-t_i^2/2), whose logarithms are
+    `peaks`, and NaN where they are not good to rounding everywhere in the box. Where an expansion is of the
+    points left of the centre, `right` is the one of those to the right; -1 elsewhere.
     """
 
     centres: Floats
@@ -266,15 +252,9 @@ class _Expansions:
 
     def and_more(self, other: _Expansions) -> _Expansions:
         """These and others."""
-        right = np.where(other.right < 0, -1, other.right + len(self.right))
-        return _Expansions(
-            np.concatenate([self.centres, other.centres]),
-            np.concatenate([self.bandwidths, other.bandwidths]),
-            np.concatenate([self.means, other.means]),
-            np.concatenate([self.peaks, other.peaks]),
-            np.concatenate([self.moments, other.moments], axis=1),
-            np.concatenate([self.right, right]),
-        )
+        other = replace(other, right=np.where(other.right < 0, -1, other.right + len(self.right)))
+        both = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
+        return _Expansions(*(np.concatenate(pair, axis=-1) for pair in both))
 
     def log_sums(self, box: Codes, at: Floats, bandwidths: Floats) -> Floats:
         """Logs (m,) of the sums at places (m,) of boxes (m,)."""
@@ -364,29 +344,24 @@ class KernelSums:
     ) -> Floats:
         """Logs (m,) of sum_i w_i exp(-((x - x_i)/h)^2 / 2), missing where the bandwidth of a place is.
 
-        Parameters
-        ----------
-        own : (m,) int, optional
-            The point that each place is.
-        left : (m,) float, optional
-            Its weight there.
+        Places may be points themselves, `own` (m,), of which a weight `left` (m,) is summed only.
         """
         out = np.full(len(at), np.nan)
-        rest = np.flatnonzero((bandwidths > 0) & np.isfinite(at))
+        places = np.flatnonzero((bandwidths > 0) & np.isfinite(at))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             if self._boxes is not None:
-                sums = self._boxes.log_sums(at[rest], bandwidths[rest])
+                sums = self._boxes.log_sums(at[places], bandwidths[places])
                 if own is not None and left is not None:
                     # At its own point a kernel is one.
-                    less = (self._weights[own[rest]] - left[rest]) * np.exp(-sums)
+                    less = (self._weights[own[places]] - left[places]) * np.exp(-sums)
                     sums = np.where(less <= 1 - LEAST_LEFT, sums + np.log1p(-less), np.nan)
-                out[rest] = sums
-                rest = rest[np.isnan(sums)]
-            less_own = None if own is None or left is None else (own[rest], left[rest])
-            out[rest] = self._as_they_stand(at[rest], bandwidths[rest], less_own)
+                out[places] = sums
+                places = places[np.isnan(sums)]
+            less_own = None if own is None or left is None else (own[places], left[places])
+            out[places] = self._term_by_term(at[places], bandwidths[places], less_own)
         return out
 
-    def _as_they_stand(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
+    def _term_by_term(self, at: Floats, bandwidths: Floats, less_own: tuple[Codes, Floats] | None) -> Floats:
         """The logs, of the points within reach of each place."""
         points, logs = self._points, self._logs
         around = np.searchsorted(points, at)[:, None] + np.arange(-2, 2)
@@ -401,7 +376,7 @@ class KernelSums:
         exponents[~there] = -np.inf
         # The largest of the nearest is no more than the largest of all, and no less than rounding of it.
         floor = exponents.max(axis=1)
-        reach = bandwidths * np.sqrt(np.maximum(2 * (self._whole - floor) + REACH, 0.0))
+        reach = bandwidths * np.sqrt(np.maximum(2 * (self._whole - floor) + NEGLIGIBLE, 0.0))
         # Far out what is added to the distance of the nearest is less than rounding of it.
         reach += 8 * EPS * (reach + np.abs(at))
         low = np.minimum(np.searchsorted(points, at - reach), around[:, 0])
@@ -502,18 +477,9 @@ class KernelDensity:
 class _Order:
     """Rows in the order of their values, of which one can be left out.
 
-    Attributes
-    ----------
-    points, weights : (u,) float
-        Values that differ, sorted, and how many rows have each.
-    reached : (u,) float
-        Running sums of the weights.
-    centred : (u,) float
-        Deviations of the points from the mean, in units of the largest.
-    size : float
-        That unit.
-    squares : float
-        Their sum of squares, weighted.
+    Of the values that differ, sorted (u,): how many rows have each, running sums of these weights
+    (`reached`), and deviations from the mean in units of the largest (`size`), with their weighted sum of
+    squares.
     """
 
     points: Floats
@@ -533,9 +499,9 @@ class _Order:
     def sds_without(self, own: Codes, out: Floats) -> Floats:
         """Standard deviations without each row: downdated, or anew where that would cost digits."""
         left = self.total - out
-        rest = self.squares - out * self.total / left * self.centred[own] ** 2
-        sds = self.size * np.sqrt(np.maximum(rest, 0.0) / (left - 1))
-        for row in np.flatnonzero(rest <= SPOILT * self.squares).tolist():
+        squares = self.squares - out * self.total / left * self.centred[own] ** 2
+        sds = self.size * np.sqrt(np.maximum(squares, 0.0) / (left - 1))
+        for row in np.flatnonzero(squares <= SPOILT * self.squares).tolist():
             weights = self.weights.copy()
             weights[own[row]] -= out[row]
             others = weights > EPS * self.weights
@@ -598,16 +564,7 @@ def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
 
 @dataclass(frozen=True, slots=True)
 class KernelColumns:
-    """Kernel densities of several columns.
-
-    Attributes
-    ----------
-    positions : (q,) int
-        Of the columns in the rows.
-    rule : {"nrd0", "nrd"}
-    given : (q,) float
-        Bandwidths; 0 for the rule's.
-    """
+    """Kernel densities of the columns at positions (q,), with bandwidths given (q,), 0 for the rule's."""
 
     positions: Codes
     densities: tuple[tuple[KernelDensity, ...], ...]
@@ -639,9 +596,8 @@ class KernelColumns:
         From there on the widest kernel has the largest density, and among equals the nearest point, as from
         the row itself.
         """
-        ends = np.array(
-            [[min(d.points[0] for d in own), max(d.points[-1] for d in own)] for own in self.densities]
-        )
+        columns = self.densities
+        ends = np.array([[min(d.points[0] for d in c), max(d.points[-1] for d in c)] for c in columns])
         middle = 0.5 * ends[:, 0] + 0.5 * ends[:, 1]
         widths = np.frexp(self.bandwidths().min(axis=0))[1]
         reach = np.minimum(np.maximum(widths + 20, np.frexp(ends[:, 1] - middle)[1] + 10), widths + FARTHEST)

@@ -1,8 +1,8 @@
 """The numbers of a naive Bayes classifier, and the pure function that fits them.
 
 Theory. Columns are independent within classes, so that the density of a row is the product of those of its
-columns, and each is estimated by itself; kernel densities have a file of their own. A column that a row
-misses leaves the product.
+columns, and each is estimated by itself: as normal, by a table, by kernels (in a file of their own) or as a
+count. A column that a row misses leaves the product.
 
 *Normal columns* have a diagonal covariance in each class: naive Bayes is the diagonal quadratic rule for
 them. With smoothing s every variance grows by
@@ -57,7 +57,7 @@ from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores, removal, settle
 from discrim.core.rules.rules import Distances, IndependentRule
 from discrim.core.scatter.covariance import EPS, Covariance, dependencies, divisors_by_class
 from discrim.core.scatter.diagonal import Diagonal
@@ -66,15 +66,9 @@ from discrim.errors import DataError, NotSupportedError
 
 
 def available_llf(moments: ClassMoments, counts: Floats, added: Floats | float = 0.0) -> float:
-    """Log-likelihood of the columns given the class, at variances of divisor n_kj to which some is added.
+    """Log-likelihood of columns given the class, at variances of divisor n_kj to which some is added (p,).
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal; its sums of squares are of the rows that have the column.
-    counts : (K, p) float
-        Their weight, by class.
-    added : (p,) float
+    The sums of squares of the moments, diagonal, are of the rows that have the column, of weights (K, p).
     """
     variances = moments.scatters / counts + added
     logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
@@ -93,18 +87,20 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         z = standard_columns(x, moments.origin, moments.scale).T
         there = ~np.isnan(z)
-        n, whole = counts[codes], squares[codes]
+        n, of_class = counts[codes], squares[codes]
         left = n - (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
         gap = z - means[codes]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            rest = whole - (n - left) * n / left * gap**2
-            spoilt = there & ~((left - short > EPS * n) & (rest > SPOILT * whole))
-            own = -0.5 * ((gap * n / left) ** 2 * (left - short) / rest + np.log(rest / (left - short)))
+            without = of_class - (n - left) * n / left * gap**2
+            spoilt = there & ~((left - short > EPS * n) & (without > SPOILT * of_class))
+            refit = -0.5 * (
+                (gap * n / left) ** 2 * (left - short) / without + np.log(without / (left - short))
+            )
         total = np.repeat(log_prior[:, None], len(x), axis=1)
         for k, variance in enumerate(variances):
             with np.errstate(over="ignore"):
                 others = -0.5 * ((z - means[k]) ** 2 / variance + np.log(variance))
-            terms = np.where((codes == k)[:, None], own, others)
+            terms = np.where((codes == k)[:, None], refit, others)
             total[k] += np.where(there & ~spoilt, terms, 0.0).sum(axis=1)
         total[:, spoilt.any(axis=1)] = np.nan
         return np.asarray(total.T)
@@ -116,14 +112,7 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
 class LevelTables:
     """Tables of the columns that hold positions of levels.
 
-    Attributes
-    ----------
-    positions : (q,) int
-        Of the columns in the rows.
-    counts : tuple of (K, L_j) float
-        Rows, or weights, by class and level.
-    laplace : float
-        What is added to each count.
+    Of each column, by its position (q,) in the rows: the rows, or weights, by class and level (K, L_j).
     """
 
     positions: Codes
@@ -149,7 +138,7 @@ class LevelTables:
         """The same of rows of the fit, each without itself."""
         total, rows = self.log_densities(x), np.arange(len(x))
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-        own = np.zeros(len(x))
+        refit = np.zeros(len(x))
         for position, n in zip(self.positions.tolist(), self.counts, strict=True):
             values = x[:, position]
             there = ~np.isnan(values)
@@ -157,8 +146,8 @@ class LevelTables:
             left = np.where(count - out <= EPS * count, 0.0, count - out)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
-            own += np.where(there, logs, 0.0)
-        total[codes, rows] = own
+            refit += np.where(there, logs, 0.0)
+        total[codes, rows] = refit
         return total
 
     def llf(self) -> float:
@@ -181,17 +170,7 @@ WRITTEN = 2**21
 
 @dataclass(frozen=True, slots=True)
 class CountColumns:
-    """Multinomials over the columns of counts.
-
-    Attributes
-    ----------
-    positions : (J,) int
-        Of the columns in the rows.
-    sums : (K, J) float
-        Of the counts, weighted, by class.
-    laplace : float
-        What is added to each sum.
-    """
+    """Multinomials over the columns of counts, at positions (J,) in the rows, with weighted sums (K, J)."""
 
     positions: Codes
     sums: Floats
@@ -264,10 +243,11 @@ class CountColumns:
 
     def _left_out_written(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Columns that are seldom zero are written out, a few rows at a time."""
+        parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
         return np.concatenate(
             [
-                self.left_out(x.rows(part).dense(), codes[part], None if weights is None else weights[part])
-                for part in slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
+                self.left_out(x.rows(rows).dense(), codes[rows], None if weights is None else weights[rows])
+                for rows in parts
             ],
             axis=1,
         )
@@ -413,13 +393,8 @@ class NaiveBayesFit:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
             for part in self.others:
                 total += part.left_out(x, codes, weights)
-            count = self.moments.counts[codes]
-            alone = np.flatnonzero(
-                count - (1.0 if weights is None else np.minimum(weights, 1.0)) <= EPS * count
-            )
-            total[codes[alone], alone] = -np.inf
-            total[:, np.isnan(total).any(axis=0)] = np.nan
-            return np.asarray(total.T)
+            gone = removal(self.moments.counts[codes], weights, self.moments.total)
+            return settle(total, codes, gone, np.asarray(np.isnan(total).any(axis=0))).T
 
         return scores
 
@@ -429,13 +404,12 @@ class NaiveBayesFit:
             return available_left_out(normal.moments, self._of_normal, log_prior, short)
         if not self.smoothing:
             return normal.left_out(log_prior)
-        distances, moments = normal.distances(), normal.moments
-        whole = added_variances(moments, self.smoothing)
+        distances, moments, divisors = normal.distances(), normal.moments, normal.divisors
+        added = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            added = whole, _added_without(moments, self.smoothing, x, weights)
-            divisors = normal.divisors
-            return diagonal_scores(x, codes, weights, distances, moments.counts, divisors, log_prior, added)
+            both = added, _added_without(moments, self.smoothing, x, weights)
+            return diagonal_scores(x, codes, weights, distances, moments.counts, divisors, log_prior, both)
 
         return scores
 
@@ -508,30 +482,24 @@ def fit_naive_bayes(
 
     Kernel densities may lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
     """
-    plan = tally.plan
-    normal = tables = counts = None
+    plan, available = tally.plan, tally.available
+    normal = tables = kernels = counts = None
     if len(plan.normal):
-        counts_of = None if tally.available is None else tally.available[:, plan.normal]
-        normal = _fit_normal(_normal_moments(moments, plan), prior, plan, estimated_prior, counts_of)
+        of_normal = None if available is None else available[:, plan.normal]
+        normal = _fit_normal(_normal_moments(moments, plan), prior, plan, estimated_prior, of_normal)
     if len(plan.tables):
         tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
+    if len(plan.kernels):
+        given = plan.bandwidths[plan.kernels]
+        densities = tuple(
+            tuple(KernelDensity.of(values, weights, plan.rule, float(width)) for values, weights in by_class)
+            for by_class, width in zip(tally.by_class(), given, strict=True)
+        )
+        kernels = KernelColumns(plan.kernels, densities, plan.rule, given)
     if len(plan.counts):
         counts = CountColumns(plan.counts, tally.sums, plan.laplace)
-    kernels = _kernel_columns(tally)
     parts = normal, tables, kernels, counts
-    return NaiveBayesFit(moments, prior, estimated_prior, plan, *parts, tally.available)
-
-
-def _kernel_columns(tally: Tally) -> KernelColumns | None:
-    plan = tally.plan
-    if not len(plan.kernels):
-        return None
-    given = plan.bandwidths[plan.kernels]
-    densities = tuple(
-        tuple(KernelDensity.of(values, weights, plan.rule, float(width)) for values, weights in by_class)
-        for by_class, width in zip(tally.by_class(), given, strict=True)
-    )
-    return KernelColumns(plan.kernels, densities, plan.rule, given)
+    return NaiveBayesFit(moments, prior, estimated_prior, plan, *parts, available)
 
 
 def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
@@ -622,12 +590,9 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
 def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
     """What is written beside the moments: what each column is, and tables, sums and values by class.
 
-    Returns
-    -------
-    dict
-        `columns` (3, p): family, levels, bandwidth given; `tables` (K, all levels); `sums` (K, J);
-        `points` (n, 4): column, class, value, weight, of kernel densities; `available` (K, p), where each
-        column is fitted to the rows that have it.
+    `columns` (3, p): family, levels, bandwidth given; `tables` (K, all levels); `sums` (K, J); `points` (n,
+    4): column, class, value, weight, of kernel densities; `available` (K, p), where each column is fitted to
+    the rows that have it.
     """
     plan, k = fit.plan, fit.moments.n_classes
     points = [
@@ -670,24 +635,20 @@ def naive_bayes_from_file(
     families, sizes, bandwidths = columns
     # Tables take memory for each level: there are as many in all as the file has.
     known = are_whole(families, 0, 3) and are_whole(sizes, 0, tables.shape[1]) and (bandwidths >= 0).all()
-    _check(
-        bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing"),
-        "its columns are of no kind that is known",
-    )
+    known = bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing")
+    _check(known, "its columns are of no kind that is known")
     options = bandwidth, laplace, smoothing, method, unseen
     plan = ColumnPlan(families.astype(np.intp), sizes.astype(np.intp), bandwidths, *options)
     tally = Tally(plan, moments.n_classes)
     ends = np.cumsum(plan.sizes[plan.tables])
     _check(tables.shape[1] == (ends[-1] if len(ends) else 0), "its tables do not fit its columns")
     _check(sums.shape[1] == len(plan.counts), "its sums do not fit its columns")
-    tally.tables = (
-        [np.ascontiguousarray(part) for part in np.split(tables, ends[:-1], axis=1)] if len(ends) else []
-    )
+    parts = np.split(tables, ends[:-1], axis=1) if len(ends) else []
+    tally.tables = [np.ascontiguousarray(part) for part in parts]
     tally.available = available
     counts = moments.counts[:, None] if available is None else available
-    _check(
-        bool((counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()), "it has no rows"
-    )
+    there = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
+    _check(bool(there), "it has no rows")
     counts = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
     pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
     near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) for n, rows in pairs]
@@ -701,7 +662,7 @@ def naive_bayes_from_file(
 
 
 def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
-    """Values of the columns with kernel densities, as a tally holds them; `counts` (K, q) are their rows."""
+    """Values of the columns with kernel densities, as a tally has them; `counts` (K, q) are their rows."""
     k, q = counts.shape
     placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
     _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")

@@ -41,7 +41,7 @@ PIECE = 2**18
 AT_ONCE = 2**16
 """Numbers of a column-by-class or row-by-class array of several thresholds."""
 
-SPOILT = 1e-3
+FEW_SQUARES = 1e-3
 """Share of a column's sum of squares that a row may leave before the difference has lost digits."""
 
 
@@ -140,13 +140,8 @@ class ShrunkenFit(NoLikelihood):
         """The same model of other rows, with the same prior; None where a class or a scale is missing."""
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
-        fit = fit_shrunken(
-            moments,
-            self.prior,
-            threshold=self.threshold,
-            offset=self.offset,
-            estimated_prior=self.estimated_prior,
-        )
+        threshold, offset, estimated = self.threshold, self.offset, self.estimated_prior
+        fit = fit_shrunken(moments, self.prior, threshold=threshold, offset=offset, estimated_prior=estimated)
         return None if fit.without_scale() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -244,9 +239,9 @@ def left_out_centroid_scores(
 ) -> Floats:
     """Leave-one-out scores (m, K) of the same prior and threshold; K p operations a row.
 
-    Every number of the fit is that without the row: means, standard deviations, their median and M_k.
-    A row alone in its class takes the class with it, whose score is minus infinity; rows without which the
-    rule does not exist are missing. At most one unit of a frequency weight is left out.
+    Every number of the fit is that without the row: means, standard deviations, their median and M_k. A row
+    alone in its class takes the class with it, whose score is minus infinity; rows without which the rule
+    does not exist are missing. At most one unit of a frequency weight is left out.
     """
     out = np.empty((len(fit.prior), len(codes)))
     crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
@@ -324,7 +319,7 @@ def _clipped(values: Floats, by: Floats) -> Floats:
 def _doubtful(squares: Floats, fit: ShrunkenFit, unit: Floats) -> Mask:
     """Rows (m,) without which some scale has lost its digits to subtraction, or is gone: left to a refit."""
     whole = fit.moments.scatters.sum(axis=0)[:, None]
-    spoilt = (squares <= SPOILT * whole) & (whole > 0)
+    spoilt = (squares <= FEW_SQUARES * whole) & (whole > 0)
     return np.asarray((spoilt | ~(unit > 0)).any(axis=0))
 
 

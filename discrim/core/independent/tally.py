@@ -86,14 +86,14 @@ class Tally:
 
     Attributes
     ----------
+    available : (K, p) float, optional
+        Weight of the rows that have each column, where these are not the same for all.
     tables : list of (K, L_j) float
         Weights by class and level, of each column of levels.
     sums : (K, J) float
         Of the columns of counts.
-    values : list of list of tuple of (m,) float, (m,) int, (m,) float or None
+    values : list of list of Piece
         Of each column with a kernel density, piece by piece: values, codes, weights.
-    available : (K, p) float, optional
-        Weight of the rows that have each column, where these are not the same for all.
     """
 
     plan: ColumnPlan
@@ -117,7 +117,7 @@ class Tally:
         """The tally of some of the classes, all others being without rows."""
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
-        values = [[(own, position[codes], w) for own, codes, w in column] for column in self.values]
+        values = [[(some, position[codes], w) for some, codes, w in column] for column in self.values]
         available = None if self.available is None else self.available[keep]
         tally = Tally(self.plan, len(keep), available)
         tally.tables, tally.sums, tally.values = [n[keep] for n in self.tables], self.sums[keep], values
@@ -135,8 +135,8 @@ class Tally:
         """The tally of some of the columns."""
         plan, kept = self.plan, set(keep.tolist())
 
-        def among(own: Codes) -> list[int]:
-            return [i for i, j in enumerate(own.tolist()) if j in kept]
+        def among(positions: Codes) -> list[int]:
+            return [i for i, j in enumerate(positions.tolist()) if j in kept]
 
         available = None if self.available is None else self.available[:, keep]
         tally = Tally(plan.columns(keep), self.n_classes, available)
@@ -147,14 +147,14 @@ class Tally:
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
         """Values and weights of each column with a kernel density, by class."""
-        return [self._of_classes(column) for column in self.values]
-
-    def _of_classes(self, pieces: list[Piece]) -> list[tuple[Floats, Floats | None]]:
-        values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
-        weighted = [piece[2] for piece in pieces if piece[2] is not None]
-        weights = np.concatenate(weighted) if weighted else None
-        classes = (np.flatnonzero(codes == k) for k in range(self.n_classes))
-        return [(values[rows], None if weights is None else weights[rows]) for rows in classes]
+        columns = []
+        for pieces in self.values:
+            values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+            weighted = [piece[2] for piece in pieces if piece[2] is not None]
+            weights = np.concatenate(weighted) if weighted else None
+            classes = (np.flatnonzero(codes == k) for k in range(self.n_classes))
+            columns.append([(values[r], None if weights is None else weights[r]) for r in classes])
+        return columns
 
     def _add(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
@@ -182,8 +182,8 @@ class Tally:
             for table, more in zip(self.tables[start:], part.tables, strict=False):
                 table += more
         for part, start in self._parts(plan.kernels, x, codes, weights):
-            for pieces, own in zip(self.values[start:], part.values, strict=False):
-                pieces += own
+            for pieces, others in zip(self.values[start:], part.values, strict=False):
+                pieces += others
 
     def _parts(
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
@@ -205,20 +205,20 @@ class _Watched:
     def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of them, merged, and the tally of each part with it."""
         work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
-        found: tuple[T, Tally] = reduced(self.blocks, work, partial(_both, merge))
-        self._keep(found[1])
-        return found[0]
+        both: tuple[T, Tally] = reduced(self.blocks, work, partial(_merged, merge))
+        self._keep(both[1])
+        return both[0]
 
-    def _keep(self, found: Tally) -> None:
-        self.tally.tables, self.tally.sums, self.tally.values = found.tables, found.sums, found.values
+    def _keep(self, whole: Tally) -> None:
+        self.tally.tables, self.tally.sums, self.tally.values = whole.tables, whole.sums, whole.values
 
     def __iter__(self) -> Iterator[Any]:
         # Whoever reads no further than some block leaves the last whole tally as it is.
-        found = Tally(self.tally.plan, self.tally.n_classes)
+        whole = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
-            found._add(*block)
+            whole._add(*block)
             yield block
-        self._keep(found)
+        self._keep(whole)
 
 
 def _with_tally(
@@ -228,5 +228,5 @@ def _with_tally(
     return task(tally.watch(blocks)), tally
 
 
-def _both(merge: Callable[[T, T], T], a: tuple[T, Tally], b: tuple[T, Tally]) -> tuple[T, Tally]:
+def _merged(merge: Callable[[T, T], T], a: tuple[T, Tally], b: tuple[T, Tally]) -> tuple[T, Tally]:
     return merge(a[0], b[0]), a[1].merge(b[1])
