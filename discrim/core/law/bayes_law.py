@@ -47,7 +47,7 @@ AT_ONCE = 2**14
 CONFIDENCE = 0.99
 """Of the interval whose half width is the bound on the error of a mean over random points."""
 
-FEW = 30
+FEW_POINTS = 30
 """Points that a mean may rest on, below which its spread says too little of its error."""
 
 
@@ -68,22 +68,12 @@ def mean_over_points(
     seed: int | None,
     tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """The mean of a function of x, with half of its 99 % interval.
+    """The mean of a function from x (m, p) to values (m,) from 0 to `most`, with half of its 99 % interval.
 
-    Parameters
-    ----------
-    of : callable
-        From x (m, p) to values (m,) from 0 to `most`.
-    draws : int
-        Points in each class.
-    tell : callable
-        Is told of each class that was drawn from, `REPLICATES` times each.
-
-    Notes
-    -----
-    Where the sum rests on a few of the points, their spread cannot be trusted. What happens with probability
-    q escapes n points with probability (1 - q)^n, at least 1 - 0.99 for q up to ln(100)/n: the bound is
-    then `most` times this at least.
+    Of each class so many points are drawn in all, in `REPLICATES` parts, each of which is told. Where the sum
+    rests on a few of the points, their spread cannot be trusted. What happens with probability q escapes n
+    points with probability (1 - q)^n, at least 1 - 0.99 for q up to ln(100)/n: the bound is then `most` times
+    this at least.
     """
     from scipy.special import stdtrit
 
@@ -115,7 +105,7 @@ def mean_over_points(
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
     half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # The number of equal values that would have this sum and this sum of squares.
-    if not first**2 > FEW * second:
+    if not first**2 > FEW_POINTS * second:
         half = max(half, most * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * size))
     return Amount(float(means.mean()), half, "quasi-Monte Carlo" if quasi else "Monte Carlo")
 
@@ -256,14 +246,7 @@ class DensityLaw:
 
 @dataclass(frozen=True, slots=True)
 class DecisionIntervals:
-    """Intervals of a line by decision.
-
-    Attributes
-    ----------
-    edges : (r + 1,) float
-    codes : (r,) int
-        -1 where no class has a density.
-    """
+    """Intervals of a line by decision: edges (r + 1,), and codes (r,), -1 where no class has a density."""
 
     edges: Floats
     codes: Codes
@@ -284,14 +267,9 @@ def least_risk(
     seed: int | None,
     tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """The risk of the best rule.
+    """The risk of the best rule, under costs (K, K) of calling a class (row) another (column).
 
-    Parameters
-    ----------
-    costs : (K, K) float
-        Of calling a class (row) another (column).
-    draws, seed, tell
-        As for `mean_over_points`, where there is nothing better.
+    Where there is nothing better it is a `mean_over_points`.
     """
     if isinstance(law, MassLaw):
         losses = (law.mass * prior[:, None]).T @ costs
@@ -363,17 +341,10 @@ def _on_line(
 ) -> Amount:
     """The integral of a function of x (m,) and of prior times density (m, K), with what it may have missed.
 
-    Parameters
-    ----------
-    of : callable
-        To values (m, q): the first is wanted, the integrals of the others are added to the bound.
-    most : callable
-        To what the first can add up over a set where the classes have given probabilities (K,).
-
-    Notes
-    -----
-    The densities are integrated along with it. What they lack to one was seen by no panel (a tail beyond
-    1e308, a spike between two points, a pole nearer than two numbers), or their values are no better.
+    Of its values (m, q) the first is wanted, and the integrals of the others are added to the bound; `most`
+    says what the first can add up to over a set where the classes have given probabilities (K,). The
+    densities are integrated along with it. What they lack to one was seen by no panel (a tail beyond 1e308, a
+    spike between two points, a pole nearer than two numbers), or their values are no better.
     """
     used = np.flatnonzero(prior > 0)
 
@@ -400,13 +371,14 @@ def _on_line(
 def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> DecisionIntervals:
     """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
 
-    Parameters
-    ----------
-    points : int
-        Of the grid, about; 32 between two quantiles at least.
+    The grid has about so many points, and 32 between two quantiles at least.
     """
-    decide, grid = _in_parts(decide, law.n_classes), _grid(law, points)
-    return _regions(_ends(law), grid, decide(grid), decide)
+    step, grid = max(CELLS // law.n_classes, 1), _grid(law, points)
+
+    def in_parts(x: Floats) -> Codes:
+        return np.concatenate([decide(x[part]) for part in slices(max(len(x), 1), step)])
+
+    return _regions(_ends(law), grid, in_parts(grid), in_parts)
 
 
 def _grid(law: DensityLaw, points: int) -> Floats:
@@ -462,16 +434,6 @@ def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> DecisionInte
     return line_regions(law, best)
 
 
-def _in_parts(decide: Decide, k: int) -> Decide:
-    """The same decisions, made with few numbers of points by classes in memory."""
-    step = max(CELLS // k, 1)
-
-    def decided(x: Floats) -> Codes:
-        return np.concatenate([decide(x[i : i + step]) for i in range(0, max(len(x), 1), step)])
-
-    return decided
-
-
 def line_breaks(law: DensityLaw) -> Floats:
     """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
     low, high = _ends(law)
@@ -498,14 +460,9 @@ def excess(
     seed: int | None,
     tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
-    """What a rule loses beyond the best.
+    """What a rule loses beyond the best; the other arguments are those of `least_risk`.
 
-    Parameters
-    ----------
-    law, prior, costs, draws, seed, tell
-        As for `least_risk`.
-    decide : callable
-        From x (m, p) to the codes (m,) of the classes called; of a `MassLaw`, from its points.
+    It decides from x (m, p), of a `MassLaw` from its points, on the codes (m,) of the classes called.
     """
     if isinstance(law, MassLaw):
         seen = (law.mass > 0).any(axis=0)
@@ -559,16 +516,9 @@ Affinity = Callable[[float], float]
 
 
 class PairBound(NamedTuple):
-    """Bounds on what two classes add to the error.
+    """Bounds on what two classes add to the error: Chernoff's and Bhattacharyya's from above, one from below.
 
-    Attributes
-    ----------
-    exponent : float
-        Chernoff's s, of the first of the two.
-    chernoff, bhattacharyya : float
-        Upper bounds.
-    distance : float
-        Bhattacharyya's, -ln rho.
+    The exponent is Chernoff's s, of the first of the two, and the distance Bhattacharyya's, -ln rho.
     """
 
     exponent: float
@@ -581,12 +531,8 @@ class PairBound(NamedTuple):
 def pair_bound(affinity: Affinity, first: float, second: float, log_least: float | None = None) -> PairBound:
     """The bounds of two classes of priors first and second.
 
-    Parameters
-    ----------
-    affinity : callable
-        From s to the logarithm of the integral of f_0^s f_1^(1-s), which is convex in s.
-    log_least : float, optional
-        Less than the logarithm at s = 1/2 by the error of the integral.
+    The affinity leads from s to the logarithm of the integral of f_0^s f_1^(1-s), which is convex in s;
+    `log_least` is less than that at s = 1/2 by the error of the integral.
     """
     from scipy.optimize import minimize_scalar
 
@@ -646,7 +592,11 @@ def log_affinity(
         return log_affinity(listed, i, j, draws, seed)
     if law.on_line:
         return _line_affinity(pair)
-    return _sampled_affinity(pair, draws, seed), None
+    # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
+    shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
+    return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean()), None
 
 
 def is_of_full_rank(cov: Floats) -> bool:
@@ -695,11 +645,3 @@ def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
 
     value, error = affinity(0.5)
     return lambda s: _log(sum(affinity(s))), _log(value - error)
-
-
-def _sampled_affinity(pair: DensityLaw, draws: int, seed: int | None) -> Affinity:
-    # Points of the even mixture h: the mean of f_0^s f_1^(1-s)/h is bounded.
-    rng = np.random.default_rng(seed)
-    x = np.concatenate([density.draw(draws, rng) for density in pair.densities])
-    shares = rules.log_posteriors(pair.log_densities(x)) + np.log(2.0)
-    return lambda s: _log(_powers(shares[:, 0], shares[:, 1], s).mean())

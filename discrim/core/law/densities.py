@@ -1,6 +1,6 @@
 """Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p).
 
-What densities and draws give that are the user's own code is checked.
+Densities and draws may be the user's own code: what they give is checked.
 
 *Singular covariances.* A normal distribution of rank r has a density on its plane of r dimensions alone, and
 none beside it. A class of more dimensions never hits the plane: a row on it is of the class of fewer
@@ -86,20 +86,11 @@ rows are off by the root of a rounding."""
 
 @dataclass(frozen=True, slots=True)
 class NormalPlace:
-    """Where a normal distribution lies, in columns of unit variance.
+    """Where a normal distribution lies, in columns of unit variance: over their standard deviations, or one.
 
-    Attributes
-    ----------
-    unit : (p,) float
-        Standard deviations of the columns; one for a column that has none.
-    axes : (p, r) float
-        Orthogonal directions of the plane.
-    sd : (r,) float
-        Standard deviations along them.
-    across : (p, p - r) float
-        Directions that leave the plane.
-    log_volume : float
-        Half the logarithm of the product of the positive eigenvalues of the covariance.
+    The orthogonal axes (p, r) span its plane, with the standard deviations sd (r,) along them, and those
+    across (p, p - r) leave it; `log_volume` is half the logarithm of the product of the positive eigenvalues
+    of the covariance.
     """
 
     unit: Floats
@@ -141,12 +132,6 @@ def rank_of(cov: Floats) -> int:
     return len(plane_of(cov).sd)
 
 
-def seems_singular(cov: Floats) -> bool:
-    """Whether scipy takes a covariance (p, p) for singular, as it does where columns differ much in unit."""
-    values = np.linalg.eigvalsh(cov)
-    return bool(values[0] <= EMPTY * values[-1])
-
-
 def distance_of(cov: Floats, first: Floats, second: Floats) -> float:
     """Mahalanobis distance of two means (p,): infinite where their planes lie side by side."""
     gap, plane = second - first, plane_of(cov)
@@ -179,6 +164,8 @@ SLOWEST = 0.98
 DOUBT = 0.25
 """Share of a panel's change before last that its error is taken to be at least."""
 
+Panel = Callable[[Codes, Floats, Floats], Floats]
+
 MOST_PANELS = 20_000
 """Panels of one level; more are left as they are, and the bound says so."""
 
@@ -210,8 +197,8 @@ def integrate(
     >>> abs(float(value[0]) - 2) < 1e-13, bool(bound[0] < 1e-9)
     (True, True)
     """
-    scale = _tail_scale(breaks)
     finite = breaks[np.isfinite(breaks)]
+    scale = float(finite[-1] - finite[0]) or 1.0
     kind = np.zeros(len(breaks) - 1, dtype=np.intp)
     low, high = breaks[:-1].copy(), breaks[1:].copy()
     # A tail is the image of [0, 1) under anchor +- scale t/(1-t).
@@ -241,11 +228,7 @@ def integrate(
 
 
 def _refined(
-    panel: Callable[[Codes, Floats, Floats], Floats],
-    kind: Codes,
-    low: Floats,
-    high: Floats,
-    rtol: float | Floats,
+    panel: Panel, kind: Codes, low: Floats, high: Floats, rtol: float | Floats
 ) -> tuple[Floats, Floats]:
     coarse = panel(kind, low, high)
     before = np.full(coarse.shape, np.inf)
@@ -286,12 +269,6 @@ def _remainder(change: Floats, before: Floats) -> Floats:
     return np.asarray(np.maximum(1.1 * ratio / (1 - ratio), 1.0))
 
 
-def _tail_scale(breaks: Floats) -> float:
-    """A length for the tails: that between the finite breaks, or one."""
-    finite = breaks[np.isfinite(breaks)]
-    return float(finite[-1] - finite[0]) or 1.0
-
-
 def masses(f: Callable[[Floats], Floats], breaks: Floats, most: float) -> tuple[Floats, Floats]:
     """Points (c,) of a line, and the integral of a function from the first of them to each.
 
@@ -323,7 +300,7 @@ LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0
 
 TINY = float(np.finfo(float).tiny)
 
-NOTHING = 1e-30
+UNLISTED = 1e-30
 """Probability of the values of a discrete variable that need not be listed."""
 
 VAGUE = 0.01
@@ -438,7 +415,7 @@ class ScipyDensity:
         if not abs(centre) < 2.0**52:
             return np.zeros(0)
         # Quantiles far out are found step by step, which takes forever in a heavy tail.
-        while 4 * reach < most and self.outside(centre - reach, centre + reach) > NOTHING:
+        while 4 * reach < most and self.outside(centre - reach, centre + reach) > UNLISTED:
             reach *= 2
         low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
         return np.asarray(low + np.arange(round(high - low) + 1.0))
@@ -506,8 +483,11 @@ class RowDensity:
     @cached_property
     def _plane(self) -> NormalPlace | None:
         """Where it lies, if it is normal and scipy takes its covariance for singular."""
-        normal = self.normal
-        return plane_of(normal.cov) if normal is not None and seems_singular(normal.cov) else None
+        if (normal := self.normal) is None:
+            return None
+        # As scipy does where columns differ much in unit.
+        values = np.linalg.eigvalsh(normal.cov)
+        return plane_of(normal.cov) if values[0] <= EMPTY * values[-1] else None
 
     @cached_property
     def rank(self) -> int:
@@ -525,13 +505,7 @@ class RowDensity:
 
 @dataclass(frozen=True)
 class FunctionDensity:
-    """A density of one variable that a function of the user's gives.
-
-    Attributes
-    ----------
-    function : callable
-        From points (m,) to densities (m,).
-    """
+    """A density of one variable that a function of the user's gives, from points (m,) to densities (m,)."""
 
     function: Callable[[Floats], Any]
 
@@ -628,11 +602,9 @@ def _of_scipy(given: Any) -> Density:
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
+    readable, why = drawn.ndim <= 2, "they are matrices"
     try:
-        readable = drawn.ndim <= 2 and rows.log_density(drawn.reshape(2, rows.dim).astype(float)).shape == (
-            2,
-        )
-        why = "they are matrices"
+        readable = readable and len(rows.log_density(drawn.reshape(2, rows.dim).astype(float))) == 2
     except ValueError as error:
         readable, why = False, str(error)
     if not readable:

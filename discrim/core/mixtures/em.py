@@ -54,7 +54,7 @@ The criterion is flat at its least value: parts of which it knows all digits hav
 NEARLY = 1e-7
 """Relative change of the parts at which a step of EM takes them, as its criterion then has all its digits."""
 
-SHORT = 1e-4
+SHORT_AXIS = 1e-4
 """Length of a scatter, over the longest, from which on it is found to its own digits."""
 
 STILL = 1e-15
@@ -94,15 +94,12 @@ def covariances(
 
     Parameters
     ----------
-    scatters : (G, p, p) or (G, p) float
-        Sums of squares and products about the means; of forms without an orientation, of squares alone.
-    counts : (G,) float
-        Sums of weights.
-    axes : (p, p) float, optional
-        Where the search for common axes begins.
-    turns : int
-        Most rounds of that search; with fewer than `TURNS`, volumes and shapes that are found in turn have
-        half of their digits.
+    scatters, counts : (G, p, p) or (G, p) float, (G,) float
+        Sums of squares and products about the means, of forms without an orientation of squares alone, and
+        of weights.
+    axes, turns : (p, p) float, optional, int
+        Where the search for common axes begins, and its most rounds; with fewer than `TURNS`, volumes and
+        shapes that are found in turn have half of their digits.
 
     Returns
     -------
@@ -119,26 +116,21 @@ def covariances(
         return _OF_FORM[form](scatters, counts), None
 
 
-def _repeat(matrix: Floats, components: int) -> Floats:
-    return np.repeat(matrix[None], components, axis=0)
-
-
-def _diagonals(matrices: Floats) -> Floats:
-    """Diagonals (G, p)."""
-    return np.asarray(np.diagonal(matrices, axis1=1, axis2=2))
-
-
-def _eii(squares: Floats, counts: Floats) -> Floats:
+def _equal_spheres(squares: Floats, counts: Floats) -> Floats:
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
-def _vii(squares: Floats, counts: Floats) -> Floats:
+def _spheres(squares: Floats, counts: Floats) -> Floats:
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
-def _eei(squares: Floats, counts: Floats) -> Floats:
-    return _repeat(squares.sum(axis=0) / counts.sum(), len(squares))
+def _pooled(scatters: Floats, counts: Floats) -> Floats:
+    return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
+
+
+def _separate(scatters: Floats, counts: Floats) -> Floats:
+    return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
 def _equal_volumes(squares: Floats, counts: Floats) -> Floats:
@@ -158,14 +150,6 @@ def _common_shape(squares: Floats, counts: Floats, settled: float) -> Floats:
             break
         before = volumes
     return np.asarray(volumes[:, None] * shape)
-
-
-def _own(scatters: Floats, counts: Floats) -> Floats:
-    return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
-
-
-def _eee(scatters: Floats, counts: Floats) -> Floats:
-    return _repeat(scatters.sum(axis=0) / counts.sum(), len(scatters))
 
 
 def _vee(scatters: Floats, counts: Floats, settled: float) -> Floats:
@@ -189,7 +173,7 @@ def _principal(scatters: Floats) -> tuple[Floats, Floats]:
     Journal on Matrix Analysis and Applications 13, 1204-1245).
     """
     lengths, axes = np.linalg.eigh(scatters)
-    for g in np.flatnonzero(lengths[:, 0] < SHORT * lengths[:, -1]):
+    for g in np.flatnonzero(lengths[:, 0] < SHORT_AXIS * lengths[:, -1]):
         try:
             root = scaled_cholesky(scatters[g])
         except np.linalg.LinAlgError:
@@ -219,15 +203,15 @@ def _evv(scatters: Floats, counts: Floats) -> Floats:
 
 
 _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
-    "EII": _eii,
-    "VII": _vii,
-    "EEI": _eei,
+    "EII": _equal_spheres,
+    "VII": _spheres,
+    "EEI": _pooled,
     "EVI": _equal_volumes,
-    "VVI": _own,
-    "EEE": _eee,
+    "VVI": _separate,
+    "EEE": _pooled,
     "EEV": _eev,
     "EVV": _evv,
-    "VVV": _own,
+    "VVV": _separate,
 }
 _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape,
@@ -245,15 +229,14 @@ def _common_axes(
     turned, before, least = axes.T @ scatters @ axes, np.inf, np.inf
 
     def variances() -> Floats:
-        squares = _diagonals(turned)
+        squares = np.diagonal(turned, axis1=1, axis2=2)
         return _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
 
     for _ in range(turns):
-        own = variances()
-        value = counts @ np.log(own).sum(axis=1)
-        angles = [
-            _rotate(turned, axes, 1 / own[:, i] - 1 / own[:, j], i, j) for i, j in combinations(range(p), 2)
-        ]
+        along = variances()
+        value = counts @ np.log(along).sum(axis=1)
+        pairs = combinations(range(p), 2)
+        angles = [_rotate(turned, axes, 1 / along[:, i] - 1 / along[:, j], i, j) for i, j in pairs]
         largest = max(angles, default=0.0)
         # Where the criterion no longer tells, axes go on as long as they come to rest.
         is_flat = not before - value > SETTLED * (1 + abs(value))
@@ -284,7 +267,7 @@ def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> float
     return float(abs(angle))
 
 
-LEAST = 1e-6
+SINGULAR_SD = 1e-6
 """Standard deviation, over that of the rows of the class, below which a component is singular."""
 
 FEW_ROWS = 2
@@ -297,7 +280,7 @@ A likelihood has many maxima at components of a few rows that happen to lie near
 bound on such ratios leaves them out (Hathaway, 1985, Annals of Statistics 13, 795-800).
 """
 
-FEWEST = 1e-3
+EMPTY = 1e-3
 """Rows, of mean weight, below which a component is empty."""
 
 CACHED = 2**15
@@ -309,16 +292,9 @@ FEW_TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class EMPlan:
-    """How EM is run.
+    """How EM is run: from so many partitions drawn by the seed, beside those of hierarchical clustering.
 
-    Attributes
-    ----------
-    starts : int
-        Partitions that are drawn, beside those of hierarchical clustering.
-    seed : int
-        Draws them.
-    tol : float
-        Gain of log-likelihood a row below which the steps end.
+    Steps end below a gain `tol` of log-likelihood a row.
     """
 
     starts: int
@@ -336,20 +312,11 @@ class ClassRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The components of some classes, those of the first class first.
+    """The components of some classes, as many as their sizes say, those of the first class first.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        How many each class has.
-    shares : (T,) float
-        Of the rows of their class.
-    means : (T, p) float
-        From the mean of their class, in the common unit.
-    axes : (p, p) float or None
-        Of a form with common axes.
-    path : tuple of float
-        Log-likelihood of the rows given their classes, in the common unit, after each step.
+    Shares (T,) are of the rows of their class, means (T, p) from its mean in the common unit; a form may have
+    common axes (p, p). The path is the log-likelihood of the rows given their classes, in the common unit,
+    after each step.
     """
 
     sizes: tuple[int, ...]
@@ -372,10 +339,7 @@ class Components:
 
 
 class Degenerate(NamedTuple):
-    """A run that ended without a maximum: the class, the component, what it became, and its rows.
-
-    It became "empty", "singular" or "narrow".
-    """
+    """A run that ended without a maximum: where a component became "empty", "singular" or "narrow"."""
 
     k: int
     component: int
@@ -390,10 +354,10 @@ def _parts(n: int, width: int) -> Iterator[slice]:
 
 def component_scores(components: Components, at: slice, z: Floats) -> Floats:
     """Log shares and densities (G, n) of the components of one class at deviations z (p, n)."""
-    means, own = components.means[at], components.covariances[at]
-    whiten, logdets = _whitening(own)
+    means = components.means[at]
+    whiten, logdets = _whitening(components.covariances[at])
     constants = np.log(components.shares[at]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
-    scores = np.empty((len(own), z.shape[1]))
+    scores = np.empty((len(means), z.shape[1]))
     for part in _parts(z.shape[1], means.size):
         whitened = whiten(z[:, part] - means[:, :, None])
         np.einsum("gij,gij->gj", whitened, whitened, out=scores[:, part])
@@ -402,18 +366,18 @@ def component_scores(components: Components, at: slice, z: Floats) -> Floats:
     return scores
 
 
-def _whitening(own: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
+def _whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
     """What whitens deviations (G, p, m), all at once where that keeps digits, and log-determinants."""
-    roots = np.array([covariance.root for covariance in own])
-    factors = [covariance.factor for covariance in own if covariance.factor is not None]
+    roots = np.array([covariance.root for covariance in covs])
+    factors = [covariance.factor for covariance in covs if covariance.factor is not None]
     diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
     logdets = 2.0 * np.log(np.abs(diagonals)).sum(axis=1)
     if roots.ndim == 2:
         return lambda gaps: gaps / roots[:, :, None], logdets
-    if len(factors) == len(own):
+    if len(factors) == len(covs):
         transposed = np.array(factors).transpose(0, 2, 1)
         return lambda gaps: transposed @ gaps, logdets
-    return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(own, gaps, strict=True)]), logdets
+    return lambda gaps: np.array([each.whiten(gap) for each, gap in zip(covs, gaps, strict=True)]), logdets
 
 
 def _expected(components: Components, rows: Sequence[ClassRows]) -> tuple[list[Floats], float]:
@@ -451,7 +415,7 @@ def of_weights(
     scatters = np.empty((len(counts), p) if axial else (len(counts), p, p))
     owner = np.repeat(np.arange(len(sizes)), sizes)
     units = np.array([weights.sum() / len(weights) for _, weights in rows])
-    if not (full := counts > FEWEST * units[owner]).all():
+    if not (full := counts > EMPTY * units[owner]).all():
         return _degenerate(int(np.argmin(full)), "empty", owner, counts)
     begin = 0
     for (z, _), part in zip(rows, parts, strict=True):
@@ -460,7 +424,10 @@ def of_weights(
         scatters[at] = _scatters(z, part, means[at], axial=axial)
         begin = at.stop
     totals = np.repeat([row.weights.sum() for row in rows], sizes)
-    matrices, axes = _covariances(form, scatters, counts, axes, turns)
+    try:
+        matrices, axes = covariances(form, scatters, counts, axes, turns)
+    except np.linalg.LinAlgError:
+        return _degenerate(0, "singular", owner, counts)
     least = least_variances(rows) if least is None else least
     roots, whole = _rooted(matrices, least[owner])
     if not whole.all():
@@ -489,14 +456,7 @@ def _degenerate(g: int, what: str, owner: Codes, counts: Floats) -> Degenerate:
 def least_variances(rows: Sequence[ClassRows]) -> Floats:
     """Variances (K, p) at which a component of a class is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
-    return np.asarray(LEAST**2 * np.array(squares))
-
-
-def _covariances(form: str, scatters: Floats, counts: Floats, axes: Axes, turns: int) -> tuple[Floats, Axes]:
-    try:
-        return covariances(form, scatters, counts, axes, turns)
-    except np.linalg.LinAlgError:
-        return np.full(scatters.shape, np.nan), None
+    return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
 
 def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
@@ -513,7 +473,7 @@ def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
         roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
     except np.linalg.LinAlgError:
         return matrices, np.array([_is_definite(each) for each in correlations])
-    whole = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > LEAST).all(axis=1))
+    whole = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
     return np.asarray(roots * sd[:, None, :]), whole
 
 
@@ -566,16 +526,16 @@ def maximized(
 def _unless_narrow(components: Components, parts: Sequence[Floats]) -> Components | Degenerate:
     """The components, unless one of few rows is narrow beside another one of the class."""
     for k, (at, weights) in enumerate(zip(components.places(), parts, strict=True)):
-        own, counts = components.covariances[at], weights.sum(axis=1)
+        covs, counts = components.covariances[at], weights.sum(axis=1)
         few = counts <= FEW_ROWS * (components.means.shape[1] + 1)
-        for i, j in permutations(range(len(own)), 2):
-            if few[i] and _least_ratio(own[i], own[j]) < NARROW:
+        for i, j in permutations(range(len(covs)), 2):
+            if few[i] and _least_ratio(covs[i], covs[j]) < NARROW:
                 return Degenerate(k, i, "narrow", float(counts[i]))
     return components
 
 
-def _least_ratio(own: Covariance, other: Covariance) -> float:
-    """The least standard deviation along some direction, over that of another covariance."""
-    if own.is_diagonal:
-        return float((own.root / other.root).min())
-    return float(np.linalg.svd(other.whiten(own.root.T), compute_uv=False)[-1])
+def _least_ratio(one: Covariance, other: Covariance) -> float:
+    """The least standard deviation of one along some direction, over that of the other."""
+    if one.is_diagonal:
+        return float((one.root / other.root).min())
+    return float(np.linalg.svd(other.whiten(one.root.T), compute_uv=False)[-1])

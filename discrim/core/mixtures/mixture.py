@@ -16,28 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discrim.core.mixtures.em import (
-    ClassRows,
-    Components,
-    Degenerate,
-    EMPlan,
-    form_of,
-    form_parameters,
-    is_axial,
-    keeps_units,
-    maximized,
-    of_weights,
-)
-from discrim.core.mixtures.starts import (
-    Frames,
-    Hierarchies,
-    frames_of,
-    hierarchies_of,
-    in_frames,
-    out_of_frames,
-    rows_in_frames,
-    tried,
-)
+from discrim.core.mixtures import em, starts
+from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
+from discrim.core.mixtures.starts import Frames, Hierarchies
 from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.leave_one_out import LeftOut
@@ -52,12 +33,8 @@ Tell = Callable[[float], None]
 class MixtureRule:
     """Scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
 
-    Attributes
-    ----------
-    components : GaussianRule
-        Of all components, with ln prior_k + ln t_kg in their constants.
-    first : (K,) int
-        Position of the first component of each class.
+    The rule of all components has ln prior_k + ln t_kg in its constants; `first` (K,) is the position of the
+    first component of each class.
     """
 
     components: GaussianRule
@@ -107,7 +84,7 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    em: EMPlan
+    plan: EMPlan
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
@@ -142,22 +119,22 @@ class MixtureFit:
     @property
     def starts(self) -> int:
         """Partitions that were drawn for EM to begin with."""
-        return self.em.starts
+        return self.plan.starts
 
     @property
     def seed(self) -> int:
         """What they were drawn by."""
-        return self.em.seed
+        return self.plan.seed
 
     @property
     def tol(self) -> float:
         """Gain a row below which EM ends."""
-        return self.em.tol
+        return self.plan.tol
 
     @property
     def maxiter(self) -> int:
         """Most steps of EM."""
-        return self.em.maxiter
+        return self.plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """The rule under a prior (K,)."""
@@ -167,10 +144,9 @@ class MixtureFit:
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
         """The rule of some columns (q,), the others integrated out."""
         components, owner, scale = self.components, self.owner, self.scale[keep]
-        whole = len(keep) == len(self.scale)
-        covariances = (
-            components.covariances if whole else tuple(of_columns(c, keep) for c in components.covariances)
-        )
+        covariances = components.covariances
+        if len(keep) < len(self.scale):
+            covariances = tuple(of_columns(covariance, keep) for covariance in covariances)
         logdets = np.array([covariance.logdet for covariance in covariances])
         constant = log_prior[owner] + np.log(components.shares) - 0.5 * (logdets - 2 * np.log(scale).sum())
         constant -= 0.5 * len(keep) * np.log(2 * np.pi)
@@ -192,10 +168,8 @@ class MixtureFit:
         p, sizes = len(self.scale), self.sizes
         count = sum(size * p + size - 1 for size in sizes)
         if self.together:
-            return count + form_parameters(self.forms[0], sum(sizes), p)
-        return count + sum(
-            form_parameters(form, size, p) for form, size in zip(self.forms, sizes, strict=True)
-        )
+            return count + em.form_parameters(self.forms[0], sum(sizes), p)
+        return count + sum(em.form_parameters(*pair, p) for pair in zip(self.forms, sizes, strict=True))
 
     def df_model(self) -> int:
         """Free parameters, with the prior where it is estimated."""
@@ -240,7 +214,7 @@ def rows_by_class(
     """The rows x (n, p) of each class, about centres (K, p) in units of a scale (p,), with their weights."""
     w = np.ones(len(x)) if weights is None else weights
     classes = ((codes == k, centre) for k, centre in enumerate(centres))
-    return [ClassRows(standard_columns(x[own], centre, scale), w[own]) for own, centre in classes]
+    return [ClassRows(standard_columns(x[rows], centre, scale), w[rows]) for rows, centre in classes]
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
@@ -252,7 +226,7 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
         sd = np.ones(len(sd))
     # As differences of exponents these never leave the range of doubles.
     exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
-    if not all(keeps_units(form) for form in forms):
+    if not all(em.keeps_units(form) for form in forms):
         exponents = np.full(len(sd), exponents[positive].min() if positive.any() else exponents.min())
     return np.asarray(np.ldexp(1.0, exponents))
 
@@ -280,7 +254,7 @@ def class_hierarchies(
 ) -> list[Hierarchies]:
     """The hierarchical clusterings of the rows of each class."""
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
-    return [hierarchies_of(*row) for row in rows]
+    return [starts.hierarchies_of(*row) for row in rows]
 
 
 def fit_mixture(
@@ -303,10 +277,8 @@ def fit_mixture(
 
     Parameters
     ----------
-    moments : ClassMoments
-        Of the rows, diagonal.
-    x : (n, p) float
-        In the order of `in_order`.
+    moments, x, codes, weights
+        As `in_order` gives them.
     forms, sizes : sequence of K str, int
         Of each class.
     together : bool
@@ -321,7 +293,7 @@ def fit_mixture(
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
     if hierarchies is None and max(sizes) > 1:
-        hierarchies = [hierarchies_of(*row) for row in rows]
+        hierarchies = [starts.hierarchies_of(*row) for row in rows]
     parts: list[Components] = []
     tried_by_class = np.empty((len(rows), 2))
     for group in _groups(len(rows), together):
@@ -365,23 +337,23 @@ def _from_starts(
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
     """The best that EM comes to for classes that are fitted together; runs, and those that came to it."""
     try:
-        frames = frames_of(plain, form, moments)
+        frames = starts.frames_of(plain, form, moments)
     except np.linalg.LinAlgError:
         return Degenerate(0, 0, "singular", float(plain[0].weights.sum())), (0, 0)
-    rows = rows_in_frames(plain, frames)
+    rows = starts.rows_in_frames(plain, frames)
     if max(sizes) == 1:
-        ended = of_weights(rows, [row.weights[None] for row in rows], form)
+        ended = em.of_weights(rows, [row.weights[None] for row in rows], form)
         if not isinstance(ended, Degenerate):
-            ended = maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            ended = em.maximized(ended, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
         return _outside(ended, rows, frames), (1, 1)
-    trials = tried(plain, rows, sizes, form, plan, hierarchies, tell)
+    trials = starts.tried(plain, rows, sizes, form, plan, hierarchies, tell)
     if trials.ended:
         return _outside(trials.best_first[0], rows, frames), (trials.ended, trials.reached)
     # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
     for trial in trials.best_first:
         ended = trial
         if not isinstance(trial, Degenerate):
-            ended = maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            ended = em.maximized(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
         if not isinstance(ended, Degenerate):
             break
     return _outside(ended, rows, frames), (1, 1)
@@ -390,7 +362,7 @@ def _from_starts(
 def _outside(
     ended: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
-    return ended if isinstance(ended, Degenerate) else out_of_frames(ended, rows, frames)
+    return ended if isinstance(ended, Degenerate) else starts.out_of_frames(ended, rows, frames)
 
 
 def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
@@ -400,14 +372,16 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
         rows, form = [plain[k] for k in group], fit.forms[group[0]]
         start = fit.components if fit.together else of_class(fit.components, group[0])
         try:
-            frames = frames_of(rows, form)
+            frames = starts.frames_of(rows, form)
         except np.linalg.LinAlgError:
             return Degenerate(group[0], 0, "singular", float(rows[0].weights.sum()))
-        rows = rows_in_frames(rows, frames)
-        ended = maximized(in_frames(start, frames), rows, form, tol=fit.em.tol, maxiter=fit.em.maxiter)
+        rows = starts.rows_in_frames(rows, frames)
+        ended = em.maximized(
+            starts.in_frames(start, frames), rows, form, tol=fit.plan.tol, maxiter=fit.plan.maxiter
+        )
         if isinstance(ended, Degenerate):
             return ended._replace(k=group[ended.k])
-        parts.append(out_of_frames(ended, rows, frames))
+        parts.append(starts.out_of_frames(ended, rows, frames))
     return parts[0] if fit.together else _joined(parts)
 
 
@@ -457,7 +431,7 @@ def mixture_from_file(
     counts = tuple(int(size) for size in sizes)
     of_each = [form for form, size in zip(forms, counts, strict=True) for _ in range(size)]
     covariances = tuple(
-        Covariance.from_root(np.diagonal(root).copy() if is_axial(form) else np.triu(root))
+        Covariance.from_root(np.diagonal(root).copy() if em.is_axial(form) else np.triu(root))
         for form, root in zip(of_each, roots, strict=True)
     )
     components = Components(counts, shares, means, covariances, converged=converged)
@@ -467,14 +441,9 @@ def mixture_from_file(
 
 
 class Tried(NamedTuple):
-    """One number and form of components.
+    """One number and form of components: its free parameters, and how likely rows are given their classes.
 
-    Attributes
-    ----------
-    df : int
-        Free parameters of the law of the rows within classes.
-    llf, bic : float
-        Of the rows given their classes; missing where EM found no maximum.
+    `llf` and `bic` are missing where EM found no maximum.
     """
 
     components: int
@@ -490,7 +459,7 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
     for size in sizes:
         seen: set[str] = set()
         for form in forms:
-            name = form_of(form, size * classes)
+            name = em.form_of(form, size * classes)
             if name not in seen:
                 different.append((size, form))
             seen.add(name)
@@ -554,8 +523,8 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
 
 
 def _group(plain: list[ClassRows], components: Components, form: str) -> _Group:
-    frames = frames_of(plain, form)
-    return _Group(rows_in_frames(plain, frames), in_frames(components, frames), frames)
+    frames = starts.frames_of(plain, form)
+    return _Group(starts.rows_in_frames(plain, frames), starts.in_frames(components, frames), frames)
 
 
 def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int, row: Floats) -> Floats:
@@ -567,10 +536,10 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     if not left.any():
         return np.full(len(log_prior), np.nan)
     rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
-    ended = maximized(components, rows, fit.forms[k], tol=fit.em.tol, maxiter=fit.em.maxiter)
+    ended = em.maximized(components, rows, fit.forms[k], tol=fit.plan.tol, maxiter=fit.plan.maxiter)
     if isinstance(ended, Degenerate):
         return np.full(len(log_prior), np.nan)
-    ended = out_of_frames(ended, rows, frames)
+    ended = starts.out_of_frames(ended, rows, frames)
     components = ended if fit.together else _with_class(fit.components, k, ended)
     return np.asarray(replace(fit, components=components).rule(log_prior).scores(row[None])[0])
 

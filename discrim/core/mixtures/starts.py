@@ -74,12 +74,9 @@ FLAT = 1e-6
 class Hierarchies(NamedTuple):
     """How the rows of a class are merged into fewer and fewer clusters.
 
-    Attributes
-    ----------
-    rows : (m,) int
-        Positions of the rows that were clustered; one of a larger weight may be there several times.
-    trees : list of (labels (m,) int, merges (t, 3) int)
-        Clusters at the beginning; and the two that each step merges, with the label of their union.
+    Of the rows that were clustered, positions (m,), one of a larger weight may be there several times. A tree
+    is the clusters at the beginning, labels (m,), and the two that each step merges with the label of their
+    union, (t, 3).
     """
 
     rows: Codes
@@ -188,19 +185,19 @@ def _by_covariances(points: Floats, labels: Codes) -> Codes:
     return np.array(merges, dtype=np.intp).reshape(-1, 3)
 
 
-FEW = 2000
+FEW_ROWS = 2000
 """Rows of a class up to which starts are tried by all of them."""
 
-SOME = 1000
+TRIAL_ROWS = 1000
 """Rows by which they are tried in a class of more."""
 
 PER_COLUMN = 20
-"""Such rows for each component and column, where that is more, up to `FEW`."""
+"""Such rows for each component and column, where that is more, up to `FEW_ROWS`."""
 
-SHORT = 10
+TRIAL_STEPS = 10
 """Steps of a trial."""
 
-SETTLED = 1e-4
+TRIAL_GAIN = 1e-4
 """Gain of log-likelihood a row at which a trial ends before."""
 
 FINALISTS = 3
@@ -214,16 +211,10 @@ ALIKE = 1000
 
 
 class Trials(NamedTuple):
-    """What EM came to from some starts.
+    """What EM came to from some starts, the most likely first.
 
-    Attributes
-    ----------
-    best_first : list of (Components or Degenerate)
-        The most likely ones first.
-    ended : int
-        Runs of EM to the end; 0 where trials are on some of the rows.
-    reached : int
-        How many of them ended at the maximum.
+    So many runs were to the end, 0 where trials are on some of the rows, and so many of them reached the
+    maximum.
     """
 
     best_first: list[Components | Degenerate]
@@ -242,15 +233,8 @@ def tried(
 ) -> Trials:
     """The components that EM comes to from each start, or some steps towards them.
 
-    Parameters
-    ----------
-    plain, rows : sequence of ClassRows
-        Of the classes that are fitted together, in an order that depends on their values alone: as they are,
-        and in the coordinates in which EM runs.
-    sizes : sequence of int
-        Components of each.
-    tell : callable
-        Is told of each step of runs to the end.
+    The rows of the classes that are fitted together, in an order that depends on their values alone, are
+    given as they are (plain), and in the coordinates in which EM runs. Each step of runs to the end is told.
     """
     rng = np.random.default_rng(plan.seed)
     places = [_some(row, size, rng) for row, size in zip(plain, sizes, strict=True)]
@@ -260,7 +244,7 @@ def tried(
     drawn = list(_drawn(some_plain, some, sizes, form, plan, rng))
 
     def shortly(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        return _best_first([_run(trial, some, form, SETTLED, SHORT) for trial in trials])
+        return _best_first([_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials])
 
     if any(place is not None for place in places):
         return Trials(shortly([*clustered, *drawn]), 0, 0)
@@ -323,9 +307,9 @@ def _drawn(
 
 def _some(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
     """Places of some of the rows of a class, drawn by their weights; None, for all, where they are few."""
-    if float(row.weights.sum()) <= FEW:
+    if float(row.weights.sum()) <= FEW_ROWS:
         return None
-    some = min(max(SOME, PER_COLUMN * size * len(row.z)), FEW)
+    some = min(max(TRIAL_ROWS, PER_COLUMN * size * len(row.z)), FEW_ROWS)
     return at_weights(row.weights, np.sort(rng.random(some)))
 
 
@@ -374,15 +358,7 @@ OF_ALL = ("EEE", "VEE", "EVE", "VVE")
 
 @dataclass(frozen=True, slots=True)
 class StartFrame:
-    """Coordinates u of rows z = M'u.
-
-    Attributes
-    ----------
-    root : (p, p) float
-        M, upper triangular or orthogonal.
-    rotated : bool
-        Whether it is orthogonal.
-    """
+    """Coordinates u of rows z = M'u, with M (p, p) the root: upper triangular, or orthogonal if rotated."""
 
     root: Floats
     rotated: bool
@@ -428,14 +404,14 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
     if em.is_axial(form):
         return None
     places = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
-    scatters = [_scatter([rows[k] for k in place]) for place in places]
+    products = [(row.z * row.weights) @ row.z.T for row in rows]
+    scatters = [np.asarray(np.sum([products[k] for k in place], axis=0)) for place in places]
     if not any(_loses_digits(scatter, form) for scatter in scatters):
         return None
     roots = [_root([rows[k] for k in place]) for place in places]
     if moments is not None:
-        flat = [
-            _is_flat(root, moments.classes(np.array(own))) for root, own in zip(roots, places, strict=True)
-        ]
+        of_frames = [moments.classes(np.array(place)) for place in places]
+        flat = [_is_flat(root, some) for root, some in zip(roots, of_frames, strict=True)]
         # The shape that all components have may be that of the other classes.
         if all(flat) if form in ROTATED else any(flat):
             raise np.linalg.LinAlgError
@@ -450,11 +426,6 @@ def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None
         units = np.exp(volumes.mean() - volumes) if form == "EVV" else np.ones(len(roots))
         frames = [StartFrame(root * unit, rotated=False) for root, unit in zip(roots, units, strict=True)]
     return frames * len(rows) if form in OF_ALL else frames
-
-
-def _scatter(rows: Sequence[ClassRows]) -> Floats:
-    """The scatter (p, p) of rows."""
-    return np.asarray(np.sum([(row.z * row.weights) @ row.z.T for row in rows], axis=0))
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
@@ -503,9 +474,8 @@ def out_of_frames(components: Components, rows: Sequence[ClassRows], frames: Fra
     for at, frame in zip(components.places(), frames, strict=True):
         means[at] = frame.leave(components.means[at])
         covariances += [frame.root_outside(each) for each in components.covariances[at]]
-    log_volumes = sum(
-        float(row.weights.sum()) * frame.log_volume for row, frame in zip(rows, frames, strict=True)
-    )
+    pairs = zip(rows, frames, strict=True)
+    log_volumes = sum(float(row.weights.sum()) * frame.log_volume for row, frame in pairs)
     axes = None if components.axes is None else frames[0].root.T @ components.axes
     path = tuple(llf - log_volumes for llf in components.path)
     return replace(components, means=means, covariances=tuple(covariances), axes=axes, path=path)
