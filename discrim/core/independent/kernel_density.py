@@ -54,7 +54,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.neighbours.neighbours import runs
+from discrim.core.neighbours.neighbours import pieces_of_runs, runs
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import SPOILT
 from discrim.core.rules.rules import FARTHEST
@@ -233,7 +233,7 @@ class _Expansions:
         """With one mean for each."""
         count = len(windows.low)
         means, peaks, moments = np.empty(count), np.empty(count), np.empty((TERMS, count))
-        for boxes in pieces(windows.lengths):
+        for boxes in pieces_of_runs(windows.lengths, PAIRS):
             some, lengths = windows.part(boxes), windows.lengths[boxes]
             which = runs(some.low, lengths)
             first, of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
@@ -314,17 +314,6 @@ def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -
     return np.asarray((beyond <= EXACT * least) & (most <= SPREAD * least))
 
 
-def pieces(lengths: Codes) -> list[slice]:
-    """Pieces of runs of some lengths, not too long in sum unless one is."""
-    ends, start, parts = np.cumsum(lengths), 0, []
-    while start < len(lengths):
-        before = ends[start - 1] if start else 0
-        stop = max(int(np.searchsorted(ends, before + PAIRS, side="right")), start + 1)
-        parts.append(slice(start, stop))
-        start = stop
-    return parts
-
-
 LEAST_LEFT = 0.25
 """Least share of a sum that may be left of it where a place's own point is taken out."""
 
@@ -382,7 +371,7 @@ class KernelSums:
         low = np.minimum(np.searchsorted(points, at - reach), around[:, 0])
         lengths = np.maximum(np.searchsorted(points, at + reach, side="right"), around[:, -1] + 1) - low
         out = np.full(len(at), -np.inf)
-        for rows in pieces(lengths):
+        for rows in pieces_of_runs(lengths, PAIRS):
             first = np.cumsum(lengths[rows]) - lengths[rows]
             of = np.repeat(np.arange(len(first)), lengths[rows])
             which = runs(low[rows], lengths[rows])

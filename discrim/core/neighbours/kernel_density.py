@@ -32,14 +32,14 @@ from discrim.core.moments.moments import ClassMoments, column_squares, gather, s
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
-from discrim.core.scatter.covariance import Covariance, dependencies, pooled, separate
+from discrim.core.scatter.covariance import EPS, Covariance, dependencies, pooled, separate
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
 KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u, of the kernels that end at the radius."""
 
-EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+TINY = float(np.finfo(np.float64).tiny)
 
 AT_ONCE = 2**22
 """Distances that are in memory at once."""
@@ -79,16 +79,9 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The rows of one class, in coordinates in which its metric is Euclidean.
+    """The rows of one class, points (p, n) in coordinates in which its metric is Euclidean.
 
-    Attributes
-    ----------
-    centre : (p,) float
-        The mean of the class.
-    scale : (p,) float
-    covariance : Covariance
-        Of the metric, in units of the scale.
-    points : (p, n) float
+    These are about the mean of the class (p,); the covariance of the metric is in units of the scale (p,).
     """
 
     centre: Floats
@@ -125,14 +118,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class KernelRule:
-    """Scores ln prior_k + ln f_k(x).
-
-    Attributes
-    ----------
-    radii : (K,) float
-    has_ends : bool
-        A row may be impossible in every class.
-    """
+    """Scores ln prior_k + ln f_k(x), of kernels with radii (K,); a row may be impossible in every class."""
 
     has_ends: ClassVar[bool] = True
 
@@ -182,16 +168,8 @@ def log_mean(
 ) -> Floats:
     """Logarithms (m,) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
 
-    Parameters
-    ----------
-    u : (n, m) float
-        Squared distances over the squared radius.
-    edge : (m,) float
-        To what they are known.
-    positions : (m,) int, optional
-        Where the rows are among those of the class; one unit of the weight of each is left out.
-    equal : (n, m) bool, optional
-        Rows of the class that are left out altogether, in place of that unit.
+    Squared distances u (n, m) over the squared radius are known to `edge` (m,). Of rows at positions (m,)
+    among those of the class, one unit of weight is left out, or in its place all those that are equal (n, m).
     """
     values = _log_kernel(kernel, u, edge)
     left = np.full(u.shape[1], float(place.weights.sum()))
@@ -223,15 +201,14 @@ def _log_kernel(kernel: Kernel, u: Floats, edge: Floats) -> Floats:
     return np.where(u <= 1 + edge, values, -np.inf)
 
 
-LEAST = 1e-6
+LEAST_METRIC = 1e-6
 """Of a metric without a row, over that of all rows, what is too little to be told from rounding."""
 
 
 class _Downdate(NamedTuple):
-    """What becomes of a metric without each of some rows of a class.
+    """What a metric is without each of some rows of a class, given by their deviations (p, m) from its mean.
 
-    It has the deviations (p, m) from the mean of the class, in the coordinates of the metric, and of each row
-    e and (f - 1) / f, (m,).
+    These are in the coordinates of the metric; `share` (m,) is e and `left` (m,) is (f - 1) / f of each row.
     """
 
     deviations: Floats
@@ -261,13 +238,13 @@ def left_out_kernel_scores(
     n_classes = len(fit.places)
     totals = np.array([float(place.weights.sum()) for place in fit.places])
     scores = np.empty((len(x), n_classes))
-    for g, own in enumerate(fit.places):
+    for g, of_rows in enumerate(fit.places):
         at = np.flatnonzero(codes == g)
-        unit = np.minimum(1.0, own.weights)
+        unit = np.minimum(1.0, of_rows.weights)
         free = totals.sum() - n_classes if fit.common else totals[g] - 1
-        downdate = _Downdate.of(own, unit, totals[g], free)
+        downdate = _Downdate.of(of_rows, unit, totals[g], free)
         for k, place in enumerate(fit.places):
-            z = own.points if k == g else place.coordinates(x[at])
+            z = of_rows.points if k == g else place.coordinates(x[at])
             changed = fit.metric != "euclidean" and (fit.common or k == g)
             radius = np.full(len(at), fit.radii[k])
             if fit.rule_of_radii == "normal" and k == g:
@@ -296,20 +273,20 @@ def _density(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         d2, edge = place.squared(z)
         if rows is not None and fit.metric == "diagonal":
-            rest = 1 - rows.share * rows.deviations**2
-            ratios = rows.left / np.where(rest > LEAST, rest, np.nan)
+            without = 1 - rows.share * rows.deviations**2
+            ratios = rows.left / np.where(without > LEAST_METRIC, without, np.nan)
             d2 = (place.points**2).T @ ratios - 2 * (place.points.T @ (ratios * z))
             d2 += np.einsum("ij,ij->j", ratios, z**2)
             logdet -= np.log(ratios).sum(axis=0)
             edge = edge * ratios.max(axis=0)
         elif rows is not None:
-            rest = 1 - rows.share * column_squares(rows.deviations)
-            rest = np.where((rest > LEAST) & (rows.left > 0), rest, np.nan)
+            without = 1 - rows.share * column_squares(rows.deviations)
+            without = np.where((without > LEAST_METRIC) & (rows.left > 0), without, np.nan)
             across = np.einsum("ij,ij->j", z, rows.deviations) - place.points.T @ rows.deviations
-            d2 += rows.share / rest * across**2
+            d2 += rows.share / without * across**2
             d2 *= rows.left
-            logdet += np.log(rest) - p * np.log(rows.left)
-            edge = edge * rows.left * (1 + rows.share / rest * column_squares(rows.deviations))
+            logdet += np.log(without) - p * np.log(rows.left)
+            edge = edge * rows.left * (1 + rows.share / without * column_squares(rows.deviations))
         means = log_mean(fit.kernel, place, *in_radii(d2, edge, radius), positions, equal)
         logs = means + log_constant(fit.kernel, p) - p * np.log(radius) - 0.5 * logdet
     logs[np.isnan(logdet)] = np.nan
@@ -329,17 +306,9 @@ def metric_spread(metric: str, common: bool) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class KernelDensityFit(NoLikelihood):
-    """Rows with their classes, and the kernels about them.
+    """Rows with their classes, and the kernels about them with bandwidths, radii (K,), by some rule.
 
-    Attributes
-    ----------
-    metric : {"mahalanobis", "diagonal", "euclidean"}
-    common : bool
-        Whether the metric is that of the pooled covariance, and not of each class's own.
-    radii : (K,) float
-        Bandwidths.
-    rule_of_radii : {"given", "normal", "chosen"}
-        Where they are from.
+    The metric is common where it is that of the pooled covariance, and not of each class's own.
     """
 
     moments: ClassMoments
@@ -424,9 +393,9 @@ def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int
         return []
     free = [moments.total - moments.n_classes] if common else (moments.counts - 1).tolist()
     collinear: list[tuple[int | None, tuple[int, ...]]] = []
-    for c, rest in enumerate(free):
+    for c, freedom in enumerate(free):
         k = None if common else c
-        if rest <= 0:
+        if freedom <= 0:
             collinear.append((k, ()))
         elif alike := dependencies(moments, k, diagonal=metric == "diagonal"):
             collinear.append((k, tuple(dependency.column for dependency in alike)))

@@ -1,4 +1,4 @@
-"""k nearest neighbours: votes, posteriors, and the choice of k from one search.
+"""k nearest neighbours: votes, posteriors, and errors of every k without each row, from one search.
 
 Theory (Fix & Hodges, 1951, USAF School of Aviation Medicine, report 4; Cover & Hart, 1967, IEEE Transactions
 on Information Theory 13, 21-27). Of the rows that are as near to x as its k-th nearest, or nearer, k_g are of
@@ -60,18 +60,14 @@ class VoteCounts:
 
     Attributes
     ----------
-    classes : (m, n) int
-        Of the neighbours, the nearest first.
+    classes, ends : (m, n) int
+        Classes of the neighbours, the nearest first, and the last position that is tied with each.
     beyond : (m, K) int
         Rows that are as near as the last of them.
-    ends : (m, n) int
-        Last position that is tied with each.
     nearest : (m, K) int
-        Rank of the distance of the nearest row of each class; of one that is not among the neighbours, the
-        last.
+        Rank of the distance of the nearest row of each class; of one without neighbours, the last.
     labels : (m, K) int or None
-        The classes, in the order of the levels, where each row has its own few, filled up by the first; all
-        of them else.
+        The classes, in the order of the levels, where each row has its own few, filled up by the first.
     """
 
     classes: Codes
@@ -103,15 +99,6 @@ class VoteCounts:
         """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
         return values if self.labels is None else values[self.labels]
 
-    def of_classes_without(self, values: Floats, own: Codes, share: float) -> Floats:
-        """The same, (m, K), with a share less for the class of each row, own (m,)."""
-        labels = np.arange(len(values))[None] if self.labels is None else self.labels
-        return np.asarray(values[labels] - share * (labels == own[:, None]))
-
-    def classes_at(self, winner: Codes) -> Codes:
-        """The classes (m,) at positions of winners (m,)."""
-        return winner if self.labels is None else self.labels[np.arange(len(winner)), winner]
-
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
         """Votes (m, K) for each k of a grid."""
         m, n = self.classes.shape
@@ -127,15 +114,8 @@ class VoteCounts:
     def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
         """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
 
-        The prior is that of `of_classes`.
-
-        Returns
-        -------
-        winner : (m,) int
-        rows : (t,) int
-            Rows with a tie.
-        equal : (t, K) bool
-            Classes that are tied there.
+        Ties are the rows (t,) with one, and the classes (t, K) that are tied there. The prior is that of
+        `of_classes`.
         """
         winner = mass.argmax(axis=1)
         equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
@@ -166,9 +146,9 @@ def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
     The third is the class of each number.
     """
     m, n_classes = beyond.shape
-    own = classes + n_classes * np.arange(m)[:, None]
+    near = classes + n_classes * np.arange(m)[:, None]
     more = np.flatnonzero(beyond)
-    cells = np.unique(np.concatenate([own.ravel(), more]))
+    cells = np.unique(np.concatenate([near.ravel(), more]))
     counts = np.bincount(cells // n_classes, minlength=m)
     starts = np.cumsum(counts) - counts
     rank = np.arange(len(cells)) - np.repeat(starts, counts)
@@ -177,10 +157,10 @@ def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
     few_beyond = np.zeros(labels.shape, dtype=np.intp)
     row = more // n_classes
     few_beyond[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
-    return np.searchsorted(cells, own) - starts[:, None], few_beyond, labels
+    return np.searchsorted(cells, near) - starts[:, None], few_beyond, labels
 
 
-MORE = 8
+SPARE_ROWS = 8
 """Rows that are searched for beyond k, or a quarter of k if that is more."""
 
 GAPS = 2**18
@@ -205,13 +185,14 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
     from scipy.spatial.distance import cdist
 
     n = len(search.points)
-    z, own = search.points[start:stop], np.arange(start, stop)
-    rest = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
-    first = search.among(start, stop, min(k + 1 + max(MORE, k // 4), n))
-    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), rest)
-    lengths[first.rows == own[:, None]] = np.inf
+    z, places = search.points[start:stop], np.arange(start, stop)
+    # One less the leverages.
+    free = np.maximum(1 - np.einsum("ij,ij->i", a, a), 0.0)
+    first = search.among(start, stop, min(k + 1 + max(SPARE_ROWS, k // 4), n))
+    lengths = _lengths(first.distances, _along(search.points, z, first.rows, a), free)
+    lengths[first.rows == places[:, None]] = np.inf
     reach = search.space.tied(np.partition(lengths, k - 1, axis=1)[:, k - 1])
-    enough = (np.sqrt(rest) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
+    enough = (np.sqrt(free) * first.distances[:, -1] > reach) | (first.rows.shape[1] == n)
     nearest = search.blank(len(z), k)
     kept = np.flatnonzero(enough)
     search.settle(lengths[kept], first.rows[kept], k, kept, nearest)
@@ -220,15 +201,15 @@ def others_downdated(search: NeighbourIndex, start: int, stop: int, k: int, a: F
         rows = left[some]
         members = np.broadcast_to(np.arange(n), (len(rows), n))
         along = _along(search.points, z[rows], members, a[rows])
-        lengths = _lengths(cdist(z[rows], search.points), along, rest[rows])
-        lengths[np.arange(len(rows)), own[rows]] = np.inf
+        lengths = _lengths(cdist(z[rows], search.points), along, free[rows])
+        lengths[np.arange(len(rows)), places[rows]] = np.inf
         search.settle(lengths, members, k, rows, nearest)
     return nearest
 
 
-def _lengths(distances: Floats, along: Floats, rest: Floats) -> Floats:
-    """Lengths (m, w) before the factor, from distances, products a'v and what leverages leave of one (m,)."""
-    return np.sqrt(rest[:, None] * distances**2 + along**2)
+def _lengths(distances: Floats, along: Floats, free: Floats) -> Floats:
+    """Lengths (m, w) before the factor, from distances, products a'v and one less the leverages (m,)."""
+    return np.sqrt(free[:, None] * distances**2 + along**2)
 
 
 def _along(points: Floats, z: Floats, members: Codes, a: Floats) -> Floats:
@@ -248,10 +229,10 @@ VOTES = 2**21
 MOST_ROWS = 4096
 """Rows whose neighbours are in memory at once."""
 
-FARTHEST = 1e100
-"""Coordinates of a file, whose squares and their sums are doubles; those of a fit are near one."""
+LARGEST_COORDINATE = 1e100
+"""Of the rows of a file, whose squares and their sums are doubles; those of a fit are near one."""
 
-CLOSE = 1e-6
+MEANS_AGREE = 1e-6
 """Share of the largest coordinate by which class means of rows may differ from those of the moments."""
 
 
@@ -259,12 +240,7 @@ CLOSE = 1e-6
 class NeighbourRule:
     """Scores of the votes of the k nearest rows: log posteriors up to a constant of the row.
 
-    Attributes
-    ----------
-    weights : (K,) float
-        Of a vote for each class, pi_g N / n_g.
-    prior : (K,) float
-        Larger ones win what is tied.
+    A vote for a class weighs pi_g N / n_g, weights (K,); a larger prior (K,) wins what is tied.
     """
 
     search: NeighbourIndex
@@ -295,16 +271,9 @@ def _votes(nearest: Neighbours, codes: Codes) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class KNNFit(NoLikelihood):
-    """Rows with their classes, and how many of them vote.
+    """Rows with their classes and diagonal moments, and how many of them vote.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    estimated_prior : bool
-        The prior (K,) is the class proportions.
-    scale : bool
-        Columns are divided by their standard deviations over all rows.
+    Columns are divided by their standard deviations over all rows where `scale` says so.
     """
 
     moments: ClassMoments
@@ -372,7 +341,8 @@ class KNNFit(NoLikelihood):
         """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
         if not self.estimated_prior:
             return tally.of_classes(prior)
-        return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
+        labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
+        return np.asarray(prior[labels] - 1 / self.moments.total * (labels == self.search.codes[rows, None]))
 
     def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
         """Scores (n, K) of the rows, each by the others; of how many more is told.
@@ -384,9 +354,8 @@ class KNNFit(NoLikelihood):
         """
         n = len(self.search.points)
         if self.k >= n:
-            raise NotSupportedError(
-                f"Without a row {n - 1} rows are left, fewer than k={self.k}: give a smaller k."
-            )
+            left = f"Without a row {n - 1} rows are left"
+            raise NotSupportedError(f"{left}, fewer than k={self.k}: give a smaller k.")
         out = np.empty((n, len(prior)))
         weights = self.weights(prior)
         for rows, tally in self.left_out(self.k):
@@ -404,13 +373,14 @@ class KNNFit(NoLikelihood):
         wrong = np.zeros((len(grid), k))
         weights = self.weights(prior)
         for rows, tally in self.left_out(most, few=k > most):
-            own = self.search.codes[rows]
+            codes = self.search.codes[rows]
             factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
                 winner, _, _ = tally.winners(votes * factors, chances)
-                wrong[i] += np.bincount(own[tally.classes_at(winner) != own], minlength=k)
+                called = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]
+                wrong[i] += np.bincount(codes[called != codes], minlength=k)
             if done is not None:
-                done(len(own))
+                done(len(codes))
         return wrong
 
     def buffers(self) -> dict[str, Floats]:
@@ -498,8 +468,8 @@ def knn_from_file(
     """
     if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
         raise DataError("the classes of its rows are no classes")
-    whole = codes.astype(np.intp)
-    if (np.bincount(whole, minlength=moments.n_classes) != moments.counts).any():
+    classes = codes.astype(np.intp)
+    if (np.bincount(classes, minlength=moments.n_classes) != moments.counts).any():
         raise DataError("its rows do not have its class counts")
     if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
         raise DataError(f"its metric is {metric!r}")
@@ -509,15 +479,15 @@ def knn_from_file(
         raise DataError("its units are not positive")
     within = None if within_root is None else Covariance.from_root(within_root)
     space = Space(metric, origin, unit, within, float(slack[0]))
-    _check_points(points, whole, space, moments)
-    search = NeighbourIndex(space, points, whole, moments.n_classes)
+    _check_points(points, classes, space, moments)
+    search = NeighbourIndex(space, points, classes, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
 
 def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:
     """Raise a DataError unless the coordinates of a file are those of rows with its class means."""
     largest = float(np.abs(points).max())
-    if largest > FARTHEST:
+    if largest > LARGEST_COORDINATE:
         raise DataError("the coordinates of its rows are out of range")
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum(moments.counts)[:-1].astype(np.intp)
@@ -526,5 +496,5 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
         means = moments.centres - space.origin + moments.rests / moments.scale
         expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
         gap = np.abs(sums / moments.counts[:, None] - expected).max()
-    if not gap <= CLOSE * largest + space.slack:
+    if not gap <= MEANS_AGREE * largest + space.slack:
         raise DataError("the coordinates of its rows do not have its class means")

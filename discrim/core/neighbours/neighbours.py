@@ -63,18 +63,23 @@ def runs(starts: Codes, lengths: Codes) -> Codes:
     return np.asarray(np.repeat(starts - ends + lengths, lengths) + np.arange(total))
 
 
+def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
+    """Pieces of runs of some lengths, of no more than `most` numbers in all unless one alone has more."""
+    ends, start, parts = np.cumsum(lengths), 0, []
+    while start < len(lengths):
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
+        parts.append(slice(start, stop))
+        start = stop
+    return parts
+
+
 @dataclass(frozen=True, slots=True)
 class PointRows:
-    """The rows of each point.
+    """The rows of each of the points (u, p) that differ.
 
-    Attributes
-    ----------
-    points : (u, p) float
-        That differ.
-    order : (n,) int
-        Rows, point after point.
-    starts, sizes : (u,) int
-        First of the rows of each point among them, and how many they are.
+    The rows come point after point in their order (n,), where those of each begin at its start (u,) and are
+    of its size (u,).
     """
 
     points: Floats
@@ -105,17 +110,12 @@ class PointRows:
         taken = np.clip(k + sizes - np.cumsum(sizes, axis=1), 0, sizes)
         beyond = np.zeros((m, n_classes), dtype=np.intp)
         more = np.where(distances <= limits[:, None], sizes - taken, 0)
-        whole = np.cumsum(more.sum(axis=1))
-        start = 0
-        while start < m:
-            gone = whole[start - 1] if start else 0
-            stop = max(int(np.searchsorted(whole, gone + PAIRS, side="right")), start + 1)
-            piece = slice(start, stop)
+        lengths = more.sum(axis=1)
+        for piece in pieces_of_runs(lengths, PAIRS):
             members = self.order[runs((starts + taken)[piece].ravel(), more[piece].ravel())]
-            rows = np.repeat(np.arange(stop - start), more[piece].sum(axis=1))
-            cells = np.bincount(rows * n_classes + codes[members], minlength=(stop - start) * n_classes)
+            rows = np.repeat(np.arange(len(lengths[piece])), lengths[piece])
+            cells = np.bincount(rows * n_classes + codes[members], minlength=len(lengths[piece]) * n_classes)
             beyond[piece] = cells.reshape(-1, n_classes)
-            start = stop
         first = self.order[runs(starts.ravel(), taken.ravel())]
         return first.reshape(m, k), np.repeat(distances.ravel(), taken.ravel()).reshape(m, k), beyond
 
@@ -128,28 +128,23 @@ FEWEST_ROWS = 1024
 PRODUCTS = 2**23, 2**24
 """Numbers of a product that are in memory at once; the second where the first is few of so many rows."""
 
-MORE = 4
+SPARE_GROUPS = 4
 """Groups that are looked into beyond one for each neighbour."""
 
 LARGEST_GROUP = 64
 
 SINGLE = float(np.finfo(np.float32).eps)
 
-FAR = np.float32(1e37)
-"""Bound of the rows that fill up the last groups."""
+OF_NO_ROW = np.float32(1e37)
+"""Bound of what fills up the last groups in place of rows."""
 
 
 class Candidates(NamedTuple):
     """Pairs of a query and a row that may be among its nearest.
 
-    Attributes
-    ----------
-    rows, members : (c,) int
-        Positions of the queries, in order, and of the candidates.
-    position : (c,) int
-        Number of the candidate among those of its query.
-    left : (m,) bool
-        Queries whose nearest may be elsewhere; they have no candidates.
+    Of each pair (c,): the positions of the query, in order, and of the candidate among the rows, and its
+    number among those of its query. Queries that are left, (m,), have no candidates: their nearest may be
+    elsewhere.
     """
 
     rows: Codes
@@ -162,18 +157,9 @@ class Candidates(NamedTuple):
 class ProductFilter:
     """Rows in single precision, ready to be multiplied.
 
-    Attributes
-    ----------
-    columns : (p + 1, N) single
-        Coordinates times -2, and below them the squared lengths less their error; N is n filled up.
-    widths : (N,) single
-        Twice the error g |y|^2.
-    error : float
-        g.
-    unit : float
-        A power of two that brings the rows to the range of single precision.
-    rows : int
-        n.
+    The columns (p + 1, N) are coordinates times -2, and below them the squared lengths less their error, N
+    being n filled up; the widths (N,) are twice the error g |y|^2. The unit is a power of two that brings the
+    rows to the range of single precision.
     """
 
     columns: Singles
@@ -194,7 +180,7 @@ class ProductFilter:
         filled = -(-n // LARGEST_GROUP) * LARGEST_GROUP
         columns = np.zeros((p + 1, filled), dtype=np.float32)
         widths = np.zeros(filled, dtype=np.float32)
-        columns[p] = FAR
+        columns[p] = OF_NO_ROW
         for piece in slices(n, max(2**20 // p, 1)):
             z = points[piece] * unit
             columns[:p, piece] = -2 * z.T
@@ -212,12 +198,12 @@ class ProductFilter:
 
     def group(self, k: int) -> int:
         """Rows of a group, a power of two: one more least bound costs a tenth of one more member."""
-        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + MORE)), 1.0)) / 2))
+        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + SPARE_GROUPS)), 1.0)) / 2))
         return min(max(1 << steps, 4), LARGEST_GROUP)
 
     def reaches(self, k: int) -> bool:
         """Whether k neighbours leave groups to be passed over."""
-        return bool(4 * (k + MORE) < self.columns.shape[1] // self.group(k))
+        return bool(4 * (k + SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
 
     def buffer(self) -> Singles:
         """Memory for the products of the queries at once."""
@@ -240,10 +226,9 @@ class ProductFilter:
             minima = bounds.reshape(m, group, -1).min(axis=1)
             parts = []
             left = np.arange(m)
-            for looked in (k + MORE, 4 * (k + MORE)):
-                rows, members, failed = self._look(
-                    bounds[left] if len(left) < m else bounds, minima[left], squares[left], k, looked, tied
-                )
+            for looked in (k + SPARE_GROUPS, 4 * (k + SPARE_GROUPS)):
+                some = bounds[left] if len(left) < m else bounds
+                rows, members, failed = self._look(some, minima[left], squares[left], k, looked, tied)
                 parts.append((left[rows], members))
                 left = left[failed]
                 if not len(left):
@@ -279,7 +264,7 @@ class ProductFilter:
         reach = (tied(farthest) * self.unit) ** 2 * (1 + 4 * SINGLE)
         cut = (reach - (1 - self.error) * squares).astype(np.float32)
         cut = np.nextafter(cut, np.float32(np.inf))
-        failed = ~((beyond > cut) & (cut < FAR))
+        failed = ~((beyond > cut) & (cut < OF_NO_ROW))
         rows, places = np.nonzero((low <= cut[:, None]) & ~failed[:, None])
         return rows, members[rows, places], failed
 
@@ -353,14 +338,11 @@ def is_free_of_origin(metric: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Coordinates in which distances are taken.
+    """Coordinates in which distances are taken: z = (x - origin) * unit, whitened.
 
     Attributes
     ----------
-    metric : str
-        One of `METRICS`.
     origin, unit : (p,) float
-        z = (x - origin) * unit.
     within : Covariance or None
         Of z within classes, which the coordinates have as their unit.
     slack : float
@@ -440,11 +422,9 @@ class NeighbourIndex:
     points : (n, p) float
         Coordinates of the rows.
     cells : PointRows or None
-        The points, where they are fewer than the rows.
+        The rows by points, where these are fewer: then a tree, or an index, is of the points.
     tree : scipy's cKDTree or None
-        Of the points.
     inner : NeighbourIndex or None
-        Of the points, where there is no tree of them.
     """
 
     space: Space
@@ -504,7 +484,11 @@ class NeighbourIndex:
         if self.cells is not None and m > 1:
             order, starts = distinct_points(z)
             if len(starts) <= m:
-                return self._of_distinct(z, k, order, starts)
+                # Each of queries that are equal is searched for once.
+                nearest = self._nearest(z[order[starts[:-1]]], k)
+                of = np.empty(m, dtype=np.intp)
+                of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+                return Neighbours(nearest.rows[of], nearest.distances[of], nearest.beyond[of])
         nearest = self.blank(m, k)
         left = np.arange(m)
         if self.tree is not None or self.cells is not None:
@@ -514,13 +498,6 @@ class NeighbourIndex:
         pieces = [left[some] for some in slices(len(left), max(MEASURED // n, 1))]
         in_threads(lambda piece: self._by_measure(z[piece], k, piece, nearest), pieces)
         return nearest
-
-    def _of_distinct(self, z: Floats, k: int, order: Codes, starts: Codes) -> Neighbours:
-        """The same for queries z (m, p) some of which are equal, each of which is searched for once."""
-        nearest = self._nearest(z[order[starts[:-1]]], k)
-        of = np.empty(len(z), dtype=np.intp)
-        of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return Neighbours(nearest.rows[of], nearest.distances[of], nearest.beyond[of])
 
     def _by_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
         """Fill in what the nearest points tell; positions of queries that are left to be measured.
