@@ -11,11 +11,11 @@ class and a row of the other.
 
 *The point of a polytope nearest to the origin* is found by Wolfe's algorithm (Wolfe, 1976, Mathematical
 Programming 11, 128-149). The nearest point w of the convex hull of points P is the one with w'p >= w'w for
-every p. A *corral* is an affinely independent set of points with the
-nearest point of its affine hull inside its convex hull. The point of P lowest along w is added to the
-corral, points whose weight would turn negative leave it, and |w| falls each time: no corral returns, so
-the search ends, with the exact answer. Only the lowest point along w is ever asked for, one product with
-the rows, so that the points may be as many as the pairs of rows of two classes.
+every p. A *corral* is an affinely independent set of points with the nearest point of its affine hull inside
+its convex hull. The point of P lowest along w is added to the corral, points whose weight would turn negative
+leave it, and |w| falls each time: no corral returns, so the search ends, with the exact answer. Only the
+lowest point along w is ever needed, one product with the rows, so that the points may be as many as the pairs
+of rows of two classes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
 from discrim.core.numerics.progress import tick
 from discrim.core.rules.rules import LinearRule
+from discrim.core.scatter.covariance import EPS
 from discrim.errors import DataError, NotSupportedError
 
-EPS = float(np.finfo(np.float64).eps)
-
-ROUNDING = 64 * EPS
+NO_DESCENT = 64 * EPS
 """Relative to the points, what rounding may hide of a descent."""
 
 MOST_ROUNDS = 100_000
@@ -43,16 +42,9 @@ MOST_ROUNDS = 100_000
 
 
 class NearestPoint(NamedTuple):
-    """The nearest point and its corral.
+    """The nearest point (p,), zero to rounding where the hull has the origin in it, and its corral.
 
-    Attributes
-    ----------
-    point : (p,) float
-        Zero to rounding where the hull holds the origin.
-    keys : list of length s
-        Of the points of the corral, as the oracle names them.
-    weights : (s,) float
-        Positive, of sum one.
+    The points of the corral have names, and positive weights (s,) of sum one.
     """
 
     point: Floats
@@ -66,7 +58,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     Parameters
     ----------
     lowest : callable
-        Of a direction w: name and coordinates (p,) of a point p with the smallest w'p.
+        From a direction w to the name and the coordinates (p,) of a point p with the smallest w'p.
     start : (p,) float
         First direction.
 
@@ -96,7 +88,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         square = float(w @ w)
         # Without a descent beyond rounding w is the nearest; a w that is rounding itself is zero.
         length = float(np.sqrt(square))
-        ended = length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length
+        ended = length <= NO_DESCENT * reach or square - w @ point <= NO_DESCENT * reach * length
         if ended or key in corral.keys:
             return NearestPoint(w, corral.keys, corral.weights)
         corral, w = _enlarged(corral, key, point)
@@ -190,7 +182,7 @@ class OptimalPlane:
     support : (s,) int
         Positions of the rows with a positive multiplier, ascending.
     multipliers : (s,) float
-        coef = sum y_i a_i x_i over the support, sum y_i a_i = 0.
+        a_i, with coef = sum y_i a_i x_i over the support and sum y_i a_i = 0.
     residual : float
         The largest violation of the conditions of Karush, Kuhn and Tucker: of stationarity relative to
         |coef|, of complementarity relative to the multipliers' sum, of feasibility relative to one.
@@ -210,18 +202,9 @@ class OptimalPlane:
 
 @dataclass(frozen=True, slots=True)
 class HyperplaneFit:
-    """The optimal plane between two classes.
+    """The optimal plane between two classes, of the rows less an origin (p,).
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    prior : (2,) float
-        Class proportions, of which the rule makes no use.
-    origin : (p,) float
-        The point that the plane's intercept is the value at.
-    plane : OptimalPlane
-        Of the rows less the origin.
+    The rule makes no use of the prior (2,), the class proportions.
     """
 
     moments: ClassMoments
@@ -255,11 +238,7 @@ class HyperplaneFit:
 class CommonPoint:
     """A point of both hulls: why no plane separates.
 
-    Attributes
-    ----------
-    rows : (s,) int
-    weights : (s,) float
-        Those of either class sum to one, and the two weighted means of rows agree.
+    The weights (s,) of the rows at positions (s,) sum to one in either class, and give the two one mean.
     """
 
     rows: Codes
@@ -304,7 +283,8 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     # A power of two takes no digit, and keeps squares of rows in any units from under- and overflow.
     largest = float(np.abs(x).max())
     unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
-    axes = _span(x)
+    # Where columns are more than rows, on orthonormal axes that span the rows distances are the same.
+    axes = None if x.shape[1] <= len(x) else qr(x.T, mode="economic", check_finite=False)[0]
     plane = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
     if isinstance(plane, CommonPoint):
         return plane
@@ -313,13 +293,6 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
         # In such units the plane itself is a double, and may be where these are none.
         multipliers = plane.multipliers / unit / unit
     return replace(plane, coef=coef / unit, multipliers=multipliers)
-
-
-def _span(x: Floats) -> Floats | None:
-    """Orthonormal axes (p, n) that hold all rows (n, p), where columns are more; distances are the same."""
-    if x.shape[1] <= len(x):
-        return None
-    return np.asarray(qr(x.T, mode="economic", check_finite=False)[0])
 
 
 def _optimal(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:

@@ -44,20 +44,12 @@ def left_out_planes(
     passes: int,
     seed: int | None,
     every: bool,
-    seen: Callable[[], object] | None = None,
+    seen: Callable[[], object] = lambda: None,
 ) -> Floats:
     """Coefficients (n, p + 1) of the plane without each row: of the last pass, or of the pocket.
 
-    Parameters
-    ----------
-    signed : (n, p + 1) float
-        Rows y (1, x), of a size whose products are doubles.
-    begin : (p + 1,) float
-        Coefficients of every run at its beginning.
-    passes, seed, seen
-        As for `perceptron`.
-    every : bool
-        Whether the pocket counts the errors of every plane on the way; else those that the ratchet lets by.
+    Rows y (1, x) are of a size whose products are doubles, and every run begins at the same coefficients (p +
+    1,). The pocket counts the errors of every plane on the way, or else those that the ratchet lets by.
 
     Examples
     --------
@@ -73,8 +65,7 @@ def left_out_planes(
         at_rest = runs.visit(order)
         coef[runs.without[at_rest]] = runs.coef[at_rest]
         runs.keep_only(~at_rest)
-        if seen is not None:
-            seen()
+        seen()
         if not len(runs.without):
             return coef
     coef[runs.without] = runs.pocket
@@ -160,17 +151,13 @@ class Perceptron:
     ----------
     coef : (p + 1,) float
         The intercept first: of the last pass where it converged, else of the pocket.
-    converged : bool
-        A pass over all rows moved nothing.
     history : (passes, 2) int
         Moves in each pass, and rows that the plane at its end calls wrong; one on it is of the first class.
     losses : (passes,) float
         Sums of -y z'b over the rows on the wrong side at the end of each pass.
-    errors : int
-        Rows that the plane kept calls wrong.
-    margin : float
-        Least distance of a row to the plane kept, negative where one is on the wrong side; zero without a
-        plane, where no column has a coefficient.
+    errors, margin : int, float
+        Of the plane kept: rows that it calls wrong, and its least distance from a row, negative where one is
+        on the wrong side; zero without a plane, where no column has a coefficient.
     kept : int
         The pass, from 1, that found the plane that is kept.
     """
@@ -199,13 +186,11 @@ def perceptron(
     Parameters
     ----------
     passes : int
-        After which the rule is stopped.
+        After which the rule is stopped; `seen` is called after each.
     seed : int or None
         Of the order of the rows, new in each pass; None for the order they have.
     start : (p + 1,) float, optional
         Coefficients to begin with, the intercept first; by default zeros.
-    seen : callable, optional
-        Called after each pass.
 
     Examples
     --------
@@ -249,14 +234,9 @@ def first_moves(
     most: int,
     start: Floats | None = None,
 ) -> tuple[Codes, Floats]:
-    """The first moves of the rule, in the order of `perceptron`: rows (u,) and coefficients (u, p + 1) after.
+    """The first moves of the rule, as of `perceptron`: rows (u,) and coefficients (u, p + 1) after each.
 
-    Parameters
-    ----------
-    x, positive, step, seed, start
-        As for `perceptron`.
-    most : int
-        Moves; there are fewer where the rule comes to rest.
+    There are `most` moves, or fewer where the rule comes to rest.
 
     Examples
     --------
@@ -356,12 +336,10 @@ class _Run:
 class PerceptronFit:
     """A perceptron for two classes, or one for each of more against the rest.
 
+    The rule makes no use of the prior (K,), the class proportions.
+
     Attributes
     ----------
-    moments : ClassMoments
-        Diagonal.
-    prior : (K,) float
-        Class proportions, of which the rule makes no use.
     passes : tuple of int, by plane
         After which each would have been stopped.
     coef : (p + 1, P) float
@@ -417,7 +395,7 @@ class PerceptronFit:
         runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
-    def left_out(self, x: Floats, codes: Codes, seen: Callable[[], object] | None = None) -> Floats:
+    def left_out(self, x: Floats, codes: Codes, seen: Callable[[], object] = lambda: None) -> Floats:
         """Scores (n, K) of the rows of the fit, each under the same rule run over the others."""
         scores = np.zeros((len(x), self.moments.n_classes))
         starts = _starts(self.start, len(self.passes))
@@ -445,14 +423,8 @@ def fit_perceptron(
 ) -> PerceptronFit:
     """Rosenblatt's rule for two classes, or for each of more against the rest.
 
-    Parameters
-    ----------
-    moments, prior
-        Of the rows x (n, p).
-    step, passes, seed
-        As for `perceptron`; passes None takes `PASSES`.
-    start : (p + 1, P) float, optional
-        Coefficients of each plane at the beginning.
+    Options are those of `perceptron`, with `PASSES` where passes are None, and a start (p + 1, P) for the
+    planes.
     """
     columns, k = standard(x).columns, moments.n_classes
     planes = positive_rows(codes, k)

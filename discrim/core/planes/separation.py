@@ -1,4 +1,4 @@
-"""Is there a hyperplane between the classes? One certificate for every linear rule that asks.
+"""Is there a hyperplane between the classes? One certificate for all linear rules.
 
 Theory (Albert & Anderson, 1984, Biometrika 71, 1-10). Classes are *completely separated* where linear
 functions eta_k of the row exist with eta_y > eta_k for each row of class y and each other class k,
@@ -63,14 +63,8 @@ from discrim.errors import NotSupportedError
 class Differences:
     """The differences eta_y - eta_k (K, n) of rows of class y from each other class k, by linear functions.
 
-    Attributes
-    ----------
-    columns : (p + 1, n) float
-        A row of ones over the columns of the rows.
-    at : (codes, positions)
-        Where a class would differ from itself.
-    others : (K, n) bool
-        All places but these.
+    The columns (p + 1, n) begin with a row of ones. A class would differ from itself at the places `at`; the
+    others (K, n) are all but these.
     """
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
@@ -105,7 +99,7 @@ SLACK = 1e-7
 CLEAR = 1e3 * SLACK
 """What a difference is lifted by that is no rounding of the program's."""
 
-FAR, GROWS = 5.0, 0.25
+AHEAD, GROWS = 5.0, 0.25
 """Log odds that a difference has won, and what it wins in a step, if it is gone."""
 
 CERTAIN = 34.0
@@ -125,17 +119,11 @@ PIECE, FEWEST = 2**18, 256
 
 
 class Recession(NamedTuple):
-    """Where a likelihood runs to.
+    """Where a likelihood runs to: a direction (p + 1, K) up to one in size, zeros where there is none.
 
-    Attributes
-    ----------
-    coef : (p + 1, K) float
-        A direction in which no difference falls, up to one in size; zeros where there is none.
-    level : (K, n) bool
-        The differences of each row from each other class that it leaves level.
-    shares : (K, n) float or None
-        Where those have been proven to overlap, so that no other direction raises any of them: weights of
-        theirs, all positive, under which they cancel.
+    In the direction no difference falls, and those (K, n) that are level stay so. Where these have been
+    proven to overlap, so that no other direction raises any of them, the shares (K, n) are weights of theirs,
+    all positive, under which they cancel.
     """
 
     coef: Floats
@@ -144,19 +132,11 @@ class Recession(NamedTuple):
 
 
 def recede(
-    columns: Floats,
-    codes: Codes,
-    n_classes: int,
-    tick: Callable[[], object] = lambda: None,
+    columns: Floats, codes: Codes, n_classes: int, tick: Callable[[], object] = lambda: None
 ) -> Recession:
-    """Where the likelihood runs to from coefficients of zero.
+    """Where the likelihood runs to from coefficients of zero, with a tick after each step.
 
-    Parameters
-    ----------
-    columns : (p + 1, n) float
-        A row of ones over columns of mean zero and unit variance.
-    tick : callable, optional
-        Called after each step.
+    The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance.
     """
     rows = _Runaway(columns, codes, n_classes)
     level = rows.others.copy()
@@ -234,12 +214,12 @@ class _Runaway(Differences):
         for at in slices(len(self.codes), piece):
             z, p = self.columns[:, at], shares[:, at]
             # p(1 - p) without what cancels where p is all but one.
-            rest = 1 - p
+            less = 1 - p
             for sure in np.flatnonzero(p.max(axis=1) > 0.5):
                 others = np.delete(p, sure, axis=0).sum(axis=0)
-                rest[sure] = np.where(p[sure] > 0.5, others, rest[sure])
+                less[sure] = np.where(p[sure] > 0.5, others, less[sure])
             tick()
-            information.add(z, (p * rest)[1:], p[1:], p[1:])
+            information.add(z, (p * less)[1:], p[1:], p[1:])
         return information.whole()
 
     def gram(self, level: Mask) -> Floats:
@@ -290,7 +270,7 @@ class _Runaway(Differences):
             if self.raises(whole, level, strictly=True):
                 return np.asarray(whole)
         ahead, wins = self.gaps(coef), self.gaps(step)
-        gone = level & ((ahead > CERTAIN) | ((ahead > FAR) & (wins > GROWS)))
+        gone = level & ((ahead > CERTAIN) | ((ahead > AHEAD) & (wins > GROWS)))
         if not gone.any():
             return None
         left = level & ~gone
@@ -352,14 +332,9 @@ COLLINEAR = 1e-10
 
 
 class EvenedRows(NamedTuple):
-    """Rows over their sizes.
+    """Rows (1, z) over their sizes (n,), one at least, with z in units of the middle of the rows.
 
-    Attributes
-    ----------
-    columns : (r, n) float
-        Orthonormal columns times sqrt(n) that span those of a constant and the rows.
-    size : (n,) float
-        What each row (1, z) was divided by, z in units of the middle of the rows; one at least.
+    The columns (r, n) are orthonormal ones times sqrt(n) that span those of a constant and the rows.
     """
 
     columns: Floats
@@ -391,7 +366,7 @@ def evened_rows(x: Floats) -> EvenedRows:
     return EvenedRows(np.sqrt(n) * q[:, :rank].T, size)
 
 
-TOUCHING = 1e-13
+NO_MARGIN = 1e-13
 """Margin, relative to the lengths of coefficients and rows, that is rounding."""
 
 ROWS_A_COEFFICIENT = 10
@@ -476,7 +451,7 @@ def separation(
     if not level.any():
         return Separation("complete", coef, whole.least(coef), np.zeros(0, dtype=np.intp))
     if coef.any():
-        return Separation("quasi", coef, 0.0, whole.on_plane(coef))
+        return Separation("quasi", coef, 0.0, np.flatnonzero((whole.gaps(coef) <= SLACK).all(axis=0)))
     try:
         return _by_programs(whole)
     except _OutOfTime:
@@ -554,10 +529,6 @@ class _Program(Differences):
         self._differences = None
         return True
 
-    def on_plane(self, coef: Floats) -> Codes:
-        """Positions of the rows for which no difference is positive."""
-        return np.flatnonzero((self.gaps(coef) <= SLACK).all(axis=0))
-
     def least(self, coef: Floats) -> float:
         """The smallest difference of a row's own class from another."""
         return float(self.leads(coef).min())
@@ -594,7 +565,7 @@ class _Program(Differences):
         coef /= largest
         least = self.least(coef)
         size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
-        return (coef, least) if least > TOUCHING * size else None
+        return (coef, least) if least > NO_MARGIN * size else None
 
     def total(self) -> tuple[Floats, Mask, Floats | None]:
         """Coefficients under which as many differences as can be are positive, and which are not.
@@ -652,14 +623,9 @@ def _solve(
 
 
 class ProgramRows(NamedTuple):
-    """Rows in coordinates that suit the program.
+    """Rows in coordinates that suit the program: ones over orthonormal columns times sqrt(n), (r + 1, n).
 
-    Attributes
-    ----------
-    columns : (r + 1, n) float
-        A row of ones over orthonormal columns times sqrt(n) that span those of the rows.
-    to_unit : (p, r) float
-        Takes slopes of these to slopes of columns of unit variance.
+    From slopes of these `to_unit` (p, r) leads to slopes of columns of unit variance.
     """
 
     columns: Floats
