@@ -84,7 +84,7 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    plan: EMPlan
+    em_plan: EMPlan
     llf_given: float
     llf_rows: float = np.nan
     tried: Floats | None = None
@@ -119,22 +119,22 @@ class MixtureFit:
     @property
     def starts(self) -> int:
         """Partitions that were drawn for EM to begin with."""
-        return self.plan.starts
+        return self.em_plan.starts
 
     @property
     def seed(self) -> int:
         """What they were drawn by."""
-        return self.plan.seed
+        return self.em_plan.seed
 
     @property
     def tol(self) -> float:
         """Gain a row below which EM ends."""
-        return self.plan.tol
+        return self.em_plan.tol
 
     @property
     def maxiter(self) -> int:
         """Most steps of EM."""
-        return self.plan.maxiter
+        return self.em_plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """The rule under a prior (K,)."""
@@ -377,7 +377,7 @@ def _continued(plain: Sequence[ClassRows], fit: MixtureFit) -> Components | Dege
             return Degenerate(group[0], 0, "singular", float(rows[0].weights.sum()))
         rows = starts.rows_in_frames(rows, frames)
         ended = em.maximized(
-            starts.in_frames(start, frames), rows, form, tol=fit.plan.tol, maxiter=fit.plan.maxiter
+            starts.in_frames(start, frames), rows, form, tol=fit.em_plan.tol, maxiter=fit.em_plan.maxiter
         )
         if isinstance(ended, Degenerate):
             return ended._replace(k=group[ended.k])
@@ -536,7 +536,7 @@ def _without(fit: MixtureFit, log_prior: Floats, group: _Group, k: int, at: int,
     if not left.any():
         return np.full(len(log_prior), np.nan)
     rows = [*rows[:place], ClassRows(rows[place].z, left), *rows[place + 1 :]]
-    ended = em.maximized(components, rows, fit.forms[k], tol=fit.plan.tol, maxiter=fit.plan.maxiter)
+    ended = em.maximized(components, rows, fit.forms[k], tol=fit.em_plan.tol, maxiter=fit.em_plan.maxiter)
     if isinstance(ended, Degenerate):
         return np.full(len(log_prior), np.nan)
     ended = starts.out_of_frames(ended, rows, frames)

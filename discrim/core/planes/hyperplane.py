@@ -164,7 +164,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Coefficients are (p, 1) or (p, K), intercepts the values at the origin.
     """
     if len(intercept) == 1:
-        coef, intercept = np.column_stack([0 * coef[:, 0], coef[:, 0]]), np.append(0.0, intercept)
+        coef, intercept = np.column_stack([np.zeros(len(coef)), coef]), np.append(0.0, intercept)
     return LinearRule(origin, np.ones(len(origin)), coef, intercept)
 
 

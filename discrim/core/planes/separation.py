@@ -633,7 +633,9 @@ class ProgramRows(NamedTuple):
 
     def to_data(self, x: Floats) -> Floats:
         """Matrix (p + 1, r + 1) from coefficients of the columns to those of the rows x (n, p)."""
-        middle, sd = x.mean(axis=0), x.std(axis=0)
+        # Powers of two take no digit, and keep squares of rows in any units from overflow.
+        unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)
+        middle, sd = unit * (x / unit).mean(axis=0), unit * (x / unit).std(axis=0)
         slopes = self.to_unit / np.where(sd > 0, sd, 1.0)[:, None]
         matrix = np.zeros((len(slopes) + 1, slopes.shape[1] + 1))
         matrix[0, 0], matrix[0, 1:], matrix[1:, 1:] = 1.0, -middle @ slopes, slopes

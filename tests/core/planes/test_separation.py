@@ -13,7 +13,7 @@ from scipy.optimize import linprog, nnls
 
 from discrim import logistic
 from discrim.core.planes import separation as program
-from discrim.core.planes.hyperplane import largest_margin, nearest_point, optimal_plane
+from discrim.core.planes.hyperplane import largest_margin, nearest_point, optimal_plane, plane_rule
 from discrim.core.planes.separation import recede, separation, standard
 from discrim.errors import NotSupportedError, SeparationError
 
@@ -430,3 +430,15 @@ def test_one_more_pair_is_not_said_to_be_several():
     table = pd.DataFrame({"y": ["a", "b", "c", "d"] * 6, "z": [1.0, 1.0, 0.0, 0.0] * 6})
     with pytest.raises(SeparationError, match="and 1 more pair by"):
         logistic("y ~ z", table)
+
+
+def test_the_first_of_two_classes_scores_zero_however_large_the_plane():
+    rule = plane_rule(np.zeros(2), np.array([[np.inf], [1.0]]), np.array([2.0]))
+    assert rule.coef[:, 0].tolist() == [0.0, 0.0]
+    assert rule.intercept.tolist() == [0.0, 2.0]
+
+
+def test_coordinates_of_huge_rows_lead_back_to_the_data():
+    x = np.array([[0.0], [1.0], [3.0]])
+    once, huge = (standard(unit * x).to_data(unit * x)[1, 1] * unit for unit in (1.0, 2.0**1000))
+    assert once == huge > 0
