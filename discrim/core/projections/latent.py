@@ -132,16 +132,16 @@ def _stacked(columns: list[Floats], rows: int) -> Floats:
 
 def _nipals(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
     """Weights, loadings and rotations (p, c)."""
-    least, rest = _least(a, b), a.copy()
+    least, deflated = _least(a, b), a.copy()
     weights: list[Floats] = []
     loadings: list[Floats] = []
     for _ in range(most):
-        w = _direction(rest.T @ b, least)
+        w = _direction(deflated.T @ b, least)
         if w is None:
             break
-        t = rest @ w
-        p = rest.T @ t / (t @ t)
-        rest -= np.outer(t, p)
+        t = deflated @ w
+        p = deflated.T @ t / (t @ t)
+        deflated -= np.outer(t, p)
         weights.append(w)
         loadings.append(p)
     w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))

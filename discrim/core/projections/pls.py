@@ -64,10 +64,10 @@ from discrim.core.scatter.principal import weighted_centre
 PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are in memory at once."""
 
-LEAST = 1e-3
+FEW_SQUARES = 1e-3
 """Share of a column's sum of squares that a row may leave before the difference has lost digits."""
 
-NOTHING = 1e-12
+UNEXPLAINED = 1e-12
 """Share of the squares of A'B up to which what is left of it is rounding."""
 
 WIDE = 2.0
@@ -78,25 +78,15 @@ WIDE = 2.0
 class _Products:
     """Products with the table of all rows of a fit.
 
-    Attributes
-    ----------
-    columns : (K + r, p) float
-        A, the table.
-    products : (p, p) float or None
-        A'A, where columns are few.
-    squares : (p,) float
-        Its diagonal.
-    means : (K, p) float
-        Class means less the mean of all rows.
-    sides : (K, p) float
-        Sums of products of the indicators and the columns.
+    Of the columns A (K + r, p), A'A where they are few, and its diagonal (p,); class means (K, p) less the
+    mean of all rows, and sums of products (K, p) of the indicators and the columns.
     """
 
     columns: Floats
     products: Floats | None
     squares: Floats
     means: Floats
-    sides: Floats
+    indicators: Floats
 
     @classmethod
     def of(cls, fit: PLSFit) -> _Products:
@@ -119,24 +109,11 @@ class _Products:
 
 
 class _LeftOutRows(NamedTuple):
-    """Rows that are left out one at a time, and what is left without each.
+    """Rows d (m, p) less the mean of all, which are left out one at a time, and what is left without each.
 
-    Attributes
-    ----------
-    d : (m, p) float
-        The row less the mean of all.
-    out, lift : (m,) float
-        The weight that goes, w, and c.
-    counts : (m, K) float
-        What is left of the classes.
-    total : (m,) float
-    edge : (m, K) float
-        e_k.
-    factor : (m, p) float
-        What columns are multiplied by for the units that the others have.
-    sizes : (m, K) float
-        What the indicators are divided by.
-    spoilt : (m,) bool
+    The weight that goes, `out`, is w, `lift` is c, and `edge` (m, K) is e_k. Of the others: the counts (m, K)
+    and their total, the factor (m, p) that columns are multiplied by for the units that these have, and the
+    sizes (m, K) that the indicators are divided by.
     """
 
     d: Floats
@@ -152,11 +129,7 @@ class _LeftOutRows(NamedTuple):
 
 
 class _Component(NamedTuple):
-    """One component of each row's others.
-
-    It has what columns in the units of all rows are multiplied by (m, p), and slopes of the indicators (m,
-    K).
-    """
+    """One component of each row's others: what columns are multiplied by (m, p), and slopes (m, K)."""
 
     turn: Floats
     y_loadings: Floats
@@ -182,16 +155,16 @@ def left_out_pls_scores(
 
 
 def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Floats) -> _LeftOutRows:
-    own = np.equal(codes[:, None], np.arange(len(of_all.means)))
-    counts = fit.moments.counts - own * out[:, None]
+    member = np.equal(codes[:, None], np.arange(len(of_all.means)))
+    counts = fit.moments.counts - member * out[:, None]
     total = fit.moments.total - out
     lift = out * fit.moments.total / total
-    edge = counts * (out / total)[:, None] - own * out[:, None]
+    edge = counts * (out / total)[:, None] - member * out[:, None]
     factor = np.ones_like(d)
-    spoilt = (counts[own] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
+    spoilt = (counts[member] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
     if fit.scale:
         left = of_all.squares - lift[:, None] * d**2
-        spoilt |= (left <= LEAST * of_all.squares).any(axis=1)
+        spoilt |= (left <= FEW_SQUARES * of_all.squares).any(axis=1)
         left[spoilt] = 1.0
         factor = np.sqrt(np.divide((total - 1)[:, None], left, out=np.zeros_like(d), where=left > 0))
     sizes = np.ones_like(counts)
@@ -202,9 +175,10 @@ def _without(fit: PLSFit, of_all: _Products, d: Floats, codes: Codes, out: Float
 
 def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Component]:
     """The components without each row; marks rows whose components have lost digits."""
-    product = (of_all.sides[None] + rows.edge[:, :, None] * rows.d[:, None, :]) * rows.factor[:, None, :]
+    product = of_all.indicators[None] + rows.edge[:, :, None] * rows.d[:, None, :]
+    product *= rows.factor[:, None, :]
     product /= rows.sizes[:, :, None]
-    least = NOTHING * np.einsum("mkp,mkp->m", product, product)
+    least = UNEXPLAINED * np.einsum("mkp,mkp->m", product, product)
     components: list[_Component] = []
     rotations: list[Floats] = []
     loadings: list[Floats] = []
@@ -224,12 +198,12 @@ def _components(fit: PLSFit, of_all: _Products, rows: _LeftOutRows) -> list[_Com
         left = squares - rows.lift * gone**2
         rows.spoilt[~(left > SPOILT * squares)] = True
         p = rows.factor * (all_rows - (rows.lift * gone)[:, None] * rows.d) / left[:, None]
-        sides = np.einsum("mkp,mp->mk", product, r)
-        components.append(_Component(turn, sides / left[:, None]))
+        along = np.einsum("mkp,mp->mk", product, r)
+        components.append(_Component(turn, along / left[:, None]))
         rotations.append(r)
         if fit.algorithm == "nipals":
             loadings.append(p)
-            product -= sides[:, :, None] * p[:, None, :]
+            product -= along[:, :, None] * p[:, None, :]
         else:
             axis = p.copy()
             for _ in range(2):
@@ -258,8 +232,8 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
     if fit.decides == "max":
         slopes = np.stack([each.y_loadings for each in components], axis=2) * rows.sizes[:, :, None]
         return np.asarray(rows.counts / rows.total[:, None] + np.einsum("mka,ma->mk", slopes, t))
-    sides = np.stack([each.turn @ of_all.sides.T for each in components], axis=2)
-    centroids = (sides + rows.edge[:, :, None] * along[:, None, :]) / rows.counts[:, :, None]
+    sums = np.stack([each.turn @ of_all.indicators.T for each in components], axis=2)
+    centroids = (sums + rows.edge[:, :, None] * along[:, None, :]) / rows.counts[:, :, None]
     gaps = t[:, None, :] - centroids
     if fit.decides == "centroid":
         return np.asarray(-0.5 * (gaps**2).sum(axis=2))
@@ -272,12 +246,12 @@ def _scores(fit: PLSFit, of_all: _Products, rows: _LeftOutRows, log_prior: Float
     unit = spread / sizes[:, :, None] / sizes[:, None, :]
     rows.spoilt[np.linalg.eigvalsh(_finite(unit, rows.spoilt))[:, 0] <= EPS**0.5] = True
     unit[rows.spoilt] = np.eye(unit.shape[1])
-    sides = np.concatenate([gaps, h[:, None, :]], axis=1) / sizes[:, None, :]
-    solved = np.linalg.solve(unit, np.swapaxes(sides, 1, 2))
-    left = 1.0 - lift * (sides[:, -1] * solved[:, :, -1]).sum(axis=1)
+    vectors = np.concatenate([gaps, h[:, None, :]], axis=1) / sizes[:, None, :]
+    solved = np.linalg.solve(unit, np.swapaxes(vectors, 1, 2))
+    left = 1.0 - lift * (vectors[:, -1] * solved[:, :, -1]).sum(axis=1)
     rows.spoilt[~(left > SPOILT)] = True
-    d2 = np.einsum("mka,mak->mk", sides[:, :-1], solved[:, :, :-1])
-    cross = np.einsum("ma,mak->mk", sides[:, -1], solved[:, :, :-1])
+    d2 = np.einsum("mka,mak->mk", vectors[:, :-1], solved[:, :, :-1])
+    cross = np.einsum("ma,mak->mk", vectors[:, -1], solved[:, :, :-1])
     d2 += (lift / left)[:, None] * cross**2
     free = rows.total - len(log_prior)
     return np.asarray(log_prior - 0.5 * free[:, None] * d2)
@@ -289,18 +263,9 @@ Indicators = Literal["scaled", "centred"]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Columns and indicators of few rows that have the sums of products of all rows.
+    """Columns A (K + r, p) and indicators B (K + r, K) of few rows with the sums of products of all rows.
 
-    Attributes
-    ----------
-    columns : (K + r, p) float
-        A, in the units of the regression.
-    indicators : (K + r, K) float
-        B, likewise.
-    unit : (p,) float
-        What z is divided by; infinite for a column that does not vary.
-    sizes : (K,) float
-        What indicators are divided by.
+    Columns are z over a unit (p,), infinite for one that does not vary, and indicators are over sizes (K,).
     """
 
     columns: Floats
@@ -317,11 +282,8 @@ class PLSFit(NoLikelihood):
     ----------
     moments : ClassMoments
         Pooled, or with a root of few rows.
-    algorithm : {"nipals", "simpls", "engine"}
     scale : bool
         Whether columns are divided by their standard deviations.
-    indicators : {"scaled", "centred"}
-        Whether indicators are.
     decides : {"lda", "max", "centroid"}
         The rule.
     unit : (p,) float
@@ -507,15 +469,15 @@ def fit_pls(
     centre = weighted_centre(moments.means_from(origin), moments.counts)
     tables = tables_of(moments, scale=scale, indicators=indicators)
     if engine is None:
-        found = latent(tables.columns, tables.indicators, components, algorithm)
+        parts = latent(tables.columns, tables.indicators, components, algorithm)
     else:
-        found = engine(tables.columns, tables.indicators)
-    triangle = np.linalg.qr(tables.columns[moments.n_classes :] @ found.rotations, mode="r")
+        parts = engine(tables.columns, tables.indicators)
+    triangle = np.linalg.qr(tables.columns[moments.n_classes :] @ parts.rotations, mode="r")
     # Of fewer rows than components, with rows of zeros below.
-    within = np.concatenate([triangle, np.zeros((found.count - len(triangle), found.count))])
+    within = np.concatenate([triangle, np.zeros((parts.count - len(triangle), parts.count))])
     return PLSFit(
-        moments, prior, estimated_prior, found.count, algorithm, scale, indicators, decides, tables.unit,
-        tables.sizes, found, within, origin, centre,
+        moments, prior, estimated_prior, parts.count, algorithm, scale, indicators, decides, tables.unit,
+        tables.sizes, parts, within, origin, centre,
     )  # fmt: skip
 
 
@@ -604,8 +566,15 @@ def _fitted(part: _Fold, codes: Codes, k: int, how: Regressed) -> Floats:
     responses = (seen - shares) / sizes
     if part.basis is not None:
         responses = part.basis.T @ responses
-    found = latent(part.columns, responses, how.components, how.algorithm)
-    return np.asarray(shares + part.tested @ found.rotations @ found.y_loadings.T * sizes)
+    parts = latent(part.columns, responses, how.components, how.algorithm)
+    return np.asarray(shares + part.tested @ parts.rotations @ parts.y_loadings.T * sizes)
+
+
+def _squares(part: _Fold, codes: Codes, tested: Codes, sizes: Floats, how: Regressed) -> float:
+    """Sum of squares of indicators less predicted ones, over sizes, of the rows of a fold, tested (t,)."""
+    residuals = -_fitted(part, codes, len(sizes), how)
+    residuals[np.arange(len(residuals)), tested] += 1.0
+    return float(((residuals / sizes) ** 2).sum())
 
 
 def q2_of_labellings(
@@ -617,18 +586,10 @@ def q2_of_labellings(
     how: Regressed,
     tell: Callable[[float], object] = lambda done: None,
 ) -> Floats:
-    """Q2 (P,) of the indicators under each labelling of the rows x (n, p), 1 - PRESS / SS.
+    """Q2 (P,) of the indicators under each of P labellings of the rows x (n, p), 1 - PRESS / SS.
 
-    Parameters
-    ----------
-    labellings : callable
-        From the number of a labelling, 0 to P - 1, to the classes (n,) of the rows; all have the same counts.
-    count, k : int
-        P, and the number of classes.
-    dealt : (n,) int
-        Fold of each row.
-    tell : callable, optional
-        Is told of each labelling of a fold.
+    A labelling leads from its number, 0 to P - 1, to the classes (n,) of the rows, and all have the same
+    counts. Folds are dealt to rows (n,). Each labelling of a fold is told.
     """
     press = np.zeros(count)
     sizes = _sizes(labellings(0), k, how)
@@ -638,9 +599,7 @@ def q2_of_labellings(
         part = _fold(x, inside, how)
         for i in range(count):
             codes = labellings(i)
-            rest = -_fitted(part, codes[inside], k, how)
-            rest[np.arange(len(rest)), codes[~inside]] += 1.0
-            press[i] += ((rest / sizes) ** 2).sum()
+            press[i] += _squares(part, codes[inside], codes[~inside], sizes, how)
             tell(1)
     total = len(x) * (shares * (1 - shares) / sizes**2).sum()
     return np.asarray(1.0 - press / total)
@@ -652,10 +611,5 @@ def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, how
     whole = part._replace(tested=part.columns if part.basis is None else part.basis @ part.columns)
     sizes = _sizes(labellings(0), k, how)
     shares = np.bincount(labellings(0), minlength=k) / len(x)
-    left = np.zeros(count)
-    for i in range(count):
-        codes = labellings(i)
-        rest = -_fitted(whole, codes, k, how)
-        rest[np.arange(len(rest)), codes] += 1.0
-        left[i] = ((rest / sizes) ** 2).sum()
-    return np.asarray(1.0 - left / (len(x) * (shares * (1 - shares) / sizes**2).sum()))
+    left = [_squares(whole, labellings(i), labellings(i), sizes, how) for i in range(count)]
+    return np.asarray(1.0 - np.array(left) / (len(x) * (shares * (1 - shares) / sizes**2).sum()))

@@ -26,7 +26,7 @@ from discrim.errors import DataError
 
 By = Literal["penalty", "nonzero"]
 
-SINGULAR = 64 * EPS
+NO_SPREAD = 64 * EPS
 """Share of a direction's own spread that is none, within classes and beside other directions."""
 
 
@@ -38,12 +38,8 @@ class SparseFit(NoLikelihood):
     ----------
     moments : ClassMoments
         Pooled, with a root of few rows where these are fewer than the columns.
-    by : {"penalty", "nonzero"}
-        Which of the two tunes the directions.
-    tuning : tuple of float
+    by, tuning : {"penalty", "nonzero"}, tuple of float
         Penalties, or numbers of columns, one for each direction that there can be.
-    ncomp : int or None
-        Directions at the most.
     sd : (p,) float
         Standard deviations over all rows, divisor N, in z; of a constant column one.
     class_scores : (K, r) float
@@ -123,7 +119,7 @@ class SparseFit(NoLikelihood):
         shares = self.moments.counts / self.moments.total
         between = np.abs(self.class_scores.T @ (shares[:, None] * (self.moments.means @ self.directions())))
         sizes = np.maximum(np.sqrt((root**2).sum(axis=0)), np.diagonal(between))
-        return bool((np.abs(np.diagonal(root)) <= SINGULAR * sizes).any())
+        return bool((np.abs(np.diagonal(root)) <= NO_SPREAD * sizes).any())
 
     def scaling(self) -> Floats:
         """Directions (p, r) of unit variance within classes, as coefficients of z."""
@@ -175,16 +171,6 @@ def _most(moments: ClassMoments, ncomp: int | None) -> int:
     return most if ncomp is None else min(most, ncomp)
 
 
-def overall(moments: ClassMoments) -> tuple[Floats, Floats]:
-    """Mean and deviation (p,) of all rows, divisor N, in z; the deviation of a constant column is one."""
-    means, shares = moments.means, moments.counts / moments.total
-    anchor = means[int(np.argmax(moments.counts))]
-    mean = anchor + shares @ (means - anchor)
-    sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + shares @ (means - mean) ** 2)
-    sd[constant_columns(moments)] = 1.0
-    return mean, sd
-
-
 def fit_sparse(
     moments: ClassMoments,
     prior: Floats,
@@ -195,17 +181,10 @@ def fit_sparse(
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> SparseFit:
-    """Fit from moments of more rows than classes.
+    """Fit from moments, pooled or with a root of few rows, of more rows than classes.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled, or with a root of few rows. Of independent columns where a direction has neither penalty nor
-        ridge.
-    by, tuning
-        As of `SparseFit`.
-    ncomp : int, optional
-        Directions at the most.
+    Where a direction has neither penalty nor ridge the columns are independent. There are `ncomp` directions
+    at the most.
 
     Raises
     ------
@@ -247,10 +226,7 @@ def along(
     ncomp: int | None,
     estimated_prior: bool = True,
 ) -> list[SparseFit]:
-    """Fits at each of falling penalties, the same for all directions.
-
-    Each begins where the one before it ended.
-    """
+    """Fits at each of falling penalties, the same for all directions; each begins where the last ended."""
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
     path = zip(penalties.tolist(), sparse_scoring.sparse_path(problem, penalties, most), strict=True)
     return [
@@ -264,8 +240,12 @@ def along(
 
 def top_penalty(moments: ClassMoments) -> float:
     """The least penalty that leaves no column: the largest correlation ratio of a column and the classes."""
-    mean, sd = overall(moments)
-    gaps = np.sqrt(moments.counts / moments.total)[:, None] * (moments.means - mean) / sd
+    means, shares = moments.means, moments.counts / moments.total
+    anchor = means[int(np.argmax(moments.counts))]
+    mean = anchor + shares @ (means - anchor)
+    sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + shares @ (means - mean) ** 2)
+    sd[constant_columns(moments)] = 1.0
+    gaps = np.sqrt(shares)[:, None] * (means - mean) / sd
     return float(np.sqrt((gaps**2).sum(axis=0)).max())
 
 

@@ -41,7 +41,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.scatter.covariance import constant_columns
+from discrim.core.scatter.covariance import EPS, constant_columns
 
 ROUNDS = 10_000
 """Most changes of the active set."""
@@ -52,20 +52,15 @@ AT_ONCE = 16
 TOLERANCE = 1e-10
 """Share of the penalty by which a column that is out may violate its condition."""
 
-LEAST = 1e-12
+DETERMINED = 1e-12
 """Squared residual of a column of length one on others, below which these determine it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """Correlations of columns over all rows, as products or as the rows they are of.
+    """Correlations of columns over all rows, as products (p, p) or as the rows R (m, p) that they are of.
 
-    Attributes
-    ----------
-    matrix : (p, p) float or None
-        None where there are fewer rows than columns, so that none is formed.
-    root : (m, p) float or None
-        R with R'R the correlations, where it is known.
+    No matrix is formed where there are fewer rows than columns; then a root is known.
     """
 
     matrix: Floats | None
@@ -77,12 +72,15 @@ class Correlations:
             return np.asarray(values @ self.matrix[at])
         return np.asarray((self._rows[:, at] @ values) @ self._rows)
 
-    def among(self, at: Codes) -> Floats:
-        """Those of some columns (q, q)."""
+    def among(self, at: Codes, ridge: float) -> Floats:
+        """Those of some columns (q, q), with a ridge on the diagonal."""
         if self.matrix is not None:
-            return self.matrix[np.ix_(at, at)]
-        some = self._rows[:, at]
-        return np.asarray(some.T @ some)
+            matrix = self.matrix[np.ix_(at, at)]
+        else:
+            some = self._rows[:, at]
+            matrix = np.asarray(some.T @ some)
+        matrix.ravel()[:: len(at) + 1] += ridge
+        return matrix
 
     def length(self, at: Codes, values: Floats) -> float:
         """The mean square of what the columns give with coefficients at some places."""
@@ -117,9 +115,7 @@ def active_root(correlations: Correlations, at: Codes, ridge: float) -> Floats:
     By a QR of the rows where they are known, which keeps the digits that products lose.
     """
     if correlations.root is None:
-        matrix = correlations.among(at)
-        matrix.ravel()[:: len(at) + 1] += ridge
-        return np.asarray(np.linalg.cholesky(matrix).T)
+        return np.asarray(np.linalg.cholesky(correlations.among(at, ridge)).T)
     rows = correlations.root[:, at]
     if ridge:
         rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(at))])
@@ -180,10 +176,8 @@ def _dense(correlations: Correlations, c: Floats, ridge: float) -> Sparse:
 
 def _factor(correlations: Correlations, at: Codes, ridge: float) -> tuple[Floats, bool]:
     """A lower root of the correlations of some columns, and whether none determines another."""
-    matrix = correlations.among(at)
-    matrix.ravel()[:: len(at) + 1] += ridge
-    root, failed = dpotrf(matrix, lower=1, clean=1)
-    return root, not failed and bool((np.diagonal(root) ** 2 > LEAST).all())
+    root, failed = dpotrf(correlations.among(at, ridge), lower=1, clean=1)
+    return root, not failed and bool((np.diagonal(root) ** 2 > DETERMINED).all())
 
 
 def _settled(
@@ -205,7 +199,9 @@ def _settled(
                 return at, end, signs
             step = end - values
         else:
-            step = _null(correlations, at, ridge, signs)
+            # Along which the fit of collinear columns stays and the penalty falls.
+            step = np.linalg.eigh(correlations.among(at, ridge))[1][:, 0]
+            step = -step if signs @ step > 0 else step
             wrong = step * signs < 0
         # As far as the first that turns: the value falls all the way.
         reach = np.full(len(at), np.inf)
@@ -217,30 +213,22 @@ def _settled(
     return at, values, signs
 
 
-def _null(correlations: Correlations, at: Codes, ridge: float, signs: Floats) -> Floats:
-    """A direction in which the fit of collinear columns stays and the penalty falls."""
-    matrix = correlations.among(at)
-    matrix.ravel()[:: len(at) + 1] += ridge
-    step = np.linalg.eigh(matrix)[1][:, 0]
-    return -step if signs @ step > 0 else step
-
-
 TURNS = 500
 """Most turns between coefficients and scores."""
 
-NOTHING, IDLE = 1e-16, 10
+NO_GAIN, IDLE = 1e-16, 10
 """What a turn may gain that is none, and how many such turns in a row are the end."""
 
-STILL = 1e-13
+NO_STEP = 1e-13
 """Step of the scores, of length one, at which they stay."""
 
-FARTHEST = 1e3
+FARTHEST_TURN = 1e3
 """How far beyond the best scores a turn goes at most, in steps of these."""
 
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+UNCORRELATED = 64 * EPS
 """Correlation with the classes that is none."""
 
-SAME = 1e-6
+MET = 1e-6
 """Distance of scores from others at which two ways have met."""
 
 WAYS = 4
@@ -260,14 +248,9 @@ FLOOR = 1e-6
 class Problem:
     """What of the rows sparse optimal scoring takes.
 
-    Attributes
-    ----------
-    means : (K, p) float
-        Class means of the standardized columns times the roots of the shares, M.
-    roots : (K,) float
-        Roots of the shares.
-    mean, sd : (p,) float
-        Of all rows, in z about the origin of the moments; of a constant column the deviation is one.
+    Class means (K, p) are those of the standardized columns times the roots (K,) of the shares, M; mean and
+    standard deviation (p,) are of all rows in z about the origin of the moments, the latter one where a
+    column is constant.
     """
 
     correlations: Correlations
@@ -341,7 +324,7 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
             break
         moved /= length
         step = moved - best.scores
-        if float(np.abs(step).max()) <= STILL:
+        if float(np.abs(step).max()) <= NO_STEP:
             break
         # Columns and their signs.
         pattern = frozenset(((best.coef.at + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
@@ -358,8 +341,8 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
             beyond = 0.0
             turned = _at(problem, moved, penalty, best.coef)
         else:
-            beyond = min(2 * beyond + 1, FARTHEST)
-        idle = idle + 1 if best.value - turned.value <= NOTHING else 0
+            beyond = min(2 * beyond + 1, FARTHEST_TURN)
+        idle = idle + 1 if best.value - turned.value <= NO_GAIN else 0
         best = turned
         if idle == IDLE:
             break
@@ -388,12 +371,12 @@ def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before
     x /= np.sqrt(x @ x)
     m = float(x @ (product @ x - shift))
     for _ in range(30):
-        rest = np.append(product @ x - shift - m * x, (1 - x @ x) / 2)
+        residual = np.append(product @ x - shift - m * x, (1 - x @ x) / 2)
         slopes = np.zeros((len(x) + 1, len(x) + 1))
         slopes[:-1, :-1] = product - m * np.eye(len(x))
         slopes[:-1, -1] = slopes[-1, :-1] = -x
         try:
-            step = np.linalg.solve(slopes, -rest)
+            step = np.linalg.solve(slopes, -residual)
         except np.linalg.LinAlgError:
             return None
         x, m = x + step[:-1], m + float(step[-1])
@@ -441,7 +424,7 @@ def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats)
     for way in ways:
         scores = problem.free(way.scores, before)
         length = float(np.sqrt(scores @ scores))
-        if not length > SAME:
+        if not length > MET:
             continue
         end = _ended(problem, way._replace(scores=scores / length), penalty, before)
         # A way along which no column has entered goes on.
@@ -451,7 +434,7 @@ def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats)
 
 
 def _met(a: Direction, b: Direction) -> bool:
-    return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= SAME)
+    return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= MET)
 
 
 def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
@@ -459,7 +442,8 @@ def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
     directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[: min(problem.most, ncomp)]
     # By the covariances with the columns: what is minimized hardly falls below a half by a large ridge, and
     # of columns that are nearly collinear it is a difference of huge numbers.
-    return [each for each in directions if np.abs(each.scores @ problem.means).max(initial=0.0) > ROUNDING]
+    products = [np.abs(each.scores @ problem.means).max(initial=0.0) for each in directions]
+    return [each for each, size in zip(directions, products, strict=True) if size > UNCORRELATED]
 
 
 def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
@@ -511,9 +495,7 @@ def directions_at(problem: Problem, penalties: list[float], ncomp: int) -> list[
     """Directions at a penalty for each; those without a column are left out, and what comes after them."""
     if not any(penalties):
         return _unpenalized(problem, ncomp)
-    return _after_another(
-        problem, ncomp, lambda level, before: _direction_at(problem, penalties[level], before)
-    )
+    return _after_another(problem, ncomp, lambda k, before: _direction_at(problem, penalties[k], before))
 
 
 def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Direction]:
@@ -521,9 +503,7 @@ def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Di
     p = problem.means.shape[1]
     if all(number >= p for number in nonzero):
         return _unpenalized(problem, ncomp)
-    return _after_another(
-        problem, ncomp, lambda level, before: direction_with(problem, nonzero[level], before)
-    )
+    return _after_another(problem, ncomp, lambda k, before: direction_with(problem, nonzero[k], before))
 
 
 def _after_another(
@@ -544,7 +524,7 @@ def _after_another(
 def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction | None:
     """The next direction at a penalty; None where no column has a part in it."""
     top = problem.top(before)
-    if penalty >= top or not top > ROUNDING:
+    if penalty >= top or not top > UNCORRELATED:
         return None
     ways = _starts(problem, before)
     if not penalty:
@@ -565,7 +545,7 @@ def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction 
     is where R's sparseLDA stops too.
     """
     top = problem.top(before)
-    if not top > ROUNDING:
+    if not top > UNCORRELATED:
         return None
     if nonzero >= problem.means.shape[1]:
         return _direction_at(problem, 0.0, before)
