@@ -41,7 +41,7 @@ PIECE = 2**20
 LEAST_ROOT = 1e-140
 """Least number on the diagonal of a root of the information whose inverse is sure to be finite."""
 
-ROUNDED, MOST_ROUNDED = 1e-5, 1e-3
+ROUNDED_SCORE, OF_HEAVY_ROWS = 1e-5, 1e-3
 """Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
 
 IN_VAIN = 20
@@ -82,7 +82,8 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
         at = there
     # No step leads up: what is left of the adjusted score is rounding, if it is no more than that could be.
     best, decrement = progress.best
-    rounded = decrement <= min(max(ROUNDED, best.rounding(likelihood.frame.longest)), MOST_ROUNDED)
+    rounding = max(ROUNDED_SCORE, best.rounding(likelihood.frame.longest))
+    rounded = decrement <= min(rounding, OF_HEAVY_ROWS)
     return Newton(best.coef, best.information, best.llf, decrement, steps, rounded)
 
 
@@ -183,9 +184,8 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
     known = curvature @ step
     if fall @ step <= 0 or step @ known <= 0:
         return curvature
-    return np.asarray(
-        curvature - np.outer(known, known) / (step @ known) + np.outer(fall, fall) / (fall @ step)
-    )
+    forgotten, taught = np.outer(known, known) / (step @ known), np.outer(fall, fall) / (fall @ step)
+    return np.asarray(curvature - forgotten + taught)
 
 
 def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, Floats, Floats]:

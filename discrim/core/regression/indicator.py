@@ -7,7 +7,7 @@ T b_k = n_k (m_k - m), and the fitted value is n_k/N + (x - m)'b_k: fitted value
 classes, coefficients to zero.
 
 *A table of K + p rows.* Let A have the rows sqrt(n_j) (m_j - m) and those of a root R of W, R'R = W, and
-let C have the rows sqrt(n_j) (delta_jk - n_k/N) and p rows of zeros. Then A'A = T, A'C holds the right
+let C have the rows sqrt(n_j) (delta_jk - n_k/N) and p rows of zeros. Then A'A = T, A'C has the right-hand
 sides n_k (m_k - m), and C'C the total sums of squares of the indicators. So the least squares of C on A has
 the coefficients and the residual sums of squares of all N rows, and no product squares a condition number.
 Its rows differ in size by as much as classes are apart, so QR takes them the longest first and pivots the
@@ -58,14 +58,9 @@ from discrim.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Coefficients and their standard errors, in the units of the data.
+    """Coefficients and their standard errors (K, p + 1), of the constant first, in the units of the data.
 
-    Attributes
-    ----------
-    coef, se : (K, p + 1) float
-        Of the constant, then of the columns; errors are missing where N - p - 1 is not positive.
-    df : float
-        N - p - 1.
+    Errors are missing where df, N - p - 1, is not positive.
     """
 
     coef: Floats
@@ -105,10 +100,8 @@ class IndicatorFit:
         Pooled.
     prior : (K,) float
         Class proportions.
-    origin : (p,) float
     centre : (p,) float
-        What the rounding of the origin leaves of the mean of all rows, in z.
-    coef : (p, K) float
+        What the rounding of the origin (p,) leaves of the mean of all rows, in z.
     inverse : (p, p) float
         Its product with its transpose is the inverse of the total scatter.
     explained : (p, K) float
@@ -137,11 +130,11 @@ class IndicatorFit:
     def residuals(self) -> Floats:
         """C - QQ'C (K + p, K): the sums of squares of its columns are the residual ones."""
         counts = self.moments.counts
-        rest = -self.basis @ self.explained
-        rest[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
+        residuals = -self.basis @ self.explained
+        residuals[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
         # What rounding left of the columns' span in the residuals is of the size of small residuals.
-        rest -= self.basis @ (self.basis.T @ rest)
-        return np.asarray(rest)
+        residuals -= self.basis @ (self.basis.T @ residuals)
+        return np.asarray(residuals)
 
     def residual_squares(self) -> Floats:
         """Residual sum of squares (K,) of each indicator."""
@@ -217,13 +210,8 @@ class IndicatorFit:
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        residuals = column_squares(left @ turned)
-        return Scoring(
-            turned * np.sqrt(total) * signs,
-            coef * self.moments.scale[:, None] * signs,
-            lengths[:rank],
-            residuals,
-        )
+        scores, slopes = turned * np.sqrt(total) * signs, coef * self.moments.scale[:, None] * signs
+        return Scoring(scores, slopes, lengths[:rank], column_squares(left @ turned))
 
 
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
@@ -284,15 +272,7 @@ def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
 
 @dataclass(frozen=True, slots=True)
 class VariateRule:
-    """Scores that are linear in variates, themselves any function of the rows.
-
-    Attributes
-    ----------
-    variates : callable
-        From rows (m, p) to variates (m, r).
-    linear : LinearRule
-        Of the variates.
-    """
+    """Scores that are linear in variates, themselves any function of the rows, from (m, p) to (m, r)."""
 
     variates: Callable[[Floats], Floats]
     linear: LinearRule
@@ -308,8 +288,6 @@ class FlexibleFit:
 
     Attributes
     ----------
-    moments : ClassMoments
-        Diagonal.
     regress : callable
         From rows (m, p) to fitted values (m, K - 1) of the starting scores.
     turn : (K - 1, r) float
@@ -358,38 +336,23 @@ def starting_scores(counts: Floats) -> Floats:
     return np.asarray(basis[:, 1:] / roots[:, None])
 
 
-def optimal_values(start: Floats, sides: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues (K - 1,), falling, and vectors of the regression of starting scores (K, K - 1).
-
-    The sides (K, K - 1) are sums of the fitted values over the rows of each class.
-    """
-    product = start.T @ sides / counts.sum()
-    values, vectors = np.linalg.eigh((product + product.T) / 2)
-    return values[::-1], vectors[:, ::-1]
-
-
 def fit_flexible(
     moments: ClassMoments,
     prior: Floats,
     regress: Callable[[Floats], Floats],
-    sides: Floats,
+    sums: Floats,
     *,
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> FlexibleFit:
-    """Fit from a regression of the starting scores.
+    """Fit from a regression of the starting scores, and sums (K, K - 1) of its fitted values by class.
 
-    Parameters
-    ----------
-    regress : callable
-        See `FlexibleFit`.
-    sides : (K, K - 1) float
-        Sums of the fitted values over the rows of each class.
-    ncomp : int, optional
-        Axes to keep.
+    Of the axes the first `ncomp` are kept.
     """
     start = starting_scores(moments.counts)
-    every, vectors = optimal_values(start, sides, moments.counts)
+    product = start.T @ sums / moments.counts.sum()
+    values, vectors = np.linalg.eigh((product + product.T) / 2)
+    every, vectors = values[::-1], vectors[:, ::-1]
     rank = int((every > 10 * len(every) * EPS).sum())
     rank = rank if ncomp is None else min(rank, ncomp)
     values, turn = every[:rank], vectors[:, :rank]
@@ -397,7 +360,7 @@ def fit_flexible(
     signs = positive_signs(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = signs / np.sqrt(values * (1 - values))
-        centroids = (sides / moments.counts[:, None]) @ (turn * unit)
+        centroids = (sums / moments.counts[:, None]) @ (turn * unit)
     return FlexibleFit(
         moments, prior, estimated_prior, regress, turn * unit, values, every, scores * signs, centroids
     )

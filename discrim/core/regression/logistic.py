@@ -30,19 +30,11 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
 from discrim.core.numerics.progress import is_read_here
+from discrim.core.regression import newton
 from discrim.core.regression.bias_reduction import maximize_penalized
-from discrim.core.regression.newton import (
-    NOTHING,
-    BlockLikelihood,
-    Newton,
-    NewtonFrame,
-    Swept,
-    informs,
-    log_probabilities,
-    maximize,
-)
+from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
-from discrim.core.scatter.covariance import Covariance, pooled
+from discrim.core.scatter.covariance import EPS, Covariance, pooled
 from discrim.errors import DataError, NotSupportedError
 
 PART = 16
@@ -83,7 +75,7 @@ def start_of(
         start = _of_part(likelihood, moments, guess, least)
         for coef in (guess,) if start is None else (start, guess):
             swept = likelihood.sweep(coef)
-            if swept.llf > least and informs(swept.information, floor):
+            if swept.llf > least and newton.informs(swept.information, floor):
                 return coef, swept
     return class_odds(counts, reference, moments.n_columns + 1), None
 
@@ -125,7 +117,8 @@ def _of_part(
     known = np.zeros((guess.shape[1], guess.shape[1]))
     # The distance of its maximum from that of all rows is as large: closer makes no difference.
     near = np.sqrt(guess.size) / 2
-    of_part = maximize(replace(likelihood, blocks=part), guess, tol=near, maxiter=PART_STEPS, floor=known)
+    likelihood_of_part = replace(likelihood, blocks=part)
+    of_part = newton.maximize(likelihood_of_part, guess, tol=near, maxiter=PART_STEPS, floor=known)
     if not of_part.converged:
         return None
     llf, score = likelihood.gradient(of_part.coef)
@@ -163,7 +156,7 @@ class _Part(RowBlocks):
 
 
 def _one_block(blocks: list[RowBlock]) -> RowBlock:
-    weights = [own for _, _, own in blocks if own is not None]
+    weights = [some for _, _, some in blocks if some is not None]
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in range(2))
     return x, codes, np.concatenate(weights) if weights else None
 
@@ -185,10 +178,8 @@ class Sandwich:
         In the frame: root'root is the covariance of the coefficients, class by class.
     factor : float
         What the sum of squares was multiplied by for small samples.
-    groups : int
-        Groups of rows; of no groups 0.
-    grouped_by : str
-        What the groups are called; empty of a fit that was loaded.
+    groups, grouped_by : int, str
+        Groups of rows, 0 without any, and what they are called; empty of a fit that was loaded.
     rank : int
         Of the covariance: with few groups less than the number of coefficients.
     """
@@ -228,7 +219,7 @@ class Sandwich:
 def scores_of(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
     """Scores (q (p + 1), m) of rows x (m, p) of weight one, class by class."""
     z = frame.columns(x)
-    misses = -log_probabilities(coef.T @ z, reference)[1]
+    misses = -newton.log_probabilities(coef.T @ z, reference)[1]
     modelled = np.flatnonzero(codes != reference)
     line = codes[modelled]
     misses[line - (line > reference), modelled] += 1.0
@@ -280,7 +271,7 @@ def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
-    least = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    least = len(values) * EPS * max(float(values[-1]), 0.0)
     values = np.where(values > least, values, 0.0)
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
     return np.asarray(np.sqrt(values)[:, None] * (vectors.T @ inverse)), int((values > 0).sum())
@@ -301,16 +292,16 @@ PENALIZED_TOLERANCE = 1e-4
 NEAR_SUPREMUM = 1e-3
 """That of separated classes, whose slopes would else grow until rounding has all of the information."""
 
-SINGULAR = 1e-7
+RUN_AWAY = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
 TABLE, PIECE = 40, (2**14, 2**18)
 """Part of a large table that is worked on at once, and fewest and most numbers: what the cache holds."""
 
-FEWEST = 256
+FEWEST_ROWS = 256
 """Rows worked on at once where there are more: a product of fewer costs what writing its result does."""
 
-WORTH = 2.0**24
+MANY_PRODUCTS = 2.0**24
 """Products in the information beyond which passes without it are worth their while."""
 
 WEAK = 30.0
@@ -335,9 +326,7 @@ class LogisticFit:
     counts : (K,) float
         Of the rows of the fit.
     newton : Newton
-        Where the search ended.
-    bias_reduction : bool
-        Whether the likelihood was penalized.
+        Where the search ended, of a likelihood that was penalized where biases are reduced.
     robust : Sandwich, optional
         A covariance of the estimates in the place of the inverse information.
     """
@@ -458,13 +447,13 @@ class LogisticFit:
         blocks = self.newton.information.reshape(k - 1, p1, k - 1, p1)
         information = np.einsum("ka,kilj,lb->aibj", back, blocks, back).reshape(self.newton.information.shape)
         coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
-        newton = replace(self.newton, coef=coef, information=information)
+        turned = replace(self.newton, coef=coef, information=information)
         robust = self.robust
         if robust is not None:
             root = robust.root.reshape(-1, k - 1, p1)
             root = np.einsum("iap,ba->ibp", root, np.linalg.inv(back)).reshape(robust.root.shape)
             robust = replace(robust, root=root)
-        return replace(self, reference=reference, newton=newton, robust=robust)
+        return replace(self, reference=reference, newton=turned, robust=robust)
 
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
@@ -478,7 +467,7 @@ class LogisticFit:
         """Free parameters: a constant and a slope a column, for each class but the reference."""
         return int(self.newton.coef.size)
 
-    def refit(self, blocks: RowBlocks, counts: Floats, singular: float = SINGULAR) -> LogisticFit | None:
+    def refit(self, blocks: RowBlocks, counts: Floats, singular: float = RUN_AWAY) -> LogisticFit | None:
         """The same model of other weights, from where this one ended; None where it has no maximum.
 
         A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
@@ -499,10 +488,9 @@ class LogisticFit:
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
         """The fit of other columns before its first step, at the class proportions."""
         start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
-        newton = replace(self.newton, coef=start, steps=0, converged=False)
-        return replace(
-            self, moments=moments, counts=moments.counts, frame=newton_frame(moments), newton=newton
-        )
+        begun = replace(self.newton, coef=start, steps=0, converged=False)
+        frame, counts = newton_frame(moments), moments.counts
+        return replace(self, moments=moments, counts=counts, frame=frame, newton=begun)
 
     def resume(
         self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
@@ -515,21 +503,14 @@ class LogisticFit:
         tol = tol if overlap else max(tol, NEAR_SUPREMUM)
         ended = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
         if not ended.converged and even is not None:
-            fit = self._by_even_weights(blocks, even, maxiter, replace(self, newton=ended))
-            ended = fit._from_here(blocks, self.counts, maxiter, tol, 0.0)
+            # Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
+            odds = self._at_odds(even.counts)
+            by_even = odds._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
+            likelier = self.likelihood(blocks).sweep(by_even.coef).llf > ended.llf
+            begun = replace(self, newton=by_even if likelier else ended)
+            ended = begun._from_here(blocks, self.counts, maxiter, tol, 0.0)
         steps = ended.steps + self.newton.steps
         return replace(self, newton=replace(ended, steps=steps, converged=ended.converged and overlap))
-
-    def _by_even_weights(
-        self, blocks: RowBlocks, even: Even, maxiter: int, other: LogisticFit
-    ) -> LogisticFit:
-        """The fit of even weights where it is likelier than another.
-
-        Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
-        """
-        newton = self._at_odds(even.counts)._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
-        likelier = self.likelihood(blocks).sweep(newton.coef).llf > other.newton.llf
-        return replace(self, newton=newton) if likelier else other
 
     def _from_here(
         self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, singular: float
@@ -574,7 +555,7 @@ def newton_frame(moments: ClassMoments) -> NewtonFrame:
     rows, p1, q = int(whole.rows[0]), moments.n_columns + 1, moments.n_classes - 1
     # A sweep has of a row: its columns and some of their pairs, numbers of classes and of their pairs.
     width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
-    piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST), 1)
+    piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST_ROWS), 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
     longest = WEAK * float(whole.counts[0])
     return NewtonFrame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
@@ -591,7 +572,7 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood, penalized where that is asked for.
+    """Maximum likelihood, penalized where biases are to be reduced.
 
     Parameters
     ----------
@@ -607,7 +588,7 @@ def fit_logistic(
     likelihood = BlockLikelihood(blocks, frame, reference)
     start, first = class_odds(counts, reference, moments.n_columns + 1), None
     if not bias_reduction:
-        start, first = start_of(likelihood, moments, _floor(counts, reference, SINGULAR))
+        start, first = start_of(likelihood, moments, _floor(counts, reference, RUN_AWAY))
     rows = int(moments.rows.sum())
     ended = _search(likelihood, start, counts, tol, maxiter, rows=rows, penalized=bias_reduction, first=first)
     return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, ended, bias_reduction)
@@ -622,25 +603,21 @@ def _search(
     *,
     rows: int,
     penalized: bool,
-    singular: float = SINGULAR,
+    singular: float = RUN_AWAY,
     first: Swept | None = None,
 ) -> Newton:
     # The rounding of a score of weight W is eps W, in standard errors eps sqrt(W): no search gets closer.
-    least = max(NOTHING, 8 * np.finfo(np.float64).eps * float(np.sqrt(counts.sum())))
+    least = max(newton.ARRIVED, 8 * EPS * float(np.sqrt(counts.sum())))
     if penalized:
         # The last step does not square what is left, and there are more of them.
         tol = max(tol * PENALIZED_TOLERANCE, least)
         return maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
     tol = max(tol, least)
     floor = _floor(counts, likelihood.reference, singular)
-    short = _short_passes(start.size, rows) if singular else 0.0
-    return maximize(likelihood, start, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short)
-
-
-def _short_passes(coefficients: int, rows: int) -> float:
-    """Passes without the information that cost what one with it does; zero where that saves too little."""
     # Of few rows what is done once a pass costs more than its products.
-    return 1 + coefficients / 20 if rows * coefficients**2 >= WORTH else 0.0
+    saves = singular and rows * start.size**2 >= MANY_PRODUCTS
+    short = 1 + start.size / 20 if saves else 0.0
+    return newton.maximize(likelihood, start, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short)
 
 
 def _floor(counts: Floats, reference: int, singular: float) -> Floats:

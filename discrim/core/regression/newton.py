@@ -43,7 +43,7 @@ from scipy.linalg.blas import dgemm
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.progress import reduced, tick
-from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.covariance import EPS, Covariance
 
 T = TypeVar("T")
 
@@ -52,12 +52,9 @@ REMEMBERED = 12
 
 
 class LimitedMemory:
-    """The inverse of a curvature, as a product with a vector, that learns from steps.
+    """The inverse of a curvature, as a product with a gradient (m,), that learns from steps.
 
-    Parameters
-    ----------
-    metric : callable
-        The product (m,) of the inverse of the curvature of an earlier place with a gradient (m,).
+    The metric is that product of an earlier place.
     """
 
     def __init__(self, metric: Callable[[Floats], Floats]) -> None:
@@ -205,7 +202,7 @@ class Forms:
             yield packed @ pairs
 
 
-NOTHING = 1e-12
+ARRIVED = 1e-12
 """Distance to the maximum, in standard errors, over which the information does not change."""
 
 HALVINGS = 30
@@ -217,7 +214,7 @@ FLAT = 1e-8
 NUMBERS_A_CLASS = 5
 """Numbers of a row that are in memory for each class beside its columns."""
 
-ARRIVED = 0.1
+NEARLY_THERE = 0.1
 """Share of the tolerance at which the information is that of the maximum; a step that goes there is to go as
 much farther, since what it will do is guessed."""
 
@@ -225,8 +222,8 @@ SLOW, MOST_SHORT, AFTER = 0.7, 2.0, 3
 """What is left of the distance after a step that is too slow; the passes without the information that are
 made in a row at most, in units of those that cost what one with it does; and those that follow it."""
 
-ROUNDING = 8 * np.finfo(np.float64).eps
-"""Share of `NewtonFrame.longest`, the weight of all rows by that of their odds, that any step may."""
+MAY_FALL = 8 * EPS
+"""Share of `NewtonFrame.longest`, the weight of all rows by that of their odds, that any step may lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,16 +296,10 @@ class NewtonFrame:
 
 @dataclass(frozen=True, slots=True)
 class Newton:
-    """Where Newton's method ended.
+    """Where Newton's method ended: coefficients (p + 1, q) in the frame, the intercepts first.
 
-    Attributes
-    ----------
-    coef : (p + 1, q) float
-        In the frame, the intercepts first.
-    information : (q (p + 1), q (p + 1)) float
-        At the coefficients, class by class.
-    decrement : float
-        Distance from the maximum in standard errors, before the last step.
+    The information (q (p + 1), q (p + 1)) is that at the coefficients, class by class; the decrement is the
+    distance from the maximum in standard errors, before the last step.
     """
 
     coef: Floats
@@ -320,15 +311,7 @@ class Newton:
 
 
 class Swept(NamedTuple):
-    """What a pass over the rows gives at coefficients (p + 1, q).
-
-    Attributes
-    ----------
-    score : (p + 1, q) float
-    information : (q (p + 1), q (p + 1)) float
-    lightest : float
-        The least weight of a row that is not zero.
-    """
+    """What a pass over the rows gives at coefficients (p + 1, q), and the least weight that is not zero."""
 
     llf: float
     score: Floats
@@ -357,7 +340,9 @@ class BlockLikelihood:
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
         """Log-likelihood and score, in one pass that is short of the information."""
-        return self.reduced(_gradient, _added, coef=coef, reference=self.reference)
+        return self.reduced(
+            _gradient, lambda a, b: (a[0] + b[0], a[1] + b[1]), coef=coef, reference=self.reference
+        )
 
     def reduced(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
         """What a task makes of blocks, frame and options, merged over the parts of the rows."""
@@ -382,10 +367,6 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) 
     # Block by block, as the same matrix takes each class's columns from deviations.
     whole = (whole.reshape(q * p1 * q, p1) @ turn.T).reshape(q, p1, q * p1)
     return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
-
-
-def _added(a: tuple[float, Floats], b: tuple[float, Floats]) -> tuple[float, Floats]:
-    return a[0] + b[0], a[1] + b[1]
 
 
 def _gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
@@ -463,7 +444,7 @@ def maximize(
     start : (p + 1, q) float
         Coefficients in the frame.
     tol : float
-        Decrement after which the next step is the last, `NOTHING` or more.
+        Decrement after which the next step is the last, `ARRIVED` or more.
     floor : (q, q) float
         Information between the classes, of each column of the frame, that no direction's may fall to: the
         estimates run away there, and the search ends at the last that did not, not converged. Where it is
@@ -494,7 +475,7 @@ def maximize(
         # Whether the information exceeds the bound in every direction, so that the classes overlap.
         least = bound * decrement**2
         near = decrement <= tol and (known or informs(place.information, least * np.eye(len(floor))))
-        if near and decrement <= max(NOTHING, ARRIVED * tol * bool(short)):
+        if near and decrement <= max(ARRIVED, NEARLY_THERE * tol * bool(short)):
             return replace(last, coef=place.coef + step, converged=True)
         if steps == maxiter:
             break
@@ -533,7 +514,7 @@ class _Search:
 
     def __init__(self, likelihood: BlockLikelihood, tol: float, short: float) -> None:
         self.likelihood, self.tol, self.short = likelihood, tol, short
-        self.rounding = ROUNDING * likelihood.frame.longest
+        self.rounding = MAY_FALL * likelihood.frame.longest
 
     def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
         """Whether a share of the step led up."""
@@ -559,9 +540,10 @@ class _Search:
             decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
             fell = decrement / ahead.decrement
             ahead = _Ahead(moved, llf, score, step.reshape(score.T.shape).T, decrement)
-            if decrement * fell <= ARRIVED**2 * self.tol or fell >= SLOW:
+            goal = NEARLY_THERE**2 * self.tol
+            if decrement * fell <= goal or fell >= SLOW:
                 break
-            if np.log(ARRIVED**2 * self.tol / decrement) / np.log(fell) > self.short + AFTER:
+            if np.log(goal / decrement) / np.log(fell) > self.short + AFTER:
                 break
         return ahead
 

@@ -40,15 +40,10 @@ EXPLAINED, GAINED, LATELY = 0.999, 1e-5, 5
 
 
 class StandardColumns(NamedTuple):
-    """Coordinates in which columns have mean zero and variance one: ((x - centre) scale - rest) / sd.
-
-    Attributes
-    ----------
-    centre, rest, scale, sd : (p,) float
-    """
+    """Coordinates of columns (p,) of mean zero and variance one: ((x - centre) scale - mean) / sd."""
 
     centre: Floats
-    rest: Floats
+    mean: Floats
     scale: Floats
     sd: Floats
 
@@ -57,16 +52,16 @@ class StandardColumns(NamedTuple):
         """Those of all rows, divisor N."""
         means, total = moments.means, moments.total
         anchor = means[int(np.argmax(moments.counts))]
-        rest = anchor + (moments.counts / total) @ (means - anchor)
-        squares = moments.squares.sum(axis=0) + moments.counts @ (means - rest) ** 2
-        return cls(moments.origin, rest, moments.scale, np.sqrt(squares / total))
+        mean = anchor + (moments.counts / total) @ (means - anchor)
+        squares = moments.squares.sum(axis=0) + moments.counts @ (means - mean) ** 2
+        return cls(moments.origin, mean, moments.scale, np.sqrt(squares / total))
 
     def columns(self, x: Floats, out: Floats) -> None:
         """Write rows (m, p) as columns (p, m)."""
         out[:] = x.T
         out -= self.centre[:, None]
         out *= self.scale[:, None]
-        out -= self.rest[:, None]
+        out -= self.mean[:, None]
         out /= self.sd[:, None]
 
 
@@ -76,19 +71,14 @@ class PenalizedFit:
 
     Attributes
     ----------
-    moments : ClassMoments
-        Diagonal.
     reference : int
         Class against which coefficients are shown; the fit does not depend on it.
-    penalty : {"ridge", "lasso", "elastic_net"}
     strength, l1_ratio : float
         lambda and a.
     beta : (C, p + 1) float
         Coefficients of standardized columns, the constants first.
-    loss : float
-        Mean negative log-likelihood.
-    violation : float
-        Of the conditions of a minimum, in units of lambda.
+    loss, violation : float
+        Mean negative log-likelihood, and that of the conditions of a minimum, in units of lambda.
     """
 
     moments: ClassMoments
@@ -122,7 +112,7 @@ class PenalizedFit:
         standard, beta = StandardColumns.of(self.moments), self.by_class
         slopes = beta[1:] / standard.sd[:, None]
         in_data = slopes * standard.scale[:, None]
-        constants = beta[0] - standard.rest @ slopes - standard.centre @ in_data
+        constants = beta[0] - standard.mean @ slopes - standard.centre @ in_data
         if len(self.beta) > 1:
             # Nothing but their differences is determined.
             constants -= constants.mean()
@@ -150,7 +140,7 @@ class PenalizedFit:
         standard, beta = StandardColumns.of(self.moments), self.by_class
         coef = beta[1:] / standard.sd[:, None]
         shift = log_prior - np.log(self.moments.counts / self.moments.total)
-        intercept = beta[0] - standard.rest @ coef + shift
+        intercept = beta[0] - standard.mean @ coef + shift
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def end(self) -> dict[str, Floats]:
@@ -159,10 +149,9 @@ class PenalizedFit:
 
     def at(self, ended: Ended, strength: float) -> PenalizedFit:
         """The same fit where the search at a strength ended."""
-        beta = _centred(ended.beta, self.l1_ratio)
-        return replace(
-            self, strength=strength, beta=beta, loss=ended.loss, violation=ended.violation, steps=ended.steps
-        )
+        beta, loss, violation, steps, _ = ended
+        beta = _centred(beta, self.l1_ratio)
+        return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
 
 
 def null_loss(counts: Floats) -> float:
@@ -270,16 +259,9 @@ def penalized_path(
     ends: bool = False,
     tell: Callable[[float], object] = lambda share: None,
 ) -> list[Ended]:
-    """Where the searches at falling strengths ended, each of which is told.
+    """Where the searches at falling strengths (L,) ended, after `maxiter` steps at most; each is told.
 
-    Parameters
-    ----------
-    strengths : (L,) float
-        In decreasing order.
-    maxiter : int
-        Most steps at each.
-    ends : bool
-        Stop where there is next to nothing left to explain.
+    The path may end where there is next to nothing left to explain.
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)

@@ -48,7 +48,7 @@ from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame
 MOST_STEPS = 1000
 """Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
 
-TOLERANCE = 1e-7
+AT_PEAK = 1e-7
 """Score on the plane, in standard errors, that counts as zero: its square is what the value is short of."""
 
 SHORT_TOLERANCE = 1e-5
@@ -72,15 +72,10 @@ ROOT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is maximized.
+    """What is maximized: at coefficients (p + 1, q) its value, gradient (p + 1, q) and information.
 
-    Attributes
-    ----------
-    at : callable
-        Value, gradient (p + 1, q) and information at coefficients (p + 1, q).
-    exact : bool
-        The information is the curvature. That of a penalized likelihood is not, and is learnt from the
-        gradients (Broyden, Fletcher, Goldfarb, Shanno).
+    Where it is exact the information is the curvature. That of a penalized likelihood is not, and is learnt
+    from the gradients (Broyden, Fletcher, Goldfarb, Shanno).
     """
 
     at: Callable[[Floats], tuple[float, Floats, Floats]]
@@ -89,15 +84,10 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The maximum on a plane.
+    """The maximum on a plane, at coefficients (p + 1, q).
 
-    Attributes
-    ----------
-    coef : (p + 1, q) float
-    gradient : (q (p + 1),) float
-        Class by class: zero along the plane.
-    curvature : (q (p + 1), q (p + 1)) float
-        As far as it is known, positive definite.
+    The gradient (q (p + 1),), class by class, is zero along the plane; the curvature, as far as it is known,
+    is positive definite.
     """
 
     coef: Floats
@@ -111,14 +101,8 @@ def maximize_on_plane(
 ) -> Peak | None:
     """The maximum over start + {b: plane'b = 0}, by Newton's method with a line search; None without one.
 
-    Parameters
-    ----------
-    start : (p + 1, q) float
-        A point of the plane.
-    plane : (q (p + 1), r) float
-        Normals, class by class.
-    curvature : (q (p + 1), q (p + 1)) float, optional
-        Of a point nearby, to begin with where the goal does not tell it; else its information.
+    The plane is its normals (q (p + 1), r), class by class. Where the goal does not tell the curvature, the
+    search begins with that of a point nearby, or with the information.
     """
     coef = start
     value, score, information = goal.at(coef)
@@ -132,7 +116,7 @@ def maximize_on_plane(
         step, normals = cho_solve(factor, gradient), cho_solve(factor, plane)
         step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
-        if decrement <= TOLERANCE:
+        if decrement <= AT_PEAK:
             return Peak(coef, value, gradient, bent)
         size = 1.0
         for _ in range(HALVINGS):
@@ -153,15 +137,8 @@ def maximize_on_plane(
 def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
     """Where a function that rises from 0 at 0 reaches a target; infinite where it never does.
 
-    Parameters
-    ----------
-    profile : callable
-        Value and slope; an infinite value is beyond the target, whatever its slope.
-
-    Returns
-    -------
-    float
-        Missing where the function was seen on both sides of the target, but not at it.
+    The profile gives value and slope, and an infinite value is beyond the target, whatever its slope. The
+    point is missing where the function was seen on both sides of the target, but not at it.
     """
     low, high, point = 0.0, np.inf, target
     for _ in range(MOST_TRIALS):
@@ -240,20 +217,8 @@ def deviance_without(
 ) -> float:
     """2 [l(b^) - max l(b)], the maximum over coefficients that are zero for some columns and all classes.
 
-    Parameters
-    ----------
-    fit : LogisticFit
-        Of the rows.
-    rows : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-    columns : tuple of int
-        Positions of columns of x.
-    factor : (array, bool), optional
-        `scipy.linalg.cho_factor` of the information, where it was made already.
-
-    Returns
-    -------
-    float
-        Missing where the search did not converge.
+    The fit is of the rows, and columns are positions in them. The factor, by `scipy.linalg.cho_factor`, is
+    that of the information, where it was made already. Missing where the search did not converge.
     """
     # In the frame the slope of column j is a row of the inverse root; its length does not matter.
     normals = fit.frame.to_data()[1:][list(columns)]
@@ -267,17 +232,7 @@ def deviance_on(
 ) -> float:
     """2 [l(b^) - max l(b)], the maximum over coefficients whose products with normals are zero.
 
-    Parameters
-    ----------
-    fit, rows, factor
-        As for `deviance_without`.
-    normals : (r, p + 1) float
-        In the frame, of length one.
-
-    Returns
-    -------
-    float
-        Missing where the search did not converge.
+    The normals (r, p + 1) are in the frame, of length one. Missing where the search did not converge.
     """
     goal, best = _goal(fit, rows), _best(fit, rows)
     plane = np.asarray(np.kron(np.eye(len(fit.others)), normals).T, dtype=np.float64)
@@ -299,15 +254,7 @@ def deviance_on(
 
 
 def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
-    """Bounds (2, p + 1, q) of the coefficients, in units of the data, by their profiles.
-
-    Parameters
-    ----------
-    fit, rows
-        As for `deviance_without`.
-    drop : float
-        2 [l(b^) - l_p] at a bound.
-    """
+    """Bounds (2, p + 1, q) of the coefficients, in units of the data: 2 [l(b^) - l_p] is the drop there."""
     goal, best = _goal(fit, rows), _best(fit, rows)
     factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
@@ -333,16 +280,8 @@ class _Profile:
 
     The other coefficients start where they would be if the likelihood were quadratic about the point before
     it. A penalized likelihood can have several maxima on a plane; it is climbed from the quadratic about the
-    estimates too, and the higher maximum counts.
-
-    Parameters
-    ----------
-    best : Peak
-        The maximum itself.
-    normal : (q (p + 1),) float
-        Of unit length: normal'b is the coefficient, or its negative.
-    error : float
-        Its standard error.
+    estimates too, and the higher maximum counts. With the normal (q (p + 1),), of unit length, normal'b is
+    the coefficient, or its negative.
     """
 
     def __init__(self, goal: Goal, best: Peak, normal: Floats, error: float) -> None:
@@ -390,12 +329,8 @@ def _best(fit: LogisticFit, rows: RowBlocks) -> Peak:
 class Nesting(NamedTuple):
     """How the columns of a small model lie within those of a large one.
 
-    Attributes
-    ----------
-    combinations : (p + 1, s + 1) float
-        Of the columns of the large model's frame that make the standardized ones of the small model.
-    left : (s,) float
-        The most that a row leaves of each column of the small model, in standard deviations.
+    Combinations (p + 1, s + 1) of the columns of the large model's frame make the standardized ones of the
+    small model, of each of which a row leaves at most so many standard deviations (s,).
     """
 
     combinations: Floats

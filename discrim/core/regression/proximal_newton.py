@@ -36,15 +36,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memo
 
 
 class Place(NamedTuple):
-    """The likelihood at some coefficients.
-
-    Attributes
-    ----------
-    residual : (C, n) float
-        s (P - Y).
-    shares : (C, n) float
-        P.
-    """
+    """The likelihood at some coefficients, with residuals s (P - Y) and shares P, (C, n)."""
 
     loss: float
     residual: Floats
@@ -53,14 +45,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """Rows whose classes are to be told by columns.
-
-    Attributes
-    ----------
-    z : (p + 1, n) float
-    weights : (n,) float
-        They sum to one.
-    """
+    """Rows whose classes are to be told by columns z (p + 1, n), with weights (n,) that sum to one."""
 
     z: Floats
     codes: Codes
@@ -170,7 +155,7 @@ MATRICES = 4
 """Matrices of its size that the curvature takes: before and after it grows, a copy of some of it, its
 root."""
 
-NEXT_TO_NOTHING = 1e-10
+TRACE = 1e-10
 """Share of the mean curvature that is added to each: steps of constants alone would have no length."""
 
 AT_ONCE = 16
@@ -209,7 +194,7 @@ class Curvature:
                 return root
         some, at = self.of(places), np.arange(len(places))
         diagonal = some[at, at]
-        tiny = NEXT_TO_NOTHING * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
+        tiny = TRACE * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
         while True:
             matrix = some.copy(order="F")
             matrix[at, at] += ridge + tiny
@@ -352,10 +337,8 @@ class PenalizedQuadratic:
         flat = bent.ravel()
         end = self.v[at] + step
         length = self.penalized[at] * (np.abs(end) - np.abs(self.v[at]))
-        change = (
-            float(self.slope[at] @ step) + 0.5 * float(flat[at] @ step) + self.first * float(length.sum())
-        )
-        return change, self.slope + flat
+        change = float(self.slope[at] @ step) + 0.5 * float(flat[at] @ step)
+        return change + self.first * float(length.sum()), self.slope + flat
 
     def _solved(self, at: Codes, right: Floats) -> Floats:
         """The solution of (H + second) step = right over some coefficients."""
@@ -369,14 +352,14 @@ class PenalizedQuadratic:
     def _solved_by_rows(self, places: Codes, ridge: Floats, right: Floats) -> Floats:
         """The same where there are more coefficients than rows, by a system of the rows."""
         root = self.model.roots(self.curvature.shares, places)
-        tiny = NEXT_TO_NOTHING * float((root * root).sum()) / len(places)
+        tiny = TRACE * float((root * root).sum()) / len(places)
         inverse = 1 / (ridge + tiny)
         scaled = root * inverse
         inner = scaled @ root.T
         inner.ravel()[:: len(inner) + 1] += 1.0
         lower = np.linalg.cholesky(inner)
-        rest = solve_triangular(lower, scaled @ right, lower=True, check_finite=False)
-        back = solve_triangular(lower, rest, lower=True, trans=1, check_finite=False)
+        forth = solve_triangular(lower, scaled @ right, lower=True, check_finite=False)
+        back = solve_triangular(lower, forth, lower=True, trans=1, check_finite=False)
         return np.asarray(inverse * right - scaled.T @ back)
 
 
@@ -389,21 +372,17 @@ CHEAP = 2.0**21
 HALVINGS = 40
 """Most halvings of a step."""
 
-LEAST = 1e-6
+GOOD_END = 1e-6
 """Violation, in units of lambda, that is taken for the end of a search that rounding stops."""
 
-ROUNDING = 64 * np.finfo(np.float64).eps
+ROUNDED_SLOPE = 64 * np.finfo(np.float64).eps
 """What conditions may be violated by beside the size of residuals."""
 
 
 class Ended(NamedTuple):
-    """Where the search for one lambda ended.
+    """Where the search for one lambda ended: coefficients (C, p + 1), and how good a minimum they are.
 
-    Attributes
-    ----------
-    beta : (C, p + 1) float
-    violation : float
-        The largest violation of the conditions of a minimum, in units of lambda.
+    The violation is the largest of the conditions of a minimum, in units of lambda.
     """
 
     beta: Floats
@@ -414,27 +393,16 @@ class Ended(NamedTuple):
 
 
 class ProximalNewton:
-    """Searches for the minima of one likelihood at several strengths of a penalty.
+    """Searches for the minima of one likelihood at several strengths of a penalty, whose a is the L1 ratio.
 
-    Parameters
-    ----------
-    l1_ratio : float
-        a.
-    tol : float
-        Violation of the conditions, in units of lambda, at which a search ends.
-    maxiter : int
-        Most steps for each lambda.
+    For each lambda there are no more than `maxiter` steps, and a search ends at a violation of the conditions
+    of `tol`, in units of lambda.
     """
 
     def __init__(self, model: Likelihood, l1_ratio: float, tol: float, maxiter: int) -> None:
         self.model, self.l1_ratio, self.tol, self.maxiter = model, l1_ratio, tol, maxiter
-        self.beta = model.null()
-        self.eta = model.eta(self.beta)
-        self.place = model.at(self.eta)
+        self.begin(model.null())
         self.null_loss = self.place.loss
-        self.gradient = model.gradient(self.place.residual)
-        self.curvature: Curvature | None = None
-        self.before = np.inf
 
     def largest(self) -> float:
         """The strength from which on no coefficient that is zero leaves it, as glmnet counts it."""
@@ -446,13 +414,13 @@ class ProximalNewton:
         self.eta = self.model.eta(self.beta)
         self.place = self.model.at(self.eta)
         self.gradient = self.model.gradient(self.place.residual)
-        self.curvature, self.before = None, np.inf
+        self.curvature: Curvature | None = None
+        self.before = np.inf
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
         """The minimum at one strength, lambda, from where the last search ended.
 
-        To polish it is to go on until rounding stops the search. The tolerance is that of the path by
-        default.
+        To polish it is to go on until rounding stops the search.
         """
         tol = self.tol if tol is None else tol
         columns = self._strong(strength)
@@ -469,7 +437,7 @@ class ProximalNewton:
                 break
             columns = np.union1d(columns, missed)
         self.before = strength
-        good = worst <= self._bound(strength, max(tol, LEAST))
+        good = worst <= self._bound(strength, max(tol, GOOD_END))
         return Ended(self.beta.copy(), self.place.loss, worst / strength, taken, good)
 
     # ---- conditions of a minimum
@@ -479,7 +447,7 @@ class ProximalNewton:
         # The slope of the penalty where it is steepest, as a ridge's may be small all over.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
-        return max(tol * strength * steepest, ROUNDING * float(np.abs(self.place.residual).sum()))
+        return max(tol * strength * steepest, ROUNDED_SLOPE * float(np.abs(self.place.residual).sum()))
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
         """By how much each coefficient (C, m) violates its condition; the first column has the constants."""
@@ -539,10 +507,8 @@ class ProximalNewton:
         return self.curvature, False
 
     def _objective(self, loss: float, beta: Floats, strength: float) -> float:
-        b = beta[:, 1:]
-        return loss + strength * (
-            (1 - self.l1_ratio) / 2 * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum())
-        )
+        b, ridge = beta[:, 1:], (1 - self.l1_ratio) / 2
+        return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
 
     def _move(self, beta: Floats, moved: Floats, z: Floats, columns: Codes, strength: float) -> bool:
         """Go to other coefficients, or part of the way; whether that led down."""

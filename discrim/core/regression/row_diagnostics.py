@@ -43,16 +43,10 @@ PIECE = 2**20
 
 
 class FittedRows(NamedTuple):
-    """Rows beside what the model expects of them.
+    """Rows beside what the model expects of them: shares (K, m), the probabilities of the classes.
 
-    Attributes
-    ----------
-    shares : (K, m) float
-        Probabilities of the classes.
-    misses : (K, m) float
-        Indicators of a row's own class less these, with the digits that a difference would lose.
-    surprise : (m,) float
-        Minus the log probability of the row's own class.
+    Misses (K, m) are indicators of a row's class less these, with the digits that a difference would lose,
+    and the surprise (m,) is minus the log probability of the row's class.
     """
 
     shares: Floats
@@ -69,12 +63,12 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     shares = np.exp(odds - peak)
     of_class = shares[codes, at]
     shares[codes, at] = 0.0
-    rest = shares.sum(axis=0)
-    total = rest + of_class
-    surprise = np.where(peak > 0, peak + np.log(total), np.log1p(rest))
+    of_others = shares.sum(axis=0)
+    total = of_others + of_class
+    surprise = np.where(peak > 0, peak + np.log(total), np.log1p(of_others))
     shares /= total
     misses = -shares
-    misses[codes, at] = rest / total
+    misses[codes, at] = of_others / total
     shares[codes, at] = of_class / total
     return FittedRows(shares, misses, surprise)
 
@@ -123,16 +117,10 @@ def _working(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
 
 
 class Influence(NamedTuple):
-    """What rows do to the estimates.
+    """What rows do to the estimates: leverages, Cook's distances and standardized residuals (m,).
 
-    Attributes
-    ----------
-    leverage : (m,) float
-    cook : (m,) float
-    standardized : (m,) float
-        The length of Pearson's residual over its standard error, not signed.
-    moves : (q (p + 1), m) float or None
-        Estimates less those without the row, by one step, in the frame, class by class.
+    The last is the length of Pearson's residual over its standard error, not signed. Moves (q (p + 1), m) are
+    estimates less those without the row, by one step, in the frame, class by class.
     """
 
     leverage: Floats
@@ -175,9 +163,8 @@ def _of_piece(
     forms: Forms,
     inverse: Floats | None,
 ) -> Influence:
-    pull, spread, leverage = (_pulls_of_two if len(fit.others) == 1 else _pulls)(
-        fit, fitted, weights, z, forms
-    )
+    pulls = _pulls_of_two if len(fit.others) == 1 else _pulls
+    pull, spread, leverage = pulls(fit, fitted, weights, z, forms)
     with np.errstate(over="ignore", invalid="ignore"):
         cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
         square = (_working(fit, fitted, codes) * pull).sum(axis=0)
@@ -216,7 +203,7 @@ def _pulls(
         try:
             pull = np.linalg.solve(np.eye(q) - hat, left[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
-            pull = np.stack([_solved(block, side) for block, side in zip(hat, left, strict=True)])
+            pull = np.stack([_solved(block, right) for block, right in zip(hat, left, strict=True)])
     return np.ascontiguousarray(pull.T), spread, np.trace(hat, axis1=1, axis2=2)
 
 
@@ -229,14 +216,9 @@ def _solved(hat: Floats, left: Floats) -> Floats:
 
 
 class Effect(NamedTuple):
-    """Sums over rows, by their weights.
+    """Sums over rows, by their weights, of the effects (K,), and of their derivatives (K, r).
 
-    Attributes
-    ----------
-    total : (K,) float
-        Of the effects.
-    jacobian : (K, r) float
-        Of their derivatives with respect to the coefficients in the frame, class by class.
+    These are with respect to the coefficients in the frame, class by class.
     """
 
     total: Floats
@@ -261,7 +243,7 @@ def probabilities(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
 def level(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
     """The probabilities themselves, of rows z (p + 1, m)."""
     shares = probabilities(fit, z, shift)
-    return Effect(shares @ weights, _jacobian(fit, _moves(fit, shares) * weights, z))
+    return Effect(shares @ weights, _jacobian(_moves(fit, shares) * weights, z))
 
 
 def difference(fit: LogisticFit, first: Floats, then: Floats, shift: Floats, weights: Floats) -> Effect:
@@ -277,10 +259,10 @@ def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: F
     effects = shares * gaps
     moves = _moves(fit, shares)
     by_odds = moves * gaps[:, None] - shares[:, None] * effects[others]
-    jacobian = _jacobian(fit, by_odds * weights, z)
+    jacobian = _jacobian(by_odds * weights, z)
     whole = np.zeros((len(change) + 1, z.shape[1]))
     whole[1:] = change
-    return Effect(effects @ weights, jacobian + _jacobian(fit, moves * weights, whole))
+    return Effect(effects @ weights, jacobian + _jacobian(moves * weights, whole))
 
 
 def _moves(fit: LogisticFit, shares: Floats) -> Floats:
@@ -292,6 +274,6 @@ def _moves(fit: LogisticFit, shares: Floats) -> Floats:
     return out
 
 
-def _jacobian(fit: LogisticFit, by_odds: Floats, z: Floats) -> Floats:
+def _jacobian(by_odds: Floats, z: Floats) -> Floats:
     k, q, m = by_odds.shape
     return np.asarray((by_odds.reshape(k * q, m) @ z.T).reshape(k, q * len(z)))
