@@ -10,6 +10,7 @@ import pickle
 import struct
 import tracemalloc
 import weakref
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +26,7 @@ import discrim.sklearn as estimators
 from discrim.datasets import load_iris
 from discrim.errors import NotSupportedError
 from tests.contract import test_names
+from tests.contract.test_ownership import SEARCHED
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 COLUMNS = list(load_iris().columns[:4])
@@ -47,6 +49,9 @@ ESTIMATORS = {
 }
 
 
+SEARCHING = ("MixtureClassifier", "SparseLDAClassifier")
+
+
 def values_in(data: bytes) -> int:
     return sum(value in data for value in VALUES)
 
@@ -66,7 +71,12 @@ def test_the_search_finds_values_that_are_there():
     assert values_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
 
 
-@pytest.fixture(params=list(test_names.MADE))
+def slow_among(names: Iterable[str], long: Sequence[str]) -> list[Any]:
+    """Names as cases, of which those are slow whose fits are searches."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in long)) for name in names]
+
+
+@pytest.fixture(params=slow_among(test_names.MADE, SEARCHED))
 def fit(request):
     return test_names.MADE[request.param](IRIS, IRIS[50:].astype({"species": str}))
 
@@ -94,7 +104,7 @@ def test_nor_do_those_of_what_results_give():
             assert values_in(data) == 0, (type(made).__name__, kind)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", slow_among(ESTIMATORS, SEARCHING))
 def test_files_of_estimators_hold_no_value_of_a_row(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x, y = rows[COLUMNS], rows["species"].to_numpy(str)
@@ -113,13 +123,7 @@ def test_estimators_of_formulas_and_fits_hold_none():
             assert values_in(data) == 0, kind
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in ("MixtureClassifier", "SparseLDAClassifier")))
-        for name in ESTIMATORS
-    ],
-)
+@pytest.mark.parametrize("name", slow_among(ESTIMATORS, SEARCHING))
 def test_an_estimator_lets_go_of_the_table(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x = rows[COLUMNS].to_numpy()

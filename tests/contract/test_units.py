@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import warnings
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -73,19 +74,28 @@ COMPARING = {
 @pytest.mark.parametrize("name", COMPARING)
 def test_one_unit_for_all_columns_changes_no_posterior(name, shape, exponent):
     verb, options = COMPARING[name]
-    frame = table(shape)
-    want = posteriors(verb, frame, **options)
-    got = posteriors(verb, scaled(frame, exponent), **options)
-    np.testing.assert_allclose(np.exp(got), np.exp(want), atol=1e-9)
+    got = posteriors(verb, scaled(table(shape), exponent), **options)
+    np.testing.assert_allclose(np.exp(got), np.exp(in_plain_units(name, shape)), atol=1e-9)
+
+
+@cache
+def in_plain_units(name, shape):
+    verb, options = COMPARING[name]
+    return posteriors(verb, table(shape), **options)
 
 
 @pytest.mark.parametrize("exponent", [-531, 997])
 @pytest.mark.parametrize("name", sorted(COMPARING.keys() - {"chosen", "chosen by leave-one-out", "loo"}))
 def test_one_unit_for_all_columns_changes_no_posterior_without_the_row(name, exponent):
     verb, options = COMPARING[name]
-    frame = table(TALL)
-    want, got = (verb("g ~ .", held, **options).leave_one_out() for held in (frame, scaled(frame, exponent)))
-    np.testing.assert_allclose(got[list("abc")], want[list("abc")], atol=1e-9)
+    got = verb("g ~ .", scaled(table(TALL), exponent), **options).leave_one_out()
+    np.testing.assert_allclose(got[list("abc")], left_out_in_plain_units(name)[list("abc")], atol=1e-9)
+
+
+@cache
+def left_out_in_plain_units(name):
+    verb, options = COMPARING[name]
+    return verb("g ~ .", table(TALL), **options).leave_one_out()
 
 
 EQUIVARIANT = {
@@ -389,20 +399,27 @@ def test_common_principal_components_that_have_no_digits_are_missing_with_a_reas
         assert discrim.covariance_models(f"g ~ {mended}", frame)["llf"].notna().all()
 
 
-@pytest.mark.parametrize("options", [{}, {"bias_reduction": True}])
+@cache
+def logistic_in_plain_units(bias_reduction):
+    """The fit, its tests of terms and its profile intervals."""
+    fit = discrim.logistic("g ~ .", table((60, 3)), bias_reduction=bias_reduction)
+    return fit, fit.lr_test(by="term"), fit.conf_int(method="profile")
+
+
+@pytest.mark.parametrize("bias_reduction", [False, True])
 @pytest.mark.parametrize("exponents", [(997,), (-997,), (-997, 0, 997), (531, 0, -531)])
-def test_the_inference_of_a_logistic_fit_holds_in_any_units(options, exponents):
-    frame = table((60, 3))
+def test_the_inference_of_a_logistic_fit_holds_in_any_units(bias_reduction, exponents):
     factors = np.ldexp(1.0, np.resize(exponents, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        want = discrim.logistic("g ~ .", frame, **options)
-        got = discrim.logistic("g ~ .", scaled(frame, exponents), **options)
+        want, tests, intervals = logistic_in_plain_units(bias_reduction)
+        got = discrim.logistic("g ~ .", scaled(table((60, 3)), exponents), bias_reduction=bias_reduction)
         np.testing.assert_allclose(got.bse.iloc[1:] * factors[:, None], want.bse.iloc[1:], rtol=1e-9)
         np.testing.assert_allclose(got.zvalues, want.zvalues, rtol=1e-8)
         np.testing.assert_allclose(got.pvalues, want.pvalues, rtol=1e-7)
-        np.testing.assert_allclose(got.lr_test(by="term"), want.lr_test(by="term"), rtol=1e-7)
-        bounds, held = (f.conf_int(method="profile").to_numpy().reshape(2, 4, 2) for f in (got, want))
+        np.testing.assert_allclose(got.lr_test(by="term"), tests, rtol=1e-7)
+        profiles = (got.conf_int(method="profile"), intervals)
+        bounds, held = (each.to_numpy().reshape(2, 4, 2) for each in profiles)
         np.testing.assert_allclose(bounds[:, 1:] * factors[:, None], held[:, 1:], rtol=1e-6)
         got.summary().as_text()
     named = "x0" if exponents != (531, 0, -531) else "x2"
