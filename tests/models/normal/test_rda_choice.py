@@ -22,12 +22,12 @@ ALL = ("esl", "friedman", "klar")
 PAIRS = [(0.3, 0.2), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.0), (0.5, 1.0), (0.0, 0.6)]
 
 
-def in_turn(pairs):
-    """Each pair by one of the parametrizations; by the others it is slow."""
-    every = [(pair, each, i) for i, pair in enumerate(pairs) for each in ALL]
+def in_turn(values, name="pair"):
+    """Each value by one of the parametrizations; by the others it is slow."""
+    every = [(value, each, i) for i, value in enumerate(values) for each in ALL]
     marks = {True: (), False: (pytest.mark.slow,)}
     cases = [pytest.param(*case[:2], marks=marks[ALL[case[2] % 3] == case[1]]) for case in every]
-    return pytest.mark.parametrize(("pair", "parametrization"), cases)
+    return pytest.mark.parametrize((name, "parametrization"), cases)
 
 
 def without_each_row(formula, data, prior, weights=None, **options):
@@ -71,8 +71,7 @@ def test_leave_one_out_with_more_columns_than_rows_of_a_class(parametrization, p
     np.testing.assert_allclose(held_scores(fit, FEW_WINES), wanted, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("parametrization", ALL)
-@pytest.mark.parametrize("units", [1.0, 0.5])
+@in_turn([1.0, 0.5], "units")
 def test_leave_one_out_takes_one_unit_of_a_weight(parametrization, units):
     weights = units * (1.0 + np.arange(len(UNEQUAL)) % 3)
     options = {"alpha": 0.4, "gamma": 0.3, "parametrization": parametrization}

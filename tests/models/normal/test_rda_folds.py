@@ -12,6 +12,7 @@ from discrim import rda
 from discrim.core.moments.row_sums import centred_roots
 from discrim.errors import CollinearError, DiscrimWarning
 from discrim.models.judging.validation import deal_folds
+from tests.models.normal.test_rda_choice import in_turn
 from tests.support import calls_of
 
 GRID = (0.0, 0.35, 0.999, 1.0)
@@ -54,9 +55,7 @@ def by_hand(data: pd.DataFrame, dealt: np.ndarray, prior: pd.Series, **options) 
     return float(np.mean(rates))
 
 
-@pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
-@pytest.mark.parametrize(
-    "kind",
+@in_turn(
     [
         "plain",
         "few rows",
@@ -66,6 +65,7 @@ def by_hand(data: pd.DataFrame, dealt: np.ndarray, prior: pd.Series, **options) 
         "collinear",
         "far from zero",
     ],
+    "kind",
 )
 def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
     data = table(kind)
