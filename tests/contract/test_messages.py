@@ -85,7 +85,7 @@ REASONS = {
     ): "the end of a damaged file's message",
     ("discrim/core/scatter/robust.py", "its "): "the end of a damaged file's message",
     ("discrim/core/projections/sparse_lda.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/projections/sparse_scoring.py", "Correlations are"): "a mistake of the package",
+    ("discrim/core/projections/sparse_lda.py", "Correlations are"): "a mistake of the package",
     ("discrim/core/scatter/em.py", "its "): "the end of a damaged file's message",
     ("discrim/core/scatter/by_estimator.py", "its "): "the end of a damaged file's message",
     ("discrim/core/scatter/few_factors.py", "its "): "the end of a damaged file's message",

@@ -1,18 +1,30 @@
 """The numbers of a discriminant analysis by partial least squares, and the pure function that fits them.
 
 Theory. Columns and class indicators are centred, and divided by their standard deviations over all rows
-(divisor N - 1) where that is asked for; then the indicators are regressed on the columns by partial least
+(divisor N - 1) where they are to be; then the indicators are regressed on the columns by partial least
 squares (Barker & Rayens, 2003, Journal of Chemometrics 17, 166-173). Three rules follow from the scores t of
 a row and the fitted indicators. By "lda" it is the linear discriminant analysis of the scores, with
 posteriors; by "max" the class of the largest fitted indicator; by "centroid" that of the nearest centroid in
 the space of the scores. All three are linear in the row.
 
-*A table of K + r rows.* With n_k and m_k the count and mean of class k, m the mean of all rows and R a root
-of the scatter within classes, let A have the rows sqrt(n_j) (m_j - m) and those of R, and let B have the
-rows sqrt(n_j) (delta_jk - n_k / N) and r rows of zeros. Then A'A and A'B are the sums of products of all
-rows (see `discrim.core.regression.indicator`), and the components of the one are those of the other. R has
-no more rows than there are columns, nor than there are rows: one algorithm serves a million rows of twenty
-columns, and a hundred of five thousand.
+*Components* of columns A and indicators B. Each is the direction w of length one in which the columns of A
+have the largest sum of squared covariances with those of B: the first left singular vector of A'B. Then A is
+replaced by what its scores t = A w do not explain of it, A - t p' with p = A't / t't, and the next direction
+is found (*NIPALS*; Wold, Sjoestroem & Eriksson, 2001, Chemometrics and Intelligent Laboratory Systems 58,
+109-130). That B is deflated too changes nothing. The scores are A R with the *rotations* R = W (P'W)^-1, and
+B is fitted as A R Q' with q = B't / t't.
+
+*SIMPLS* (de Jong, 1993, Chemometrics and Intelligent Laboratory Systems 18, 251-263) looks for directions of
+A itself, and takes the loadings that were found out of A'B. The two agree in the first component, and
+wherever B has rank one, as the indicators of two classes have.
+
+*A table of K + r rows.* Scores, loadings and fitted values depend on the rows by A'A and A'B alone. With n_k
+and m_k the count and mean of class k, m the mean of all rows and R a root of the scatter within classes, let
+A have the rows sqrt(n_j) (m_j - m) and those of R, and let B have the rows sqrt(n_j) (delta_jk - n_k / N) and
+r rows of zeros. Then A'A and A'B are the sums of products of all rows (see
+`discrim.core.regression.indicator`), and the components of the one are those of the other. R has no more rows
+than there are columns, nor than there are rows: one algorithm serves a million rows of twenty columns, and a
+hundred of five thousand.
 
 *As many components as columns.* Then the scores are a rotation of the columns, and the rule "lda" is linear
 discriminant analysis. With one component, two classes and columns as they are, its direction is the
@@ -35,11 +47,10 @@ its class in the direction of each rotation, whose inverse is Sherman and Morris
 Where a difference has lost digits the scores are missing, and the row is left to a refit.
 
 *Many labellings* of the same rows are tried for Q2, by folds that do not depend on labels. Centred and scaled
-columns Z of the rows outside a fold stay the same whatever the labels are. With
-Z = QR of more rows than columns, Z'Z = R'R and Z'Y = R'(Q'Y): each labelling is fitted to R and Q'Y, which
-have as many rows as there are columns. Of fewer rows than columns, Z = R'Q' by the QR of Z', and a rotation
-of the columns changes no fitted value: each labelling is fitted to R', which has as many columns as there are
-rows.
+columns Z of the rows outside a fold stay the same whatever the labels are. With Z = QR of more rows than
+columns, Z'Z = R'R and Z'Y = R'(Q'Y): each labelling is fitted to R and Q'Y, which have as many rows as there
+are columns. Of fewer rows than columns, Z = R'Q' by the QR of Z', and a rotation of the columns changes no
+fitted value: each labelling is fitted to R', which has as many columns as there are rows.
 """
 
 from __future__ import annotations
@@ -51,15 +62,159 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
+from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, standard_columns
 from discrim.core.moments.units import comparable
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.projections.latent import Algorithm, Latent, latent
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices, svd
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, constant_columns, scaled_cholesky, total_squares
-from discrim.core.scatter.principal import weighted_centre
+from discrim.core.scatter.principal import positive_signs, weighted_centre
+
+Algorithm = Literal["nipals", "simpls", "engine"]
+"""What has found the components; an engine is not of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """Components, in the order in which they were found.
+
+    Attributes
+    ----------
+    weights : (p, a) float
+        Of length one; of NIPALS, of the columns that are left by the components before. Signs: in each
+        component the largest weight in absolute value is positive.
+    loadings : (p, a) float
+        Slopes of the columns on the scores.
+    rotations : (p, a) float
+        The scores are the columns times these.
+    y_loadings : (q, a) float
+        Slopes of the responses on the scores.
+    squares : (a,) float
+        Sums of squares of the scores, which are orthogonal.
+    x_total, y_total : float
+        Sums of squares of all columns, and of all responses.
+    """
+
+    weights: Floats
+    loadings: Floats
+    rotations: Floats
+    y_loadings: Floats
+    squares: Floats
+    x_total: float
+    y_total: float
+
+    @property
+    def count(self) -> int:
+        """Number of components."""
+        return len(self.squares)
+
+    def first(self, count: int) -> Latent:
+        """The first few components, which do not depend on those after them."""
+        weights, loadings = self.weights[:, :count], self.loadings[:, :count]
+        rotations, y_loadings = self.rotations[:, :count], self.y_loadings[:, :count]
+        squares = self.squares[:count]
+        return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
+
+    def explained(self) -> tuple[Floats, Floats]:
+        """Share (a,) of the columns' squares, and of the responses', that each component explains."""
+        x, y = (self.squares * column_squares(each) for each in (self.loadings, self.y_loadings))
+        return x / self.x_total, y / self.y_total
+
+    def importance(self) -> Floats:
+        """Importance of each column (p, a) in the projection by the first components, Wold's VIP.
+
+        sqrt(p sum_a s_a w_ja^2 / sum_a s_a), s_a the squares of the responses that component a explains:
+        the mean of the squares over the columns is one.
+        """
+        explained = self.squares * column_squares(self.y_loadings)
+        parts = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
+        return np.asarray(np.sqrt(len(parts) * parts))
+
+
+def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> Latent:
+    """Components of centred columns a (r, p) and responses b (r, q), so many at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
+    >>> found = latent(a, np.array([[1.0], [0.0], [-1.0]]), 2)
+    >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
+    ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
+    """
+    return latent_of(a, b, *(_nipals if algorithm == "nipals" else _simpls)(a, b, min(most, *a.shape)))
+
+
+def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
+    """The components (p, c) that another program has found, with what they explain of these rows."""
+    t = a @ rotations
+    squares = column_squares(t)
+    return Latent(
+        weights, loadings, rotations, b.T @ t / squares, squares, float((a**2).sum()), float((b**2).sum())
+    )
+
+
+def _direction(product: Floats, least: float) -> Floats | None:
+    """The first left singular vector (p,) of A'B (p, q); None where it is rounding."""
+    _, lengths, right = svd(product, full_matrices=False)
+    if not lengths[0] > least:
+        return None
+    w = product @ right[0]
+    w /= np.linalg.norm(w)
+    return np.asarray(w * positive_signs(w[:, None])[0])
+
+
+def _least(a: Floats, b: Floats) -> float:
+    """The length of A'B up to which it is what rounding leaves of nothing."""
+    return float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def _stacked(columns: list[Floats], rows: int) -> Floats:
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
+
+
+def _nipals(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
+    """Weights, loadings and rotations (p, c)."""
+    least, deflated = _least(a, b), a.copy()
+    weights: list[Floats] = []
+    loadings: list[Floats] = []
+    for _ in range(most):
+        w = _direction(deflated.T @ b, least)
+        if w is None:
+            break
+        t = deflated @ w
+        p = deflated.T @ t / (t @ t)
+        deflated -= np.outer(t, p)
+        weights.append(w)
+        loadings.append(p)
+    w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))
+    return w, p, np.asarray(np.linalg.solve((p.T @ w).T, w.T).T, dtype=np.float64)
+
+
+def _simpls(a: Floats, b: Floats, most: int) -> tuple[Floats, Floats, Floats]:
+    """Weights, loadings and rotations (p, c); the weights are the rotations."""
+    least, product = _least(a, b), a.T @ b
+    basis = np.zeros((a.shape[1], 0))
+    weights: list[Floats] = []
+    loadings: list[Floats] = []
+    for _ in range(most):
+        w = _direction(product, least)
+        if w is None:
+            break
+        t = a @ w
+        p = a.T @ t / (t @ t)
+        axis = p.copy()
+        for _ in range(2):
+            axis -= basis @ (basis.T @ axis)
+        axis /= np.linalg.norm(axis)
+        basis = np.column_stack([basis, axis])
+        product -= np.outer(axis, axis @ product)
+        weights.append(w)
+        loadings.append(p)
+    w, p = (_stacked(each, a.shape[1]) for each in (weights, loadings))
+    return w, p, w
+
 
 PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are in memory at once."""

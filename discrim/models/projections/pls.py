@@ -19,8 +19,7 @@ from discrim.core.moments.moments import ClassMoments, standard_columns
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.projections import pls as core
-from discrim.core.projections.latent import Latent, latent_of
-from discrim.core.projections.pls import Decides, Indicators, PLSFit
+from discrim.core.projections.pls import Decides, Indicators, Latent, PLSFit
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -140,7 +139,7 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
 
 def _as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     """Components that an engine has found, as numbers of core's own."""
-    return latent_of(a, b, *matrices)
+    return core.latent_of(a, b, *matrices)
 
 
 def _buffers(fit: PLSFit) -> dict[str, Floats]:

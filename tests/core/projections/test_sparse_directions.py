@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discrim.core.projections.sparse_scoring import Correlations, Sparse, minimum
+from discrim.core.projections.sparse_lda import Correlations, Sparse, minimum
 
 
 @pytest.mark.parametrize("held_as", ["products", "rows"])
