@@ -20,26 +20,12 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.report.numbers import p_text
+from discrim.report.plots import style
 from discrim.report.plots.points import name_lines
 from discrim.report.plots.spaces import axis_name
-from discrim.report.plots.style import (
-    MOST_IN_LEGEND,
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    ink,
-    lay_out,
-    new_axes,
-    numbers,
-    panels,
-    paper,
-    set_title,
-    shown_name,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 MOST_AXES = 12
 """Discriminants that a scree plot shows."""
@@ -64,22 +50,22 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
 
     width, height = plt.rcParams["figure.figsize"]
     high = float(np.clip(0.24 * len(table) + 1.3, 0.6 * height, 12))
-    outer, inner = panels(ax, 1, table.shape[1], size=(width, high))
+    outer, inner = style.panels(ax, 1, table.shape[1], size=(width, high))
     lines = np.arange(len(table))
-    names = [shown_name(name, 24) for name in table.index]
-    values = numbers(table)
+    names = [style.shown_name(name, 24) for name in table.index]
+    values = style.numbers(table)
     for j, panel in enumerate(inner[0]):
-        panel.barh(lines, values[:, j], height=0.7, color=SIGNS.colour(0), zorder=2)
-        panel.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
+        panel.barh(lines, values[:, j], height=0.7, color=style.SIGNS.colour(0), zorder=2)
+        panel.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=3)
         panel.set_xlim(-1.05, 1.05)
         panel.set_ylim(len(table) - 0.4, -0.6)
         panel.set_yticks(lines, names if j == 0 else [""] * len(names))
-        panel.grid(axis="x", color=faint(0.85))
+        panel.grid(axis="x", color=style.faint(0.85))
         panel.set_axisbelow(True)
         panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
     some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
     few = f"; {table.shape[1]} of {len(shares)} discriminants" if table.shape[1] < len(shares) else ""
-    set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
+    style.set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
     return outer
 
 
@@ -92,22 +78,24 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     p : Series by discriminant
         Of the test that this and all later discriminants have no eigenvalue.
     """
-    axes, _ = new_axes(ax)
+    axes, _ = style.new_axes(ax)
     count = min(len(shares), MOST_AXES)
     places, heights = np.arange(count), 100 * shares.to_numpy(dtype=np.float64)[:count]
-    axes.bar(places, heights, width=0.6, color=SIGNS.colour(0), label="share")
+    axes.bar(places, heights, width=0.6, color=style.SIGNS.colour(0), label="share")
     together = 100 * np.cumsum(shares.to_numpy(dtype=np.float64))[:count]
-    axes.plot(places, together, color=SIGNS.colour(1), marker="o", linestyle="--", label="shares so far")
+    axes.plot(
+        places, together, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="shares so far"
+    )
     for place, value, test in zip(range(count), eigenvalues, p, strict=False):
         text = f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {_with_sign(p_text(test))}"
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
-    axes.set_xticks(places, [shown_name(name) for name in shares.index[:count]])
+    axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
     # As wide as three bars at least: one bar alone would fill the picture.
     axes.set_xlim(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2)
     axes.set_ylim(0.0, 118.0)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
-    set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
+    style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
     return axes
 
@@ -125,7 +113,7 @@ def dot_strips(
     classes: Sequence[Any],
     title: str,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Dots on lines from zero, all strips to one scale.
 
@@ -136,24 +124,28 @@ def dot_strips(
     classes : sequence
         Labels of the columns.
     """
-    axes, _ = new_axes(ax, len(table))
-    values = numbers(table)
+    axes, _ = style.new_axes(ax, len(table))
+    values = style.numbers(table)
     width = 2.3 * (float(np.abs(values).max(initial=0.0)) or 1.0)
     lines = np.arange(len(table))
     for k in range(values.shape[1]):
         colour = signs.colour(k)
-        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
+        axes.axvline(k * width, color=style.faint(0.7), linewidth=0.8, zorder=1)
         axes.hlines(lines, k * width, k * width + values[:, k], color=colour, linewidth=1.2, zorder=2)
         axes.plot(k * width + values[:, k], lines, "o", color=colour, markersize=4, zorder=3)
     axes.set_yticks(
-        lines, [shown_name(name) for name in table.index], fontsize="small" if len(table) >= SMALL else None
+        lines,
+        [style.shown_name(name) for name in table.index],
+        fontsize="small" if len(table) >= SMALL else None,
     )
     axes.set_ylim(len(table) - 0.4, -0.6)
-    axes.set_xticks([k * width for k in range(values.shape[1])], [shown_name(label, 16) for label in classes])
+    axes.set_xticks(
+        [k * width for k in range(values.shape[1])], [style.shown_name(label, 16) for label in classes]
+    )
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
     largest = float(np.abs(values).max(initial=0.0))
     axes.set_xlabel(f"Classes; all strips to one scale, the longest line is {largest:.3g}")
-    set_title(axes, title)
+    style.set_title(axes, title)
     return axes
 
 
@@ -166,15 +158,15 @@ def draw_triangle(
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
-    outer, inner = panels(ax, count, count, size=(side + 0.8, side))
+    outer, inner = style.panels(ax, count, count, size=(side + 0.8, side))
     place = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
     used = {id(axes) for axes in place.values()}
     for axes in inner.ravel():
         if id(axes) not in used:
             axes.remove()
-    for k, label in enumerate(classes if len(classes) <= 2 * MOST_IN_LEGEND else ()):
-        style: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
-        outer.plot([], [], label=shown_name(label), **style)
+    for k, label in enumerate(classes if len(classes) <= 2 * style.MOST_IN_LEGEND else ()):
+        look: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
+        outer.plot([], [], label=style.shown_name(label), **look)
     if count > 1 and outer.get_legend_handles_labels()[1]:
         outer.legend(loc="upper right", frameon=False, fontsize="small", ncols=-(-len(classes) // 12))
     return outer, place
@@ -190,8 +182,8 @@ def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
         if j < last:
             axes.set_xlabel("")
     # What the panels bear stands above the outer axes, and the title above that.
-    set_title(outer, title)
-    lay_out(outer)
+    style.set_title(outer, title)
+    style.lay_out(outer)
     boxes = [axes.get_tightbbox() for axes in place.values()]
     beyond = max(box.y1 for box in boxes if box is not None) - outer.get_window_extent().y1
     if beyond > 0:
@@ -216,9 +208,9 @@ def heat_map(
     title : str
         Of what the colours show.
     """
-    axes, _ = new_axes(ax)
-    values = numbers(table)
-    mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=paper(), linewidth=0.5)
+    axes, _ = style.new_axes(ax)
+    values = style.numbers(table)
+    mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=style.paper(), linewidth=0.5)
     across = [i + 0.5 for i in range(values.shape[1])]
     up = [i + 0.5 for i in range(values.shape[0])]
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
@@ -227,7 +219,7 @@ def heat_map(
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
     axes.set_xlabel(str(table.columns.name))
     axes.set_ylabel(str(table.index.name))
-    set_title(axes, f"{title}; the cross marks the pair chosen")
+    style.set_title(axes, f"{title}; the cross marks the pair chosen")
     axes.figure.colorbar(mesh, ax=axes, label=title)
     return axes
 
@@ -241,7 +233,7 @@ def draw_forest(
     classes: Sequence[Any],
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     ratios: bool = False,
 ) -> Axes:
     """Estimates and intervals, a line for each term and class, and in a figure of our own their numbers.
@@ -258,10 +250,10 @@ def draw_forest(
     ratios : bool
         The axis is of logs, and the line of no effect at one.
     """
-    axes, is_new = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
     several = table["class"].nunique() > 1
-    axes.axvline(1.0 if ratios else 0.0, color=faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
+    axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
     if ratios:
         from matplotlib.ticker import LogFormatter
 
@@ -272,33 +264,33 @@ def draw_forest(
     seen: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
-        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
-        name = shown_name(label) if label not in seen else None
+        look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
+        name = style.shown_name(label) if label not in seen else None
         seen.add(label)
         there = np.isfinite([low, high]).all() and (not ratios or low > 0)
         if there:
             axes.plot([low, high], [i, i], color=signs.colour(k), linewidth=1.5, solid_capstyle="butt")
         drawn = np.isfinite(value) and (not ratios or value > 0)
-        axes.plot([value] if drawn else [], [i] if drawn else [], linestyle="none", label=name, **style)
+        axes.plot([value] if drawn else [], [i] if drawn else [], linestyle="none", label=name, **look)
     terms = table["term"].tolist()
     name_lines(axes, ["" if i and several and term == terms[i - 1] else term for i, term in enumerate(terms)])
     for i in range(1, len(terms)):
         if several and terms[i] != terms[i - 1]:
-            axes.axhline(i - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+            axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
     if is_new and len(table) <= MOST_WRITTEN:
         for i, row in enumerate(table[["estimate", "low", "high"]].to_numpy().tolist()):
             text = "{}  ({}, {})".format(*(f"{value:.3g}".replace("-", "\u2212") for value in row))
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-            axes.annotate(text, (1.02, i), va="center", fontsize="small", color=ink(), **place)
+            axes.annotate(text, (1.02, i), va="center", fontsize="small", color=style.ink(), **place)
     if several:
-        add_legend(axes, is_new)
+        style.add_legend(axes, is_new)
         legend = axes.get_legend()
         if is_new and legend is not None:
             # Beside the lines stand their numbers.
             where: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "frameon": False}
             axes.legend(ncols=min(3, len(seen)), **where)
-    set_title(axes, names[1])
+    style.set_title(axes, names[1])
     return axes
 
 
@@ -324,16 +316,16 @@ def draw_errors(
     one_se : str
         Label of a line at the least error and one standard error; empty for no line.
     """
-    at, error, se = numbers(tried).T
-    style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o"}
-    axes.errorbar(at, error, yerr=se, markersize=size, capsize=2, **style)
+    at, error, se = style.numbers(tried).T
+    look: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
+    axes.errorbar(at, error, yerr=se, markersize=size, capsize=2, **look)
     if log:
         axes.set_xscale("log")
-    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
+    axes.axvline(chosen, color=style.SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     if one_se:
         least = int(error.argmin())
-        style = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(error[least] + se[least]), label=one_se, **style)
+        look = {"color": style.faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[least] + se[least]), label=one_se, **look)
 
 
 def count_above(axes: Axes, at: Floats, counts: Floats, label: str) -> None:

@@ -19,24 +19,12 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 from discrim.report.numbers import clean
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
 from discrim.report.plots.spaces import class_legend, draw_outline
-from discrim.report.plots.style import (
-    SIGNS,
-    Signs,
-    faint,
-    ink,
-    label_codes,
-    new_axes,
-    numbers,
-    panels,
-    set_title,
-    shown_name,
-    with_room,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 INCHES = 1.75
 """Of a panel."""
@@ -53,7 +41,7 @@ def draw_pairs(
     points: pd.DataFrame | None = None,
     labels: pd.Series | None = None,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Each pair of columns as a panel: rows and outlines below the diagonal, outlines alone above it.
 
@@ -73,11 +61,11 @@ def draw_pairs(
     """
     names, classes = list(means.columns), list(means.index)
     p = len(names)
-    outer, inner = panels(ax, p, p, size=(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1))
-    xy = None if points is None else numbers(points)
-    codes = None if labels is None else label_codes(labels, classes)
-    centres = numbers(means)
-    held = {label: numbers(table) for label, table in covariances.items()}
+    outer, inner = style.panels(ax, p, p, size=(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1))
+    xy = None if points is None else style.numbers(points)
+    codes = None if labels is None else style.label_codes(labels, classes)
+    centres = style.numbers(means)
+    held = {label: style.numbers(table) for label, table in covariances.items()}
     for i, name in enumerate(names):
         for j in range(p):
             panel = inner[i, j]
@@ -88,14 +76,14 @@ def draw_pairs(
                     draw_points(panel, xy[:, j], xy[:, i], codes, classes, signs)
                 place = np.ix_([j, i], [j, i])
                 for k, label in enumerate(classes):
-                    style = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.3}
+                    look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.3}
                     if label in held:
-                        draw_outline(panel, centres[k, [j, i]], held[label][place], radius, **style)
+                        draw_outline(panel, centres[k, [j, i]], held[label][place], radius, **look)
             panel.tick_params(labelsize="x-small")
     _share_limits(inner)
     for i, name in enumerate(names):
-        inner[p - 1, i].set_xlabel(shown_name(name, 18), fontsize="small")
-        inner[i, 0].set_ylabel(shown_name(name, 18), fontsize="small")
+        inner[p - 1, i].set_xlabel(style.shown_name(name, 18), fontsize="small")
+        inner[i, 0].set_ylabel(style.shown_name(name, 18), fontsize="small")
     legend_of_classes(outer, classes, signs)
     return outer
 
@@ -104,7 +92,9 @@ def legend_of_classes(outer: Axes, classes: Sequence[Any], signs: Signs) -> None
     """Signs of the classes beside a picture with panels."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=shown_name(label, 18), **signs.of(k)) for k, label in enumerate(classes)]
+    handles = [
+        Line2D([], [], label=style.shown_name(label, 18), **signs.of(k)) for k, label in enumerate(classes)
+    ]
     columns = 1 if len(classes) <= 24 else 2
     outer.legend(
         handles=handles,
@@ -121,7 +111,7 @@ def _diagonal(
 ) -> None:
     panel.set_yticks([])
     if x is None or codes is None or not np.isfinite(x).any():
-        panel.text(0.5, 0.5, shown_name(name, 18), ha="center", va="center", transform=panel.transAxes)
+        panel.text(0.5, 0.5, style.shown_name(name, 18), ha="center", va="center", transform=panel.transAxes)
         return
     known = np.isfinite(x) & (codes >= 0)
     edges = np.linspace(float(x[known].min()), float(x[known].max()), BINS + 1) if known.any() else [0.0, 1.0]
@@ -129,8 +119,8 @@ def _diagonal(
         rows = known & (codes == k)
         if rows.any():
             colour = signs.colour(k)
-            style: dict[str, Any] = {"facecolor": (colour, 0.25), "edgecolor": colour}
-            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", linestyle=signs.line(k), **style)
+            look: dict[str, Any] = {"facecolor": (colour, 0.25), "edgecolor": colour}
+            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", linestyle=signs.line(k), **look)
 
 
 def _share_limits(inner: NDArray[Any]) -> None:
@@ -168,7 +158,7 @@ def draw_components(
     points: pd.DataFrame | None = None,
     labels: pd.Series | None = None,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """The components of each class in the plane of two columns, with the sign of their class.
 
@@ -184,26 +174,26 @@ def draw_components(
         Rows to draw below, with their classes.
     """
     classes = list(means.index.unique(level=0))
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     if points is not None and labels is not None:
-        xy = numbers(points)
-        draw_points(axes, xy[:, 0], xy[:, 1], label_codes(labels, classes), classes, signs)
-    for key, place, share in zip(means.index, numbers(means), shares, strict=True):
+        xy = style.numbers(points)
+        draw_points(axes, xy[:, 0], xy[:, 1], style.label_codes(labels, classes), classes, signs)
+    for key, place, share in zip(means.index, style.numbers(means), shares, strict=True):
         k = classes.index(key[0])
         colour = signs.colour(k)
-        style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
-        draw_outline(axes, place, numbers(covariances[key]), radius, **style)
+        look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
+        draw_outline(axes, place, style.numbers(covariances[key]), radius, **look)
         axes.plot(
-            *place, marker=signs.marker(k), color=colour, markeredgecolor=ink(), zorder=6,
+            *place, marker=signs.marker(k), color=colour, markeredgecolor=style.ink(), zorder=6,
             markersize=4 + 6 * np.sqrt(share),
         )  # fmt: skip
-    axes.set_xlabel(shown_name(means.columns[0]))
-    axes.set_ylabel(shown_name(means.columns[1]))
+    axes.set_xlabel(style.shown_name(means.columns[0]))
+    axes.set_ylabel(style.shown_name(means.columns[1]))
     axes.margins(0.06)
     return class_legend(axes, is_new, classes, signs, False)
 
 
-def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
     """The criterion of what was tried, a line for each class, above the least of its class.
 
     Parameters
@@ -213,7 +203,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     across : {"components", "covariance"}
         What the lines run over.
     """
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     places = list(dict.fromkeys(table[across]))
     classes = list(dict.fromkeys(table["class"]))
     for k, label in enumerate(classes):
@@ -226,13 +216,13 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     axes.set_xticks(range(len(places)), [f"{place}" for place in places])
     if across == "covariance" and len(places) > LEVEL_NAMES:
         axes.tick_params(axis="x", labelrotation=90)
-    axes.axhline(0.0, color=faint(0.35), linestyle=":", linewidth=1.0)
+    axes.axhline(0.0, color=style.faint(0.35), linestyle=":", linewidth=1.0)
     axes.set_xlabel("Components" if across == "components" else "Covariance")
     axes.set_ylabel("BIC above the least")
     return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
 
-def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
     """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
 
     Parameters
@@ -241,17 +231,17 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
         By class, and "pooled" in the last row: debiased, low, high. The raw log-determinant is biased and may
         lie outside its interval.
     """
-    axes, _ = new_axes(ax, len(table))
-    values = numbers(table[["debiased", "low", "high"]])
+    axes, _ = style.new_axes(ax, len(table))
+    values = style.numbers(table[["debiased", "low", "high"]])
     for i, (value, low, high) in enumerate(values.tolist()):
         whole = i == len(values) - 1
-        colour = ink() if whole else signs.colour(i)
+        colour = style.ink() if whole else signs.colour(i)
         axes.plot([low, high], [i, i], color=colour, linewidth=1.5)
         axes.scatter([value], [i], color=colour, marker="D" if whole else "o", s=30, zorder=3)
-    axes.axvline(float(values[-1, 0]), color=ink(), linestyle="--", linewidth=0.8)
+    axes.axvline(float(values[-1, 0]), color=style.ink(), linestyle="--", linewidth=0.8)
     name_lines(axes, list(table.index))
     axes.set_xlabel("ln |S|, its bias subtracted")
-    set_title(axes, "Log-determinants of the covariances, with intervals")
+    style.set_title(axes, "Log-determinants of the covariances, with intervals")
     return axes
 
 
@@ -267,7 +257,7 @@ def quantiles(
     places: Mapping[Any, int],
     law: str,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Squared distances against quantiles by class, with pointwise limits.
 
@@ -287,11 +277,13 @@ def quantiles(
     """
     columns = min(len(tables), 4 if len(tables) > 6 else 3)
     rows = math.ceil(len(tables) / columns)
-    outer, inner = panels(ax, rows, columns, size=(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True)
+    outer, inner = style.panels(
+        ax, rows, columns, size=(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True
+    )
     for panel in inner.ravel()[len(tables) :]:
         panel.set_axis_off()
     for panel, (label, table) in zip(inner.ravel(), tables.items(), strict=False):
-        panel.set_title(shown_name(label, 22), fontsize="medium")
+        panel.set_title(style.shown_name(label, 22), fontsize="medium")
         panel.tick_params(labelsize="small")
         if not len(table):
             panel.text(0.5, 0.5, "too few rows", ha="center", va="center", transform=panel.transAxes)
@@ -300,16 +292,16 @@ def quantiles(
             continue
         k = places[label]
         x, y = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared"))
-        panel.fill_between(x, table["low"], table["high"], color=faint(0.8), linewidth=0, zorder=1)
+        panel.fill_between(x, table["low"], table["high"], color=style.faint(0.8), linewidth=0, zorder=1)
         ends = [0.0, float(x[-1])]
-        panel.plot(ends, ends, color=ink(), linewidth=0.9, zorder=2)
-        style = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
-        panel.scatter(x, y, linewidths=0, zorder=3, **style)
+        panel.plot(ends, ends, color=style.ink(), linewidth=0.9, zorder=2)
+        look = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
+        panel.scatter(x, y, linewidths=0, zorder=3, **look)
         far = (y > table["high"].to_numpy(dtype=np.float64)) & (np.arange(len(y)) >= len(y) / 2)
         beyond = np.flatnonzero(far)[::-1][:NAMED]
         pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-        for i in with_room(pixels, beyond.tolist(), ROOM):
-            text = shown_name(clean(str(table.index[i])), 14)
+        for i in style.with_room(pixels, beyond.tolist(), ROOM):
+            text = style.shown_name(clean(str(table.index[i])), 14)
             panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     for panel in inner[:, 0]:
         panel.set_ylabel("Squared distance", fontsize="small")

@@ -22,26 +22,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_strips, name_lines
-from discrim.report.plots.style import (
-    COLOURS,
-    MOST_IN_LEGEND,
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    ink,
-    label_codes,
-    lay_out,
-    new_axes,
-    numbers,
-    paper,
-    set_title,
-    shown_name,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 LARGEST, SMALLEST = 11.0, 5.0
 """Points of the numbers in the cells; below the smallest they are left out."""
@@ -67,13 +52,15 @@ def draw_confusion(
         Of matplotlib, for right and wrong cells alike.
     """
     k = len(table)
-    axes, is_new = new_axes(ax, size=(6.8, 5.6))
-    counts = numbers(table)
+    axes, is_new = style.new_axes(ax, size=(6.8, 5.6))
+    counts = style.numbers(table)
     with np.errstate(invalid="ignore"):
         shares = counts / counts.sum(axis=1, keepdims=True)
     colours = _colours(shares, colormap)
     edges = np.arange(k + 1) - 0.5
-    line: dict[str, Any] = {"edgecolors": faint(0.8), "linewidth": 0.5} if k <= 2 * MOST_IN_LEGEND else {}
+    line: dict[str, Any] = (
+        {"edgecolors": style.faint(0.8), "linewidth": 0.5} if k <= 2 * style.MOST_IN_LEGEND else {}
+    )
     axes.pcolormesh(edges, edges, colours, rasterized=k > 100, **line)
     axes.set_aspect("equal" if is_new else "auto")
     name_lines(axes, list(table.index))
@@ -85,8 +72,8 @@ def draw_confusion(
     axes.set_ylim(k - 0.5, -0.5)
     if is_new:
         _draw_scale(axes, colormap)
-    set_title(axes, title)
-    lay_out(axes)
+    style.set_title(axes, title)
+    style.lay_out(axes)
     _write(axes, counts, shares, colours)
     return axes
 
@@ -98,7 +85,7 @@ def _ramps(colormap: str | None) -> list[Any]:
 
     if colormap is not None:
         return [mpl.colormaps[colormap]] * 2
-    return [LinearSegmentedColormap.from_list("", [paper(), hue]) for hue in COLOURS[:2]]
+    return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in style.COLOURS[:2]]
 
 
 def _colours(shares: Floats, colormap: str | None) -> Floats:
@@ -106,7 +93,7 @@ def _colours(shares: Floats, colormap: str | None) -> Floats:
     right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in _ramps(colormap))
     on = np.eye(len(shares), dtype=bool)[..., None]
     held = np.where(on, right, wrong)
-    held[np.isnan(shares)] = [*np.array([int(paper()[i : i + 2], 16) for i in (1, 3, 5)]) / 255, 1.0]
+    held[np.isnan(shares)] = [*np.array([int(style.paper()[i : i + 2], 16) for i in (1, 3, 5)]) / 255, 1.0]
     return np.asarray(held)
 
 
@@ -114,9 +101,9 @@ def _name_columns(axes: Axes, names: list[Any]) -> None:
     """Names below the columns, as many as there is room for, upright where they are long."""
     inches = axes.get_window_extent().width / axes.figure.dpi
     step = math.ceil(0.13 * len(names) / inches)
-    shown = [shown_name(name, 20) for name in names[::step]]
+    shown = [style.shown_name(name, 20) for name in names[::step]]
     upright = 0.085 * max(map(len, shown), default=0) > step * inches / len(names)
-    small = "small" if len(names) > MOST_IN_LEGEND else None
+    small = "small" if len(names) > style.MOST_IN_LEGEND else None
     axes.set_xticks(range(0, len(names), step), shown, rotation=90 if upright else 0, fontsize=small)
 
 
@@ -183,7 +170,7 @@ def draw_roc(
     areas: pd.DataFrame,
     title: str,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     level: float = 0.95,
     first: int = 0,
 ) -> Axes:
@@ -203,24 +190,24 @@ def draw_roc(
     first : int
         Position of the first class of `areas` among those that have signs.
     """
-    axes, _ = new_axes(ax, size=(5.8, 5.4))
-    axes.plot([0, 1], [0, 1], color=faint(0.6), linewidth=0.8, zorder=1)
+    axes, _ = style.new_axes(ax, size=(5.8, 5.4))
+    axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
-    few = len(areas) <= MOST_IN_LEGEND
+    few = len(areas) <= style.MOST_IN_LEGEND
     named = set(range(len(areas)) if few else order[:MOST_NAMED].tolist())
     for k in range(len(areas)) if few else order[::-1].tolist():
         label = areas.index[k]
         at = curves.get(label)
-        style: dict[str, Any] = {"color": faint(0.6), "linewidth": 0.8, "zorder": 1.5}
+        look: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
         if k in named:
-            style = {"color": signs.colour(k + first), "linestyle": signs.line(k), "linewidth": 1.6}
-            style |= {"label": f"{shown_name(label, 24)}  {_area(areas.iloc[k])}"}
+            look = {"color": signs.colour(k + first), "linestyle": signs.line(k), "linewidth": 1.6}
+            look |= {"label": f"{style.shown_name(label, 24)}  {_area(areas.iloc[k])}"}
         if at is None:
-            axes.plot([], [], **style)
+            axes.plot([], [], **look)
         else:
-            axes.plot(at["false_positive"], at["true_positive"], **style)
+            axes.plot(at["false_positive"], at["true_positive"], **look)
             if len(areas) <= MOST_BANDS:
-                _add_band(axes, at, style["color"])
+                _add_band(axes, at, look["color"])
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(-0.01, 1.01)
     axes.set_aspect("equal")
@@ -232,7 +219,7 @@ def draw_roc(
     # The corner below the diagonal, which useful curves leave free.
     small = "small" if len(named) > 4 or ax is not None else None
     axes.legend(loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8)
-    set_title(axes, title)
+    style.set_title(axes, title)
     return axes
 
 
@@ -271,7 +258,7 @@ def draw_calibration(
     title: str,
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     first: int = 0,
 ) -> Axes:
     """Observed shares by predicted probability, with bands of few classes; the predictions below.
@@ -294,22 +281,22 @@ def draw_calibration(
     Axes
         The outer ones; its `child_axes` are the curve and the histogram.
     """
-    outer, is_new = new_axes(ax, size=(5.8, 6.4))
+    outer, is_new = style.new_axes(ax, size=(5.8, 6.4))
     outer.set_axis_off()
     upper = outer.inset_axes((0.0, HISTOGRAM + 0.04, 1.0, 0.96 - HISTOGRAM))
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
-    upper.plot([0, 1], [0, 1], color=faint(0.6), linewidth=0.8, zorder=1)
+    upper.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     for k, (label, at) in enumerate(bins.items()):
         colour, line = signs.colour(k + first), signs.line(k)
         limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
-        style: dict[str, Any] = {
+        look: dict[str, Any] = {
             "color": colour,
             "linestyle": line,
             "marker": signs.marker(k + first),
             "markersize": 5,
         }
-        style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": shown_name(label)}
-        upper.errorbar(at["predicted"], at["observed"], yerr=limits, **style)
+        look |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": style.shown_name(label)}
+        upper.errorbar(at["predicted"], at["observed"], yerr=limits, **look)
         if len(bins) <= MOST_LIMITS:
             band = at["predicted"], at["low"], at["high"]
             upper.fill_between(*band, color=colour, alpha=LIMITS_BAND, linewidth=0, zorder=1.2)
@@ -325,13 +312,13 @@ def draw_calibration(
     lower.locator_params(axis="y", nbins=3)
     lower.set_xlabel(names[0])
     if len(bins) > 1:
-        add_legend(upper, is_new)
-    set_title(outer, title)
+        style.add_legend(upper, is_new)
+    style.set_title(outer, title)
     return outer
 
 
 def draw_posteriors(
-    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS
+    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
     """Posterior of each row's own class, by class: how sure the rule is, and where it is wrong.
 
@@ -342,14 +329,14 @@ def draw_posteriors(
         Class of each row; a row without one, or without posteriors, is left out.
     """
     classes = list(proba.columns)
-    codes = label_codes(labels, classes)
-    p = numbers(proba)
+    codes = style.label_codes(labels, classes)
+    p = style.numbers(proba)
     own = p[np.arange(len(p)), codes]
-    axes, _ = new_axes(ax, len(classes))
+    axes, _ = style.new_axes(ax, len(classes))
     draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("Posterior probability of the row's own class")
-    set_title(axes, "Posteriors; rows of another predicted class are ringed")
+    style.set_title(axes, "Posteriors; rows of another predicted class are ringed")
     return axes
 
 
@@ -358,7 +345,7 @@ def by_fold(
     mean: tuple[float, float, float],
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     zero: bool = False,
 ) -> Axes:
     """A number of each fold, a line for a repeat (or for a fold of only one), and below all the mean.
@@ -379,7 +366,7 @@ def by_fold(
     single = repeats.nunique() == 1
     codes, labels = pd.factorize(folds if single else repeats)
     lines = [f"{'fold' if single else 'repeat'} {label}" for label in labels] + ["mean"]
-    axes, _ = new_axes(ax, len(lines))
+    axes, _ = style.new_axes(ax, len(lines))
     at = values.to_numpy(dtype=np.float64)
     colour = signs.colour(0)
     for k in range(len(labels)):
@@ -390,16 +377,16 @@ def by_fold(
         low = 0.7 * (beside / max(times.max(initial=1), 6))
         axes.scatter(own, k + low, color=colour, s=22, alpha=0.75, linewidths=0, zorder=3)
         if not single and len(own):
-            axes.plot([own.mean()] * 2, [k - 0.3, k + 0.3], color=ink(), linewidth=1.2)
+            axes.plot([own.mean()] * 2, [k - 0.3, k + 0.3], color=style.ink(), linewidth=1.2)
     last = len(lines) - 1
-    axes.plot(list(mean[1:]), [last, last], color=ink(), linewidth=1.5)
-    axes.scatter([mean[0]], [last], color=ink(), marker="D", s=36, zorder=3)
-    axes.axvline(mean[0], color=ink(), linestyle="--", linewidth=0.8, zorder=1)
+    axes.plot(list(mean[1:]), [last, last], color=style.ink(), linewidth=1.5)
+    axes.scatter([mean[0]], [last], color=style.ink(), marker="D", s=36, zorder=3)
+    axes.axvline(mean[0], color=style.ink(), linestyle="--", linewidth=0.8, zorder=1)
     if zero:
-        axes.axvline(0.0, color=faint(0.35), linewidth=1.0, zorder=1)
+        axes.axvline(0.0, color=style.faint(0.35), linewidth=1.0, zorder=1)
     name_lines(axes, lines)
     axes.set_xlabel(names[0])
-    set_title(axes, names[1])
+    style.set_title(axes, names[1])
     return axes
 
 
@@ -413,7 +400,7 @@ def draw_permuted(
     said: str,
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Bars of the values by chance, and a line at the one that was seen.
 
@@ -424,7 +411,7 @@ def draw_permuted(
     names : (str, str)
         Of the values and of the picture.
     """
-    axes, _ = new_axes(ax)
+    axes, _ = style.new_axes(ax)
     at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
     if len(at) <= MOST_BARS:
         # Rates of few rows have few values: bins of any other width would make gaps of their own.
@@ -433,7 +420,7 @@ def draw_permuted(
         counts, edges = np.histogram(values, bins=MOST_BARS)
         at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     axes.bar(at, counts, width=width, color=signs.colour(0), alpha=0.75, linewidth=0, zorder=2)
-    axes.axvline(seen, color=ink(), linewidth=1.6, zorder=3)
+    axes.axvline(seen, color=style.ink(), linewidth=1.6, zorder=3)
     low, high = min(float(at.min()) - width, seen), max(float(at.max()) + width, seen)
     space = 0.05 * (high - low)
     axes.set_xlim(low - space, high + space)
@@ -448,17 +435,17 @@ def draw_permuted(
         ha="right" if beyond else "left",
         va="top",
     )
-    axes.grid(axis="y", color=faint(0.85))
+    axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
     axes.locator_params(axis="y", integer=True)
     axes.set_xlabel(names[0])
     axes.set_ylabel("Permutations")
-    set_title(axes, names[1])
+    style.set_title(axes, names[1])
     return axes
 
 
 def draw_steps(
-    table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = SIGNS
+    table: pd.DataFrame, names: tuple[str, str], ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
     """A criterion after each step, with the term that entered or left; the last step is ringed.
 
@@ -469,24 +456,24 @@ def draw_steps(
     names : (str, str)
         Of the criterion and of the picture.
     """
-    axes, is_new = new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     if not len(table):
         axes.set_axis_off()
-        set_title(axes, names[1])
+        style.set_title(axes, names[1])
         return axes
     lines = range(len(table))
     axes.plot(table["value"], lines, color=signs.colour(0), marker="o", markersize=5, zorder=3)
     for i, (low, high) in enumerate(table[["low", "high"]].to_numpy().tolist()):
-        axes.plot([low, high], [i, i], color=faint(0.5), linewidth=1.0, zorder=2)
-    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.2, "zorder": 4}
+        axes.plot([low, high], [i, i], color=style.faint(0.5), linewidth=1.0, zorder=2)
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
     axes.scatter(table["value"].iloc[-1:], [len(table) - 1], s=110, label="where it stopped", **ring)
     name_lines(axes, table["name"].tolist())
-    axes.grid(axis="y", color=faint(0.9))
+    axes.grid(axis="y", color=style.faint(0.9))
     axes.set_axisbelow(True)
     for i, text in enumerate(table["text"] if is_new else []):
         place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
         axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
     axes.set_xlabel(names[0])
     axes.legend(loc="best", framealpha=0.8)
-    set_title(axes, names[1])
+    style.set_title(axes, names[1])
     return axes

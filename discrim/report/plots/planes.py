@@ -15,29 +15,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, draw_strips
 from discrim.report.plots.regions import ring
-from discrim.report.plots.style import (
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    ink,
-    label_codes,
-    new_axes,
-    numbers,
-    panels,
-    set_title,
-    shown_name,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 
 def _edge() -> dict[str, Any]:
     """Style of the lines of a margin."""
-    return {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    return {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
 
 def draw_distances(
@@ -46,7 +34,7 @@ def draw_distances(
     classes: Sequence[Any],
     margin: float | None = None,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
 
@@ -60,15 +48,15 @@ def draw_distances(
     margin : float, optional
         Drawn on both sides of the plane.
     """
-    codes = label_codes(labels, classes)
+    codes = style.label_codes(labels, classes)
     at = values.to_numpy(dtype=np.float64)
-    axes, _ = new_axes(ax)
+    axes, _ = style.new_axes(ax)
     draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1), signs=signs)
-    axes.axvline(0.0, color=ink(), linewidth=1.2, zorder=1)
+    axes.axvline(0.0, color=style.ink(), linewidth=1.2, zorder=1)
     for side in (-1, 1) if margin is not None else ():
         axes.axvline(side * float(margin or 0), **_edge())
-    axes.set_xlabel(f"Signed distance to the plane, positive on the side of {shown_name(classes[1])}")
-    set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
+    axes.set_xlabel(f"Signed distance to the plane, positive on the side of {style.shown_name(classes[1])}")
+    style.set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
     return axes
 
 
@@ -76,7 +64,7 @@ def passes(
     errors: pd.DataFrame,
     kept: Sequence[tuple[int | None, int]],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     first: int = 0,
 ) -> Axes:
     """Errors on the rows after each pass of a perceptron, and where the plane that is kept was found.
@@ -91,12 +79,12 @@ def passes(
     first : int
         Position of the first plane's class among those that have signs.
     """
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
-        line, style, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
+        line, look, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
         told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
-        label = f"{shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
-        axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=label)
+        label = f"{style.shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
+        axes.step(line.index, line, where="mid", color=colour, linestyle=look, label=label)
         if number is None:
             axes.axhline(
                 fewest, color=colour, linestyle=":", linewidth=1.0, label=told if not label else None
@@ -104,7 +92,7 @@ def passes(
             continue
         mark: dict[str, Any] = {
             "color": colour,
-            "markeredgecolor": ink(),
+            "markeredgecolor": style.ink(),
             "markersize": 11,
             "zorder": 4,
             "clip_on": False,
@@ -115,10 +103,10 @@ def passes(
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     if errors.shape[1] > 1:
-        add_legend(axes, is_new)
+        style.add_legend(axes, is_new)
     else:
         axes.legend(loc="best")
-    set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")
+    style.set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")
     return axes
 
 
@@ -127,8 +115,8 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
     across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     found = values(grid.reshape(-1, 2)).reshape(81, 81)
-    axes.contour(across, up, found, levels=[0.0], colors=[ink()], linewidths=1.4, zorder=2)
-    edge: dict[str, Any] = {"colors": [faint(0.2)], "linewidths": 1.0, "linestyles": "--", "zorder": 2}
+    axes.contour(across, up, found, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
+    edge: dict[str, Any] = {"colors": [style.faint(0.2)], "linewidths": 1.0, "linestyles": "--", "zorder": 2}
     axes.contour(across, up, found, levels=[-1.0, 1.0], **edge)
     if support is not None:
         ring(axes, support, size=90)
@@ -145,7 +133,7 @@ def draw_updates(
     moves: tuple[NDArray[np.intp], Floats],
     end: tuple[Floats, int],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Up to three lines with the row that is to move each, and the line that is kept.
 
@@ -164,18 +152,23 @@ def draw_updates(
     Axes
         The outer ones; its `child_axes` are the panels.
     """
-    outer, inner = panels(ax, 2, 2, size=(7.6, 6.8))
+    outer, inner = style.panels(ax, 2, 2, size=(7.6, 6.8))
     rows, after = moves
-    xy = numbers(points)
+    xy = style.numbers(points)
     shown = [(f"after move {i + 1}", after[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))]
     panes = [*shown, (f"kept, of {end[1]} moves", end[0], None)]
     for pane, (name, coef, row) in zip(inner.ravel(), panes, strict=False):
         draw_points(pane, xy[:, 0], xy[:, 1], codes, classes, signs)
         pane.set_title(name, fontsize="medium")
-        pane.set_xlabel(shown_name(points.columns[0], 20))
-        pane.set_ylabel(shown_name(points.columns[1], 20))
+        pane.set_xlabel(style.shown_name(points.columns[0], 20))
+        pane.set_ylabel(style.shown_name(points.columns[1], 20))
         if row is not None:
-            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.6, "zorder": 5}
+            ring: dict[str, Any] = {
+                "facecolors": "none",
+                "edgecolors": style.ink(),
+                "linewidths": 1.6,
+                "zorder": 5,
+            }
             pane.scatter(xy[row, :1], xy[row, 1:], s=130, **ring)
         low, high = _limits(xy, [held for _, held, _ in panes])
         pane.set_xlim(low[0], high[0])
@@ -184,9 +177,9 @@ def draw_updates(
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()
     inner[0, 0].legend(fontsize="small", framealpha=0.8)
-    side = shown_name(classes[1], 20)
+    side = style.shown_name(classes[1], 20)
     text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"
-    set_title(outer, text)
+    style.set_title(outer, text)
     # Room for the titles of the upper panels.
     outer.set_title(outer.get_title(), pad=24)
     return outer
@@ -228,10 +221,10 @@ def _draw_line(axes: Axes, coef: Floats) -> None:
     ends = low + np.array([foot - along, foot + along]) / shape * size
     tip = low + (foot + 0.18 * shape.min() * unit) / shape * size
     start = low + foot / shape * size
-    axes.plot(ends[:, 0], ends[:, 1], color=ink(), linewidth=1.4, zorder=4)
+    axes.plot(ends[:, 0], ends[:, 1], color=style.ink(), linewidth=1.4, zorder=4)
     arrow: dict[str, Any] = {
         "arrowstyle": "-|>",
-        "color": ink(),
+        "color": style.ink(),
         "linewidth": 1.4,
         "shrinkA": 0,
         "shrinkB": 0,

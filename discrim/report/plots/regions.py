@@ -20,23 +20,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_labels, draw_points
-from discrim.report.plots.style import (
-    MOST_IN_LEGEND,
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    ink,
-    label_codes,
-    new_axes,
-    numbers,
-    set_title,
-    shown_name,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 Classify = Callable[[Floats], Codes]
 """From points (m, 2) to their classes (m,), -1 where there is none."""
@@ -159,7 +147,7 @@ def draw_regions(
     axes: Axes,
     classify: Classify,
     limits: tuple[tuple[float, float], tuple[float, float]],
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     grid: int = GRID,
 ) -> None:
     """Regions of a rectangle in the colours of the classes, and the lines between them.
@@ -186,7 +174,9 @@ def draw_regions(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
     axes.add_collection(
-        LineCollection(list(found.segments), colors=faint(0.35), linewidths=0.8, capstyle="round", zorder=1),
+        LineCollection(
+            list(found.segments), colors=style.faint(0.35), linewidths=0.8, capstyle="round", zorder=1
+        ),
         autolim=False,
     )
     axes.set_xlim(across[0], across[-1])
@@ -201,7 +191,7 @@ def draw_plane(
     codes: Codes,
     classes: Sequence[Any],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     *,
     title: str = "Regions of the predicted classes",
     wrong: NDArray[np.bool_] | None = None,
@@ -231,7 +221,7 @@ def draw_plane(
     panel : bool
         One of several: no legend, and a coarser grid.
     """
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
     before = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
@@ -244,14 +234,14 @@ def draw_plane(
         ring(axes, points[wrong], size=24 if panel else 60)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
-    axes.set_xlabel(shown_name(names[0]))
-    axes.set_ylabel(shown_name(names[1]))
+    axes.set_xlabel(style.shown_name(names[0]))
+    axes.set_ylabel(style.shown_name(names[1]))
     if panel:
         if title:
             axes.set_title(title, fontsize="small")
         return axes
-    many = len(classes) > MOST_IN_LEGEND
-    add_legend(axes, is_new)
+    many = len(classes) > style.MOST_IN_LEGEND
+    style.add_legend(axes, is_new)
     if labels is None and many:
         present = [k for k in range(len(classes)) if (codes == k).any()]
         with np.errstate(invalid="ignore"):
@@ -259,7 +249,7 @@ def draw_plane(
         labels = np.full((len(classes), 2), np.nan)
         labels[present] = np.array(means).reshape(-1, 2)
         title += "; labels stand at the class means"
-    set_title(axes, title)
+    style.set_title(axes, title)
     if labels is not None:
         there = np.flatnonzero(np.isfinite(labels).all(axis=1))
         draw_labels(axes, labels[there], [classes[k] for k in there.tolist()])
@@ -275,7 +265,7 @@ def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
         points[:, 1],
         s=size / 4 if many else size,
         facecolors="none",
-        edgecolors=ink(),
+        edgecolors=style.ink(),
         linewidths=0.6 if many else 0.9,
         rasterized=many,
         zorder=3,
@@ -291,7 +281,7 @@ def draw_line(
     codes: Codes,
     classes: Sequence[Any],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     *,
     title: str,
 ) -> Axes:
@@ -309,17 +299,17 @@ def draw_line(
     points, codes : (n,)
         Rows, drawn as ticks below in the colours of their classes.
     """
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     starts = np.flatnonzero(np.diff(called, prepend=-2))
     for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
         if called[start] >= 0:
             colour = signs.colour(int(called[start]))
             axes.axvspan(at[start], at[stop], color=colour, alpha=0.15, linewidth=0, zorder=0.5)
         if start:
-            axes.axvline(at[start], color=faint(0.35), linewidth=0.8, zorder=1)
+            axes.axvline(at[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
     for k, label in enumerate(classes):
-        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
-        axes.plot(at, values[:, k], label=shown_name(label), linewidth=1.6, **style)
+        look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+        axes.plot(at, values[:, k], label=style.shown_name(label), linewidth=1.6, **look)
     low, high = axes.get_ylim()
     step = 0.035 * (high - low)
     for k in range(len(classes)):
@@ -328,10 +318,10 @@ def draw_line(
         height = np.full(len(shown), low - step * (k + 1))
         axes.scatter(shown, height, marker="|", s=18, color=signs.colour(k), linewidths=0.8, zorder=2)
     axes.set_xlim(at[0], at[-1])
-    axes.set_xlabel(shown_name(names[0]))
+    axes.set_xlabel(style.shown_name(names[0]))
     axes.set_ylabel(names[1])
-    add_legend(axes, is_new)
-    set_title(axes, title)
+    style.add_legend(axes, is_new)
+    style.set_title(axes, title)
     return axes
 
 
@@ -340,7 +330,7 @@ CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt
 
 
 def draw_simplex(
-    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS
+    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
     """Rows in a triangle: the nearer a corner, the larger the posterior of its class.
 
@@ -352,16 +342,19 @@ def draw_simplex(
         Class of each row.
     """
     classes = list(proba.columns)
-    axes, is_new = new_axes(ax)
-    p, codes = numbers(proba), label_codes(labels, classes)
+    axes, is_new = style.new_axes(ax)
+    p, codes = style.numbers(proba), style.label_codes(labels, classes)
     places = p @ CORNERS
     border = np.vstack([CORNERS, CORNERS[:1]])
-    axes.plot(*border.T, color=ink(), linewidth=1.2, zorder=2)
+    axes.plot(*border.T, color=style.ink(), linewidth=1.2, zorder=2)
     for k in range(3):
         # Where two posteriors tie above the third: from the middle to the middle of an edge.
         middle = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
         axes.plot(
-            *np.vstack([CORNERS.mean(axis=0), middle]).T, color=faint(0.45), linestyle="--", linewidth=1.0
+            *np.vstack([CORNERS.mean(axis=0), middle]).T,
+            color=style.faint(0.45),
+            linestyle="--",
+            linewidth=1.0,
         )
     draw_points(axes, places[:, 0], places[:, 1], codes, classes, signs)
     known = np.isfinite(places).all(axis=1) & (codes >= 0)
@@ -373,7 +366,7 @@ def draw_simplex(
     sides = ((left, "top"), (right, "top"), ("center", "bottom"))
     for corner, label, (across, up) in zip(CORNERS, classes, sides, strict=True):
         shift = -0.03 if up == "top" else 0.03
-        axes.text(corner[0], corner[1] + shift, shown_name(label, 14), ha=across, va=up)
+        axes.text(corner[0], corner[1] + shift, style.shown_name(label, 14), ha=across, va=up)
     axes.set_xlim(-0.12, 1.12)
     axes.set_ylim(-0.12, 1.0)
     axes.set_aspect("equal")
@@ -382,4 +375,4 @@ def draw_simplex(
         f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})",
         wrap=True,
     )
-    return add_legend(axes, is_new)
+    return style.add_legend(axes, is_new)

@@ -22,25 +22,11 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.numbers import display_width
+from discrim.report.plots import style
 from discrim.report.plots.points import draw_labels, draw_points, draw_strips
-from discrim.report.plots.style import (
-    MOST_IN_LEGEND,
-    SIGNS,
-    Signs,
-    add_legend,
-    faint,
-    ink,
-    label_codes,
-    lay_out,
-    new_axes,
-    numbers,
-    paper,
-    set_title,
-    shown_name,
-)
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 POINTS = 121
 """Points of an outline."""
@@ -71,10 +57,10 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     return np.asarray(mean + radius * (half @ circle).T)
 
 
-def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **style: Any) -> None:
+def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **look: Any) -> None:
     """An ellipse as a line; an empty one where its covariance is not known."""
     if np.isfinite(covariance).all() and np.isfinite(mean).all():
-        axes.plot(*outline(mean, covariance, radius).T, **style)
+        axes.plot(*outline(mean, covariance, radius).T, **look)
 
 
 def draw_ellipses(
@@ -87,7 +73,7 @@ def draw_ellipses(
     labels: pd.Series | None = None,
     centred: bool = False,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """Ellipses of the classes' covariances in the plane of two columns, beside the pooled one.
 
@@ -104,27 +90,31 @@ def draw_ellipses(
         All ellipses about zero, where their shapes can be compared; rows are not drawn then.
     """
     classes = list(means.index)
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     if points is not None and labels is not None and not centred:
-        xy, codes = numbers(points), label_codes(labels, classes)
+        xy, codes = style.numbers(points), style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
-    places = np.zeros((len(classes), 2)) if centred else numbers(means)
+    places = np.zeros((len(classes), 2)) if centred else style.numbers(means)
     for k, label in enumerate(classes):
-        style = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
+        look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
         held = covariances.get(label)
         if held is not None:
-            draw_outline(axes, places[k], numbers(held), radius, **style)
+            draw_outline(axes, places[k], style.numbers(held), radius, **look)
         if not centred:
             axes.plot(
-                *places[k], marker=signs.marker(k), color=signs.colour(k), markeredgecolor=ink(), zorder=6
+                *places[k],
+                marker=signs.marker(k),
+                color=signs.colour(k),
+                markeredgecolor=style.ink(),
+                zorder=6,
             )
     if pooled is not None:
         known = places[np.isfinite(places).all(axis=1)]
         centre = known.mean(axis=0) if len(known) else np.zeros(2)
-        style = {"color": ink(), "linewidth": 2.2, "zorder": 5}
-        draw_outline(axes, centre, numbers(pooled), radius, **style)
-    axes.set_xlabel(shown_name(means.columns[0]))
-    axes.set_ylabel(shown_name(means.columns[1]))
+        look = {"color": style.ink(), "linewidth": 2.2, "zorder": 5}
+        draw_outline(axes, centre, style.numbers(pooled), radius, **look)
+    axes.set_xlabel(style.shown_name(means.columns[0]))
+    axes.set_ylabel(style.shown_name(means.columns[1]))
     axes.margins(0.06)
     return class_legend(axes, is_new, classes, signs, pooled is not None)
 
@@ -133,8 +123,10 @@ def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, po
     """Marker and line of each class together, and the pooled line."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=shown_name(label), **signs.of(k)) for k, label in enumerate(classes)]
-    handles += [Line2D([], [], label="pooled", color=ink(), linewidth=2.2)] if pooled else []
+    handles = [
+        Line2D([], [], label=style.shown_name(label), **signs.of(k)) for k, label in enumerate(classes)
+    ]
+    handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
     place: dict[str, Any] = (
         {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False} if own else {"loc": "best"}
     )
@@ -159,7 +151,7 @@ def draw_scores(
     labels: pd.Series,
     centroids: pd.DataFrame,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     *,
     shares: pd.Series | None = None,
     counts: pd.Series | None = None,
@@ -194,11 +186,11 @@ def draw_scores(
         What the shares are of.
     """
     classes = list(centroids.index)
-    codes = label_codes(labels, classes)
-    x, means = numbers(scores), numbers(centroids)
+    codes = style.label_codes(labels, classes)
+    x, means = style.numbers(scores), style.numbers(centroids)
     if not means.shape[1]:
-        axes, _ = new_axes(ax)
-        set_title(axes, "The class means do not differ: there is no discriminant.")
+        axes, _ = style.new_axes(ax)
+        style.set_title(axes, "The class means do not differ: there is no discriminant.")
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
@@ -207,37 +199,37 @@ def draw_scores(
         return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
     spread = np.eye(2) if within is None else within
     radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
-    axes, is_new = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
+    axes, is_new = style.new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.colour(k)
         if radius:
-            style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
-            draw_outline(axes, mean, spread, radius, **style)
+            look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
+            draw_outline(axes, mean, spread, radius, **look)
         if counts is not None and counts.iloc[k] > 0:
             _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
     axes.set_xlabel(axis_name(centroids.columns[0], shares, of))
     axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
+    style.set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
-        axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
+        axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
         draw_labels(axes, means, classes)
         return axes
-    if len(classes) > MOST_IN_LEGEND:
+    if len(classes) > style.MOST_IN_LEGEND:
         draw_labels(axes, means, classes)
         return axes
-    axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=paper(), linewidths=3.5, zorder=4)
-    axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=ink(), linewidths=1.5, zorder=5)
-    return add_legend(axes, is_new)
+    axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=style.paper(), linewidths=3.5, zorder=4)
+    axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=style.ink(), linewidths=1.5, zorder=5)
+    return style.add_legend(axes, is_new)
 
 
 def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
     """Name of an axis, with its share of the variance between classes, or of what is said."""
     if shares is None or not np.isfinite(shares.loc[name]):
-        return shown_name(name)
-    return f"{shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
+        return style.shown_name(name)
+    return f"{style.shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
 
 
 def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
@@ -267,11 +259,11 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
 def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: str) -> None:
     from matplotlib.patches import Circle, Polygon
 
-    style: dict[str, Any] = {"facecolor": (colour, 0.3), "edgecolor": colour, "zorder": 3}
+    look: dict[str, Any] = {"facecolor": (colour, 0.3), "edgecolor": colour, "zorder": 3}
     if (spread == np.eye(2)).all():
-        axes.add_patch(Circle(tuple(mean.tolist()), radius, **style))
+        axes.add_patch(Circle(tuple(mean.tolist()), radius, **look))
     else:
-        axes.add_patch(Polygon(outline(mean, spread, radius), **style))
+        axes.add_patch(Polygon(outline(mean, spread, radius), **look))
 
 
 def _one_axis(
@@ -284,17 +276,17 @@ def _one_axis(
     signs: Signs,
     sd: float,
 ) -> Axes:
-    strips = len(classes) > MOST_IN_LEGEND or not len(x)
-    axes, is_new = new_axes(ax, len(classes) if strips else 0)
+    strips = len(classes) > style.MOST_IN_LEGEND or not len(x)
+    axes, is_new = style.new_axes(ax, len(classes) if strips else 0)
     axes.set_xlabel(name)
     if strips:
         draw_strips(axes, x, codes, classes, signs=signs)
-        axes.scatter(means, range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
-        set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
+        axes.scatter(means, range(len(classes)), marker="|", s=60, color=style.ink(), zorder=3)
+        style.set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
         return axes
     _draw_histograms(axes, x, codes, classes, means, signs, sd)
-    set_title(axes, "Discriminant scores; lines mark the class means")
-    return add_legend(axes, is_new)
+    style.set_title(axes, "Discriminant scores; lines mark the class means")
+    return style.add_legend(axes, is_new)
 
 
 def _draw_histograms(
@@ -309,8 +301,10 @@ def _draw_histograms(
     highest = 1.0
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
-        style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
-        held, *_ = axes.hist(values[codes == k], bins=edges, label=shown_name(label), linestyle=line, **style)
+        look: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
+        held, *_ = axes.hist(
+            values[codes == k], bins=edges, label=style.shown_name(label), linestyle=line, **look
+        )
         highest = max(highest, float(np.max(held)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height: arrows may lie below the histograms.
@@ -335,7 +329,7 @@ def draw_biplot(
     arrows: pd.DataFrame,
     counts: pd.Series,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
     *,
     shares: pd.Series | None = None,
 ) -> Axes:
@@ -363,21 +357,21 @@ def draw_biplot(
     )
     if not centroids.shape[1]:
         return axes
-    lengths = numbers(arrows.iloc[:, :2])
+    lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
     named = longest[:MOST_ARROWS]
     title = "Canonical scores, and structure correlations as arrows"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
-    set_title(axes, title)
+    style.set_title(axes, title)
     if centroids.shape[1] == 1:
         _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
         return axes
     if ax is None:
-        lay_out(axes)
+        style.lay_out(axes)
     draw_arrows(
         axes,
-        numbers(shown) if len(shown) else numbers(centroids),
+        style.numbers(shown) if len(shown) else style.numbers(centroids),
         lengths[named],
         [arrows.index[i] for i in named],
     )
@@ -394,11 +388,17 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
     edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
     ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
     tips = tips * (0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0)
-    texts = [shown_name(name, LABEL) for name in names]
-    box = {"boxstyle": "round,pad=0.1", "facecolor": (paper(), 0.7), "edgecolor": "none"}
+    texts = [style.shown_name(name, LABEL) for name in names]
+    box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
-        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        arrow = {
+            "arrowstyle": "-|>",
+            "color": style.faint(0.25),
+            "linewidth": 1.1,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         stick = axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
         side = "left" if left >= 0 else "right"
         name = axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
@@ -456,12 +456,18 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
     middle = 0.5 * (low + high)
     for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
         height = bottom - step * (i + 1)
-        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        arrow = {
+            "arrowstyle": "-|>",
+            "color": style.faint(0.25),
+            "linewidth": 1.1,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
         side = "right" if length >= 0 else "left"
         edge = middle - math.copysign(0.01 * (high - low), length)
-        axes.text(edge, height, shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
-    axes.axhline(bottom, color=faint(0.6), linewidth=0.8)
+        axes.text(edge, height, style.shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
+    axes.axhline(bottom, color=style.faint(0.6), linewidth=0.8)
     axes.set_ylim(bottom - step * (len(lengths) + 1), top)
     axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])
 
@@ -470,7 +476,9 @@ MOST_NUMBERS = 30
 """Eigenvalues that are drawn of each class beyond the signal of the widest."""
 
 
-def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+def draw_scree(
+    table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
+) -> Axes:
     """Eigenvalues by their number on a scale of powers, a line for each class.
 
     Those of the signal are filled; at the chosen dimension a line drops to the level of the noise.
@@ -482,7 +490,7 @@ def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, si
     noise : Series by class
         The variance beyond the signal.
     """
-    axes, is_new = new_axes(ax)
+    axes, is_new = style.new_axes(ax)
     classes = list(noise.index)
     most = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MOST_NUMBERS
     last = 1
@@ -491,7 +499,7 @@ def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, si
         at, values = held.index.to_numpy(), held["eigenvalue"].to_numpy(dtype=np.float64)
         colour, d = signs.colour(k), int(held["signal"].sum())
         axes.plot(at, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
-        for part, face in ((slice(0, d), colour), (slice(d, None), paper())):
+        for part, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
             axes.scatter(
                 at[part], values[part], marker=signs.marker(k), s=26, facecolor=face, edgecolor=colour,
                 zorder=4,
@@ -506,7 +514,7 @@ def draw_scree(table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, si
     axes.set_yscale("log")
     axes.set_xlim(0.5, last + 0.5)
     axes.locator_params(axis="x", integer=True)
-    axes.grid(axis="y", color=faint(0.85))
+    axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
     axes.set_xlabel("Number of the eigenvalue")
     axes.set_ylabel("Eigenvalue")
@@ -524,7 +532,7 @@ def draw_he(
     arrows: pd.DataFrame | None = None,
     equal: bool = False,
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """The ellipse between classes over that within, in a plane; the first reaches beyond where means differ.
 
@@ -547,33 +555,33 @@ def draw_he(
     from matplotlib.patheffects import withStroke
 
     spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
-    axes, is_new = new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
-    places = numbers(means)
-    draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
+    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
+    places = style.numbers(means)
+    draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
     draw_outline(axes, centre, hypothesis, radius, **outer)
     for k, place in enumerate(places):
         sign: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
         sign |= {"markersize": 7, "zorder": 4}
-        name = shown_name(means.index[k], 18)
+        name = style.shown_name(means.index[k], 18)
         if arrows is not None:
             # Arrows bear names as well: those of the classes have room in the legend.
             axes.plot(*place, linestyle="none", label=name, **sign)
             continue
         axes.plot(*place, **sign)
-        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
-        text = axes.annotate(name, tuple(place.tolist()), (0, 6), textcoords="offset points", **style)
-        text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
+        look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+        text = axes.annotate(name, tuple(place.tolist()), (0, 6), textcoords="offset points", **look)
+        text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
-    add_legend(axes, is_new)
+    style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
-            lay_out(axes)
-        draw_arrows(axes, outline(centre, hypothesis, radius), numbers(arrows), list(arrows.index))
+            style.lay_out(axes)
+        draw_arrows(axes, outline(centre, hypothesis, radius), style.numbers(arrows), list(arrows.index))
     return axes
 
 
@@ -590,7 +598,7 @@ def he_terms(
     *,
     names: tuple[str, str],
     ax: Axes | None = None,
-    signs: Signs = SIGNS,
+    signs: Signs = style.SIGNS,
 ) -> Axes:
     """The ellipse of each term and that of the residuals, about the mean of all rows.
 
@@ -609,25 +617,25 @@ def he_terms(
     """
     from matplotlib.patheffects import withStroke
 
-    axes, is_new = new_axes(ax)
-    draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
+    axes, is_new = style.new_axes(ax)
+    draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     for k, (term, shape) in enumerate(hypotheses.items()):
         colour = signs.colour(k)
-        outer: dict[str, Any] = {"color": colour, "linewidth": 2.0, "label": shown_name(term, 30)}
+        outer: dict[str, Any] = {"color": colour, "linewidth": 2.0, "label": style.shown_name(term, 30)}
         draw_outline(axes, centre, shape, radius, **outer)
         cells = means[term]
-        for label, place in zip(cells.index, numbers(cells), strict=True):
+        for label, place in zip(cells.index, style.numbers(cells), strict=True):
             axes.plot(*place, marker=signs.marker(k), color=colour, markersize=6, zorder=4)
             if len(cells) > MOST_NAMED:
                 continue
-            style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+            look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
             at = tuple(place.tolist())
             text = axes.annotate(
-                shown_name(label, 18), at, (0, 5), textcoords="offset points", color=colour, **style
+                style.shown_name(label, 18), at, (0, 5), textcoords="offset points", color=colour, **look
             )
-            text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
+            text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
     axes.margins(0.08)
-    axes.set_xlabel(shown_name(names[0]))
-    axes.set_ylabel(shown_name(names[1]))
-    add_legend(axes, is_new)
+    axes.set_xlabel(style.shown_name(names[0]))
+    axes.set_ylabel(style.shown_name(names[1]))
+    style.add_legend(axes, is_new)
     return axes
