@@ -1,10 +1,9 @@
 """Sections as LaTeX: floats with caption and label, whose tables fit the width and the height of a page.
 
-Texts as LaTeX: what is special is escaped, numbers have true minus signs, and widths are estimated.
-
-What is written goes through pdflatex with no package: letters and marks beyond those that LaTeX knows by
-itself are built of its accents, Greek letters and the signs of mathematics are set as mathematics. Other
-scripts are left as they are, for engines and packages that have them.
+What is special in texts is escaped, numbers have true minus signs, and widths are estimated. What is written
+goes through pdflatex with no package: letters and marks beyond those that LaTeX knows by itself are built of
+its accents, Greek letters and the signs of mathematics are set as mathematics. Other scripts are left as they
+are, for engines and packages that have them.
 """
 
 from __future__ import annotations
@@ -40,27 +39,8 @@ SIGNS |= {
     "⇑": r"\Uparrow", "↕": r"\updownarrow", "ϒ": r"\Upsilon",
 }  # fmt: skip
 
-LATIN_SHAPED = dict(
-    zip(
-        (
-            "ALPHA",
-            "BETA",
-            "EPSILON",
-            "ZETA",
-            "ETA",
-            "IOTA",
-            "KAPPA",
-            "MU",
-            "NU",
-            "OMICRON",
-            "RHO",
-            "TAU",
-            "CHI",
-        ),
-        "ABEZHIKMNOPTX",
-        strict=True,
-    )
-)
+LATIN_SHAPED = "ALPHA BETA EPSILON ZETA ETA IOTA KAPPA MU NU OMICRON RHO TAU CHI"
+LATIN = dict(zip(LATIN_SHAPED.split(), "ABEZHIKMNOPTX", strict=True))
 """Greek capitals for which LaTeX has no command, as they look like Latin ones."""
 
 ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u"}
@@ -151,7 +131,7 @@ def _greek(c: str) -> str:
         return ""
     name = found[3].replace("LAMDA", "LAMBDA")
     if found[1] == "CAPITAL":
-        letter = LATIN_SHAPED.get(name, f"\\{name.capitalize()} ")
+        letter = LATIN.get(name, f"\\{name.capitalize()} ")
     else:
         letter = "o" if name == "OMICRON" else f"\\{'var' if found[2] else ''}{name.lower()} "
     for mark in marks:

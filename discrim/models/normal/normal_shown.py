@@ -531,7 +531,6 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     for i in style.with_room(points, list(names), size)[:MOST_LABELS]:
         xy = (classical[i], robust[i])
         axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
-    axes.set_xlabel("Distance by means and covariances of moments")
-    axes.set_ylabel("Robust distance")
+    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
     return style.add_legend(axes, is_new) if len(classes) <= style.MOST_IN_LEGEND else axes

@@ -57,8 +57,7 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
     for j, panel in enumerate(inner[0]):
         panel.barh(lines, values[:, j], height=0.7, color=style.SIGNS.colour(0), zorder=2)
         panel.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=3)
-        panel.set_xlim(-1.05, 1.05)
-        panel.set_ylim(len(table) - 0.4, -0.6)
+        panel.set(xlim=(-1.05, 1.05), ylim=(len(table) - 0.4, -0.6))
         panel.set_yticks(lines, names if j == 0 else [""] * len(names))
         panel.grid(axis="x", color=style.faint(0.85))
         panel.set_axisbelow(True)
@@ -91,8 +90,7 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
     axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
     # As wide as three bars at least: one bar alone would fill the picture.
-    axes.set_xlim(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2)
-    axes.set_ylim(0.0, 118.0)
+    axes.set(xlim=(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2), ylim=(0.0, 118.0))
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
     style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
@@ -217,8 +215,7 @@ def heat_map(
     axes.set_yticks(up, [f"{value:g}" for value in table.index])
     row, column = table.index.get_loc(marked[0]), table.columns.get_loc(marked[1])
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
-    axes.set_xlabel(str(table.columns.name))
-    axes.set_ylabel(str(table.index.name))
+    axes.set(xlabel=str(table.columns.name), ylabel=str(table.index.name))
     style.set_title(axes, f"{title}; the cross marks the pair chosen")
     axes.figure.colorbar(mesh, ax=axes, label=title)
     return axes

@@ -187,8 +187,7 @@ def draw_components(
             *place, marker=signs.marker(k), color=colour, markeredgecolor=style.ink(), zorder=6,
             markersize=4 + 6 * np.sqrt(share),
         )  # fmt: skip
-    axes.set_xlabel(style.shown_name(means.columns[0]))
-    axes.set_ylabel(style.shown_name(means.columns[1]))
+    axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     return class_legend(axes, is_new, classes, signs, False)
 
@@ -217,8 +216,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     if across == "covariance" and len(places) > LEVEL_NAMES:
         axes.tick_params(axis="x", labelrotation=90)
     axes.axhline(0.0, color=style.faint(0.35), linestyle=":", linewidth=1.0)
-    axes.set_xlabel("Components" if across == "components" else "Covariance")
-    axes.set_ylabel("BIC above the least")
+    axes.set(xlabel="Components" if across == "components" else "Covariance", ylabel="BIC above the least")
     return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
 

@@ -64,12 +64,10 @@ def draw_confusion(
     axes.pcolormesh(edges, edges, colours, rasterized=k > 100, **line)
     axes.set_aspect("equal" if is_new else "auto")
     name_lines(axes, list(table.index))
-    axes.set_xlabel("Predicted class")
-    axes.set_ylabel("Actual class")
+    axes.set(xlabel="Predicted class", ylabel="Actual class")
     _name_columns(axes, list(table.columns))
     # name_lines leaves room at the ends, which cells do not.
-    axes.set_xlim(-0.5, k - 0.5)
-    axes.set_ylim(k - 0.5, -0.5)
+    axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     if is_new:
         _draw_scale(axes, colormap)
     style.set_title(axes, title)
@@ -208,11 +206,9 @@ def draw_roc(
             axes.plot(at["false_positive"], at["true_positive"], **look)
             if len(areas) <= MOST_BANDS:
                 _add_band(axes, at, look["color"])
-    axes.set_xlim(-0.01, 1.01)
-    axes.set_ylim(-0.01, 1.01)
+    axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     axes.set_aspect("equal")
-    axes.set_xlabel("False positive rate")
-    axes.set_ylabel("True positive rate")
+    axes.set(xlabel="False positive rate", ylabel="True positive rate")
     heading = f"Area under the curve ({100 * level:g} %)"
     if not few:
         heading += f",\nthe least {len(named)} of {len(areas)}"
@@ -303,8 +299,7 @@ def draw_calibration(
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)
-    upper.set_xlim(-0.02, 1.02)
-    upper.set_ylim(-0.02, 1.02)
+    upper.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     upper.tick_params(labelbottom=False)
     upper.set_ylabel(names[1])
     lower.set_ylim(bottom=0.0)
@@ -334,8 +329,7 @@ def draw_posteriors(
     own = p[np.arange(len(p)), codes]
     axes, _ = style.new_axes(ax, len(classes))
     draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("Posterior probability of the row's own class")
+    axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the row's own class")
     style.set_title(axes, "Posteriors; rows of another predicted class are ringed")
     return axes
 
@@ -423,8 +417,7 @@ def draw_permuted(
     axes.axvline(seen, color=style.ink(), linewidth=1.6, zorder=3)
     low, high = min(float(at.min()) - width, seen), max(float(at.max()) + width, seen)
     space = 0.05 * (high - low)
-    axes.set_xlim(low - space, high + space)
-    axes.set_ylim(0, 1.18 * float(counts.max()))
+    axes.set(xlim=(low - space, high + space), ylim=(0, 1.18 * float(counts.max())))
     beyond = seen > (low + high) / 2
     axes.annotate(
         f"seen {seen:.3g}\n{said}",
@@ -438,8 +431,7 @@ def draw_permuted(
     axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
     axes.locator_params(axis="y", integer=True)
-    axes.set_xlabel(names[0])
-    axes.set_ylabel("Permutations")
+    axes.set(xlabel=names[0], ylabel="Permutations")
     style.set_title(axes, names[1])
     return axes
 

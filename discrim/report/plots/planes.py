@@ -98,8 +98,7 @@ def passes(
             "clip_on": False,
         }
         axes.plot([number], [fewest], marker="*", linestyle="none", label=None if label else told, **mark)
-    axes.set_xlabel("Pass over the rows")
-    axes.set_ylabel("Rows on the wrong side")
+    axes.set(xlabel="Pass over the rows", ylabel="Rows on the wrong side")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     if errors.shape[1] > 1:
@@ -160,8 +159,9 @@ def draw_updates(
     for pane, (name, coef, row) in zip(inner.ravel(), panes, strict=False):
         draw_points(pane, xy[:, 0], xy[:, 1], codes, classes, signs)
         pane.set_title(name, fontsize="medium")
-        pane.set_xlabel(style.shown_name(points.columns[0], 20))
-        pane.set_ylabel(style.shown_name(points.columns[1], 20))
+        pane.set(
+            xlabel=style.shown_name(points.columns[0], 20), ylabel=style.shown_name(points.columns[1], 20)
+        )
         if row is not None:
             ring: dict[str, Any] = {
                 "facecolors": "none",
@@ -171,8 +171,7 @@ def draw_updates(
             }
             pane.scatter(xy[row, :1], xy[row, 1:], s=130, **ring)
         low, high = _limits(xy, [held for _, held, _ in panes])
-        pane.set_xlim(low[0], high[0])
-        pane.set_ylim(low[1], high[1])
+        pane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         _draw_line(pane, coef)
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()

@@ -1,6 +1,6 @@
-"""Rows as points, on a plane or on a line for each class, and the names of lines and places.
+"""Rows as points, on a plane or on a line for each class; the names of lines and places; images of pictures.
 
-Pictures as images in a page, for the day and for the night; as vectors where their points are few.
+An image of a page is made twice, in the colours of day and of night, of vectors where its points are few.
 """
 
 from __future__ import annotations
@@ -71,14 +71,8 @@ def draw_points(
         style = _style(signs, k, small=small)
         first = _turn(rows[k], turns - 1, turns) if not crowded or rare[k] else rows[k][:0]
         zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
-        axes.scatter(
-            x[first],
-            y[first],
-            label=shown_name(label),
-            zorder=zorder,
-            rasterized=counts.sum() > 5_000,
-            **style,
-        )
+        style |= {"label": shown_name(label), "rasterized": counts.sum() > 5_000}
+        axes.scatter(x[first], y[first], zorder=zorder, **style)
     for turn in range(turns - 1):
         for k in order.tolist():
             own = _turn(rows[k], turn, turns)
@@ -199,43 +193,28 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
     texts = []
     for (x, y), label in zip(places.tolist(), classes, strict=True):
         name = shown_name(label, 16)
-        text = axes.annotate(
-            name,
-            (x, y),
-            (0, 0),
-            textcoords="offset points",
-            fontsize=9,
-            # Not every font has bold letters.
-            fontweight="bold" if name.isascii() else "normal",
-            color=ink(),
-            ha="center",
-            va="center",
-            zorder=6,
-        )
+        # Not every font has bold letters.
+        letters: dict[str, Any] = {"fontsize": 9, "fontweight": "bold" if name.isascii() else "normal"}
+        letters |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
+        text = axes.annotate(name, (x, y), (0, 0), textcoords="offset points", **letters)
         # Drawn in two strokes, each of all letters: the halo of one does not cut into the next.
         text.set_path_effects([Stroke(linewidth=2.6, foreground=paper()), Normal()])
         text.set_clip_on(True)
         texts.append(text)
-    sizes = [text.get_window_extent() for text in texts]
-    sides = np.array([(box.width, box.height) for box in sizes]).reshape(-1, 2) + point
-    moved = _apart(at, sides, axes.get_window_extent().get_points())
-    for text, place, target, size in zip(texts, at, moved, sides, strict=True):
+    boxes = [text.get_window_extent() for text in texts]
+    sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + point
+    moved = _separated(at, sizes, axes.get_window_extent().get_points())
+    for text, place, target, size in zip(texts, at, moved, sizes, strict=True):
         gap = target - place
         text.set_position(tuple((gap / point).tolist()))
         if (np.abs(gap) > 0.8 * size).any():
-            start = axes.transData.inverted().transform(target)
-            axes.plot(
-                *np.array([start, text.xy]).T,
-                color=faint(0.35),
-                linewidth=0.7,
-                zorder=5,
-                scalex=False,
-                scaley=False,
-            )
+            line = np.array([axes.transData.inverted().transform(target), text.xy]).T
+            thin: dict[str, Any] = {"color": faint(0.35), "linewidth": 0.7, "zorder": 5}
+            axes.plot(*line, scalex=False, scaley=False, **thin)
 
 
-def _apart(places: Floats, sides: Floats, frame: Floats) -> Floats:
-    """Centres (K, 2) of boxes with sides (K, 2) near their places, none on another where there is room.
+def _separated(places: Floats, sizes: Floats, frame: Floats) -> Floats:
+    """Centres (K, 2) of boxes with sizes (K, 2) near their places, none on another where there is space.
 
     Each in turn, from the middle outwards, takes the free place nearest to its own on rings around it.
     """
@@ -245,13 +224,13 @@ def _apart(places: Floats, sides: Floats, frame: Floats) -> Floats:
     middle = places.mean(axis=0) if len(places) else places
     taken: list[int] = []
     for k in np.argsort(np.hypot(*(places - middle).T), kind="stable").tolist():
-        step = 0.55 * sides[k, 1]
+        step = 0.55 * sizes[k, 1]
         radii = step * np.arange(1, 25)
         tried = places[k] + np.vstack([np.zeros((1, 2)), (radii[:, None, None] * rings).reshape(-1, 2)])
-        half = sides[k] / 2
+        half = sizes[k] / 2
         inside = ((tried - half >= frame[0]) & (tried + half <= frame[1])).all(axis=1)
-        room = (sides[taken] + sides[k]) / 2
-        hit = (np.abs(tried[:, None] - found[taken]) < room).all(axis=2).any(axis=1)
+        least = (sizes[taken] + sizes[k]) / 2
+        hit = (np.abs(tried[:, None] - found[taken]) < least).all(axis=2).any(axis=1)
         free = np.flatnonzero(~hit & inside)
         # A place outside the frame keeps its label there, where it is not seen.
         if len(free) and ((places[k] >= frame[0]) & (places[k] <= frame[1])).all():
@@ -328,18 +307,11 @@ def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str, int, int]:
 
 
 def _settings(colours: Colours) -> Any:
-    inks = (
-        "text.color",
-        "axes.edgecolor",
-        "axes.labelcolor",
-        "axes.titlecolor",
-        "xtick.color",
-        "ytick.color",
-    )
-    papers = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "savefig.edgecolor")
+    inks = "text.color axes.edgecolor axes.labelcolor axes.titlecolor xtick.color ytick.color"
+    papers = "figure.facecolor axes.facecolor savefig.facecolor savefig.edgecolor figure.edgecolor"
     return {
-        **dict.fromkeys(inks, colours.ink),
-        **dict.fromkeys((*papers, "figure.edgecolor"), colours.paper),
+        **dict.fromkeys(inks.split(), colours.ink),
+        **dict.fromkeys(papers.split(), colours.paper),
         "xtick.labelcolor": "inherit",
         "ytick.labelcolor": "inherit",
         "legend.facecolor": "inherit",
@@ -355,19 +327,17 @@ def _settings(colours: Colours) -> Any:
 
 def _written(figure: Any) -> tuple[str, int, int]:
     buffer = io.BytesIO()
+    form = "svg+xml"
     if _points(figure) <= MOST_IMAGES:
-        nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata=nothing)
     if not 0 < buffer.tell() <= MOST_BYTES:
-        buffer = io.BytesIO()
+        buffer, form = io.BytesIO(), "png"
         figure.savefig(buffer, format="png", bbox_inches="tight", dpi=DOTS, metadata={"Software": None})
-        kind = "png"
-    else:
-        kind = "svg+xml"
     box = figure.get_tightbbox()
     width, height = (round(96 * (side + 0.2)) for side in (box.width, box.height))
     text = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f"data:image/{kind};base64,{text}", width, height
+    return f"data:image/{form};base64,{text}", width, height
 
 
 def _points(figure: Any) -> int:

@@ -179,8 +179,7 @@ def draw_regions(
         ),
         autolim=False,
     )
-    axes.set_xlim(across[0], across[-1])
-    axes.set_ylim(up[0], up[-1])
+    axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
 
 
 def draw_plane(
@@ -234,8 +233,7 @@ def draw_plane(
         ring(axes, points[wrong], size=24 if panel else 60)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
-    axes.set_xlabel(style.shown_name(names[0]))
-    axes.set_ylabel(style.shown_name(names[1]))
+    axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
     if panel:
         if title:
             axes.set_title(title, fontsize="small")
@@ -317,9 +315,7 @@ def draw_line(
         shown = np.quantile(own_rows, np.linspace(0, 1, 300)) if len(own_rows) > 300 else own_rows
         height = np.full(len(shown), low - step * (k + 1))
         axes.scatter(shown, height, marker="|", s=18, color=signs.colour(k), linewidths=0.8, zorder=2)
-    axes.set_xlim(at[0], at[-1])
-    axes.set_xlabel(style.shown_name(names[0]))
-    axes.set_ylabel(names[1])
+    axes.set(xlim=(at[0], at[-1]), xlabel=style.shown_name(names[0]), ylabel=names[1])
     style.add_legend(axes, is_new)
     style.set_title(axes, title)
     return axes
@@ -367,8 +363,7 @@ def draw_simplex(
     for corner, label, (across, up) in zip(CORNERS, classes, sides, strict=True):
         shift = -0.03 if up == "top" else 0.03
         axes.text(corner[0], corner[1] + shift, style.shown_name(label, 14), ha=across, va=up)
-    axes.set_xlim(-0.12, 1.12)
-    axes.set_ylim(-0.12, 1.0)
+    axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(

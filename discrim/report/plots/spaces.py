@@ -113,8 +113,7 @@ def draw_ellipses(
         centre = known.mean(axis=0) if len(known) else np.zeros(2)
         look = {"color": style.ink(), "linewidth": 2.2, "zorder": 5}
         draw_outline(axes, centre, style.numbers(pooled), radius, **look)
-    axes.set_xlabel(style.shown_name(means.columns[0]))
-    axes.set_ylabel(style.shown_name(means.columns[1]))
+    axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     return class_legend(axes, is_new, classes, signs, pooled is not None)
 
@@ -208,8 +207,10 @@ def draw_scores(
             draw_outline(axes, mean, spread, radius, **look)
         if counts is not None and counts.iloc[k] > 0:
             _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
-    axes.set_xlabel(axis_name(centroids.columns[0], shares, of))
-    axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
+    axes.set(
+        xlabel=axis_name(centroids.columns[0], shares, of),
+        ylabel=axis_name(centroids.columns[1], shares, of=""),
+    )
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
     style.set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
@@ -511,13 +512,11 @@ def draw_scree(
             marker=signs.marker(k), markersize=4, markevery=[-1], zorder=2,
         )  # fmt: skip
         last = max(last, int(at[-1]))
-    axes.set_yscale("log")
-    axes.set_xlim(0.5, last + 0.5)
+    axes.set(yscale="log", xlim=(0.5, last + 0.5))
     axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
-    axes.set_xlabel("Number of the eigenvalue")
-    axes.set_ylabel("Eigenvalue")
+    axes.set(xlabel="Number of the eigenvalue", ylabel="Eigenvalue")
     return class_legend(axes, is_new, classes, signs, False)
 
 
@@ -575,8 +574,7 @@ def draw_he(
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
+    axes.set(xlabel=names[0], ylabel=names[1])
     style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
@@ -635,7 +633,6 @@ def he_terms(
             )
             text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
     axes.margins(0.08)
-    axes.set_xlabel(style.shown_name(names[0]))
-    axes.set_ylabel(style.shown_name(names[1]))
+    axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
     style.add_legend(axes, is_new)
     return axes

@@ -1,17 +1,9 @@
-"""What all pictures share: the signs of the classes, ink and paper, names, axes, legends, panels.
+"""What all pictures share: signs of the classes, ink and paper, names and their fonts, axes, legends, titles.
 
 Colours are those of Okabe and Ito, which stay apart for colour-blind readers; markers and line styles differ
 as well, so that 64 classes have 64 signs and a copy in grey can be read. What is drawn in no class's colour
-has the ink of the style in use, so that it is seen in the dark. A script that matplotlib's default font lacks
-takes a font that has it, in ``rcParams["font.family"]``.
-
-Titles that stay within the picture.
-
-Which of many names there is room for.
-
-A font for what the fonts in use lack, looked for once among those that are installed.
-
-A picture as the bytes of a file, drawn where there may be no display.
+has the ink of the style in use, so that it is seen in the dark. A script that the fonts in use lack takes an
+installed font that has it, in ``rcParams["font.family"]``. A file of a picture is drawn without a display.
 """
 
 from __future__ import annotations
@@ -19,7 +11,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -90,8 +82,8 @@ class Signs:
 
     def colour(self, k: int) -> str:
         """Colour of class k."""
-        held = self.colours[k % len(self.colours)]
-        return ink() if held == "ink" else held
+        colour = self.colours[k % len(self.colours)]
+        return ink() if colour == "ink" else colour
 
     def marker(self, k: int) -> str:
         """Marker of class k: classes of the same colour differ in it, and so do neighbours."""
@@ -132,12 +124,9 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
             raise DataError(
                 f"colors={colors!r} is no colormap: give a colour for each class, or a colormap's name."
             )
-        held: Any = mpl.colormaps[colors]
-        given = (
-            [held(k) for k in range(held.N)]
-            if held.N < 64
-            else list(held(np.linspace(0, 0.92, len(classes))))
-        )
+        colormap: Any = mpl.colormaps[colors]
+        steps: Any = range(colormap.N) if colormap.N < 64 else np.linspace(0, 0.92, len(classes))
+        given = [colormap(step) for step in steps]
     elif isinstance(colors, Mapping):
         unknown = [label for label in colors if label not in classes]
         if unknown:
@@ -200,12 +189,12 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
-    if ax is not None and not isinstance(ax, Axes):
+    if isinstance(ax, Axes):
+        return ax, False
+    if ax is not None:
         raise DataError(
             f"ax= is of type {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are."
         )
-    if ax is not None:
-        return ax, False
     width, height = size or plt.rcParams["figure.figsize"]
     high = float(np.clip(0.17 * lines + 1, height, 30))
     return plt.subplots(figsize=(width, high), layout="constrained")[1], True
@@ -242,10 +231,8 @@ def panels(
     outer.set_axis_off()
     gap_x, gap_y = gaps[0] / columns, gaps[1] / rows
     width, height = (1 - gap_x * (columns - 1)) / columns, (1 - gap_y * (rows - 1)) / rows
-    top = 1.0
-    if titled:
-        high = outer.get_window_extent().height / outer.figure.dpi
-        top = max(1.0 - 0.25 / high, 0.5)
+    high = outer.get_window_extent().height / outer.figure.dpi
+    top = max(1.0 - 0.25 / high, 0.5) if titled else 1.0
     inner = np.empty((rows, columns), dtype=object)
     for i in range(rows):
         for j in range(columns):
@@ -261,6 +248,10 @@ def lay_out(axes: Axes) -> None:
     layout = axes.figure.get_layout_engine()
     if layout is not None and isinstance(axes.figure, Figure):
         layout.execute(axes.figure)
+
+
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+"""The place of a legend beside the axes."""
 
 
 def add_legend(axes: Axes, is_new: bool) -> Axes:
@@ -282,16 +273,13 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     wide = columns * (0.35 + 0.075 * max(display_width(name) for name in names))
     if small and (wide > inches[0] * (0.4 if is_new else 0.3)):
         return axes
-    size: dict[str, Any] = (
-        {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3} if small else {}
-    )
-    # Over rows, a frame tells the markers of the legend from those of the rows.
-    place: dict[str, Any] = (
-        {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-        if is_new
-        else {"loc": "best", "frameon": True, "framealpha": 0.8}
-    )
-    legend = axes.legend(handles, names, **place, **size)
+    place: dict[str, Any] = BESIDE
+    if not is_new:
+        # Over rows, a frame tells the markers of the legend from those of the rows.
+        place = {"loc": "best", "frameon": True, "framealpha": 0.8}
+    if small:
+        place = place | {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3}
+    legend = axes.legend(handles, names, **place)
     for handle in legend.legend_handles:
         # Small and faint as one of many, a marker alone would not be seen.
         if isinstance(handle, PathCollection):
@@ -317,50 +305,42 @@ def set_title(axes: Axes, text: str) -> None:
     if not text or figure is None:
         return
     lay_out(axes)
-    held = axes.get_window_extent()
-    if held.width < NARROW * figure.dpi:
+    box = axes.get_window_extent()
+    if box.width < NARROW * figure.dpi:
         title.set_fontsize("medium")
-    room = held.width
+    width = box.width
     if len(figure.axes) == 1:
-        middle = (held.x0 + held.x1) / 2
-        room = 2 * min(middle - figure.bbox.x0, figure.bbox.x1 - middle)
+        middle = (box.x0 + box.x1) / 2
+        width = 2 * min(middle - figure.bbox.x0, figure.bbox.x1 - middle)
     lines = []
     for line in text.split("\n"):
         title.set_text(line)
         wide = title.get_window_extent().width
-        most = max(int(0.97 * len(line) * room / max(wide, 1.0)), LEAST_CHARACTERS)
-        lines += textwrap.wrap(line, most, break_long_words=False) if wide > room else [line]
+        most = max(int(0.97 * len(line) * width / max(wide, 1.0)), LEAST_CHARACTERS)
+        lines += textwrap.wrap(line, most, break_long_words=False) if wide > width else [line]
     title.set_text("\n".join(lines))
 
 
-def with_room(points: NDArray[np.float64], order: Sequence[int], room: NDArray[np.float64]) -> list[int]:
-    """Those of the points (n, 2), taken in order, that are not within room (2,) of one before them.
+def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
+    """Those of the points (n, 2), taken in order, that are not within a size (2,) of one before them.
 
     Examples
     --------
     >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
-    >>> with_room(points, [0, 1, 2], room=np.array([20.0, 10.0]))
+    >>> with_room(points, [0, 1, 2], size=np.array([20.0, 10.0]))
     [0, 2]
     """
     kept: list[int] = []
     for i in order:
-        near = np.abs(points[kept] - points[i]) < room
+        near = np.abs(points[kept] - points[i]) < size
         if not near.all(axis=1).any():
             kept.append(i)
     return kept
 
 
 FIRST = (
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Source Han Sans",
-    "Hiragino Sans",
-    "PingFang SC",
-    "Yu Gothic",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-    "WenQuanYi Zen Hei",
-    "Arial Unicode MS",
+    "Noto Sans CJK JP, Noto Sans CJK SC, Source Han Sans, Hiragino Sans, PingFang SC, Yu Gothic, "
+    "Microsoft YaHei, Malgun Gothic, WenQuanYi Zen Hei, Arial Unicode MS"
 )
 """Fonts of East Asian scripts, which are looked into before the others."""
 
@@ -375,12 +355,8 @@ NO_LETTERS = "Last Resort"
 def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
     """Text that is written meanwhile has a font for each of its characters, where one is installed.
 
-    A warning says so where none is, once for the same characters.
-
-    Parameters
-    ----------
-    texts : iterable
-        What will be written: labels of classes, names of columns.
+    A warning says so where none is, once for the same characters. The texts are labels and names that will be
+    written.
     """
     import matplotlib as mpl
 
@@ -416,8 +392,8 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     generic = {name: settings[f"font.{name}"] for name in GENERIC}
     for name in family:
         for each in generic.get(name, [name]):
-            path = _path_of(each)
-            missing -= have(path) if path is not None else set()
+            with suppress(ValueError):
+                missing -= have(_path_of(each))
     found: list[str] = []
     gains: dict[str, set[str]] = {}
     for name, path in _installed() if missing else ():
@@ -438,15 +414,12 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     return tuple(found)
 
 
-def _path_of(name: str) -> str | None:
+def _path_of(name: str) -> str:
+    """Path of a font; a ValueError says that there is none."""
     from matplotlib import font_manager
 
-    try:
-        return str(
-            font_manager.findfont(font_manager.FontProperties(family=[name]), fallback_to_default=False)
-        )
-    except ValueError:
-        return None
+    properties = font_manager.FontProperties(family=[name])
+    return str(font_manager.findfont(properties, fallback_to_default=False))
 
 
 def _installed() -> Iterator[tuple[str, str]]:
@@ -459,7 +432,7 @@ def _installed() -> Iterator[tuple[str, str]]:
         for entry in reversed(manager.ttflist)
         if not entry.name.startswith(NO_LETTERS)
     }
-    first = [name for name in FIRST if name in known]
+    first = [name for name in FIRST.split(", ") if name in known]
     for name in [*first, *(name for name in known if name not in first)]:
         yield name, known[name]
     paths = {entry.fname for entry in manager.ttflist}
@@ -484,16 +457,7 @@ DPI = 150
 def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
     """Draw without a display, and give what a file of the picture holds.
 
-    Parameters
-    ----------
-    draw : callable
-        Draws on a new figure.
-    form : {"png", "svg", "pdf"}
-
-    Raises
-    ------
-    DataError
-        The format is another one.
+    A DataError says that the format is not among `FORMATS`.
     """
     if form not in FORMATS:
         raise DataError(f"A picture is not written as {form!r}: give one of {', '.join(FORMATS)}.")
