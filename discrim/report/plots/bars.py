@@ -1,13 +1,4 @@
-"""Bars: structure correlations of columns, and shares of discriminants.
-
-Numbers by line and class as dots, a strip for each class.
-
-Panels of all pairs of variables, below the diagonal of a matrix, with one legend for all.
-
-A table of numbers as colours, with one cell marked.
-
-Estimates with their intervals, a line each: forest plots.
-"""
+"""Tables as pictures: bars, dots and intervals on a line each, colours in cells, panels of all pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +12,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.report.numbers import p_text
 from discrim.report.plots import style
-from discrim.report.plots.points import name_lines
+from discrim.report.plots.points import name_lines, write_beside
 from discrim.report.plots.spaces import axis_name
 
 if TYPE_CHECKING:
@@ -86,7 +77,9 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
         places, together, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="shares so far"
     )
     for place, value, test in zip(range(count), eigenvalues, p, strict=False):
-        text = f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {_with_sign(p_text(test))}"
+        p_value = p_text(test)
+        sign = "" if p_value.startswith("<") else "= "
+        text = f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {sign}{p_value}"
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
     axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
     # As wide as three bars at least: one bar alone would fill the picture.
@@ -96,10 +89,6 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
     return axes
-
-
-def _with_sign(text: str) -> str:
-    return text if text.startswith("<") else f"= {text}"
 
 
 SMALL = 25
@@ -119,12 +108,11 @@ def dot_strips(
     ----------
     table : DataFrame, lines by classes
         The first line is drawn on top.
-    classes : sequence
-        Labels of the columns.
     """
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table)
-    width = 2.3 * (float(np.abs(values).max(initial=0.0)) or 1.0)
+    largest = float(np.abs(values).max(initial=0.0))
+    width = 2.3 * (largest or 1.0)
     lines = np.arange(len(table))
     for k in range(values.shape[1]):
         colour = signs.colour(k)
@@ -141,7 +129,6 @@ def dot_strips(
         [k * width for k in range(values.shape[1])], [style.shown_name(label, 16) for label in classes]
     )
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
-    largest = float(np.abs(values).max(initial=0.0))
     axes.set_xlabel(f"Classes; all strips to one scale, the longest line is {largest:.3g}")
     style.set_title(axes, title)
     return axes
@@ -158,10 +145,8 @@ def draw_triangle(
     side = max(2.2 * count, 4.8)
     outer, inner = style.panels(ax, count, count, size=(side + 0.8, side))
     place = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
-    used = {id(axes) for axes in place.values()}
-    for axes in inner.ravel():
-        if id(axes) not in used:
-            axes.remove()
+    for i, j in zip(*np.triu_indices(count, 1), strict=True):
+        inner[i, j].remove()
     for k, label in enumerate(classes if len(classes) <= 2 * style.MOST_IN_LEGEND else ()):
         look: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
         outer.plot([], [], label=style.shown_name(label), **look)
@@ -203,14 +188,11 @@ def heat_map(
     table : DataFrame
         Rows and columns bear the names and values of the two axes.
     marked : (row label, column label)
-    title : str
-        Of what the colours show.
     """
     axes, _ = style.new_axes(ax)
     values = style.numbers(table)
     mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=style.paper(), linewidth=0.5)
-    across = [i + 0.5 for i in range(values.shape[1])]
-    up = [i + 0.5 for i in range(values.shape[0])]
+    up, across = (np.arange(size) + 0.5 for size in values.shape)
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
     axes.set_yticks(up, [f"{value:g}" for value in table.index])
     row, column = table.index.get_loc(marked[0]), table.columns.get_loc(marked[1])
@@ -245,7 +227,7 @@ def draw_forest(
     names : (str, str)
         Of the axis and of the picture.
     ratios : bool
-        The axis is of logs, and the line of no effect at one.
+        The axis is of logs.
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
@@ -264,8 +246,7 @@ def draw_forest(
         look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
         name = style.shown_name(label) if label not in seen else None
         seen.add(label)
-        there = np.isfinite([low, high]).all() and (not ratios or low > 0)
-        if there:
+        if np.isfinite([low, high]).all() and (not ratios or low > 0):
             axes.plot([low, high], [i, i], color=signs.colour(k), linewidth=1.5, solid_capstyle="butt")
         drawn = np.isfinite(value) and (not ratios or value > 0)
         axes.plot([value] if drawn else [], [i] if drawn else [], linestyle="none", label=name, **look)
@@ -276,14 +257,11 @@ def draw_forest(
             axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
     if is_new and len(table) <= MOST_WRITTEN:
-        for i, row in enumerate(table[["estimate", "low", "high"]].to_numpy().tolist()):
-            text = "{}  ({}, {})".format(*(f"{value:.3g}".replace("-", "\u2212") for value in row))
-            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-            axes.annotate(text, (1.02, i), va="center", fontsize="small", color=style.ink(), **place)
+        texts = table[["estimate", "low", "high"]].map(lambda value: f"{value:.3g}".replace("-", "\u2212"))
+        write_beside(axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()])
     if several:
         style.add_legend(axes, is_new)
-        legend = axes.get_legend()
-        if is_new and legend is not None:
+        if is_new and axes.get_legend() is not None:
             # Beside the lines stand their numbers.
             where: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "frameon": False}
             axes.legend(ncols=min(3, len(seen)), **where)
@@ -328,8 +306,7 @@ def draw_errors(
 def count_above(axes: Axes, at: Floats, counts: Floats, label: str) -> None:
     """Write along the top how many columns, or coefficients, are left."""
     top = axes.twiny()
-    top.set_xscale(axes.get_xscale())
-    top.set_xlim(axes.get_xlim())
+    top.set(xscale=axes.get_xscale(), xlim=axes.get_xlim())
     shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
     top.set_xticks(at[shown], [f"{count:.0f}" for count in counts[shown]])
     top.set_xticks([], minor=True)

@@ -1,11 +1,4 @@
-"""A scatter plot for each pair of columns, with the outlines of the classes.
-
-Components of mixtures as ellipses, and the criterion by their number.
-
-Log-determinants of covariances.
-
-Ordered distances beside the quantiles of their law, a panel a class.
-"""
+"""Columns by class under a normal law: pairs of them, components of mixtures, log-determinants, quantiles."""
 
 from __future__ import annotations
 
@@ -95,15 +88,8 @@ def legend_of_classes(outer: Axes, classes: Sequence[Any], signs: Signs) -> None
     handles = [
         Line2D([], [], label=style.shown_name(label, 18), **signs.of(k)) for k, label in enumerate(classes)
     ]
-    columns = 1 if len(classes) <= 24 else 2
-    outer.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        frameon=False,
-        ncols=columns,
-        fontsize="small",
-    )
+    place = style.BESIDE | {"bbox_to_anchor": (1.01, 1.0)}
+    outer.legend(handles=handles, ncols=1 if len(classes) <= 24 else 2, fontsize="small", **place)
 
 
 def _diagonal(
@@ -246,7 +232,7 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
 NAMED = 3
 """Rows of a class, of those beyond the limits, that bear their names, where there is room."""
 
-ROOM = np.array([24.0, 8.0])
+NAME_SIZE = np.array([24.0, 8.0])
 """Width and height of a name, in points."""
 
 
@@ -285,8 +271,7 @@ def quantiles(
         panel.tick_params(labelsize="small")
         if not len(table):
             panel.text(0.5, 0.5, "too few rows", ha="center", va="center", transform=panel.transAxes)
-            panel.set_xticks([])
-            panel.set_yticks([])
+            panel.set(xticks=[], yticks=[])
             continue
         k = places[label]
         x, y = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared"))
@@ -298,7 +283,7 @@ def quantiles(
         far = (y > table["high"].to_numpy(dtype=np.float64)) & (np.arange(len(y)) >= len(y) / 2)
         beyond = np.flatnonzero(far)[::-1][:NAMED]
         pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-        for i in style.with_room(pixels, beyond.tolist(), ROOM):
+        for i in style.with_room(pixels, beyond.tolist(), NAME_SIZE):
             text = style.shown_name(clean(str(table.index[i])), 14)
             panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     for panel in inner[:, 0]:

@@ -1,17 +1,4 @@
-"""Actual by predicted classes, as cells of colour.
-
-ROC curves.
-
-Predicted probabilities against shares that were seen.
-
-Posteriors of rows by class.
-
-What folds say, one by one and together.
-
-The distribution of a statistic by chance, and the value that was seen.
-
-Steps of a choice of terms, from the top down.
-"""
+"""How good a rule is, as pictures: confusions, ROC curves, calibration, posteriors, folds, chance, steps."""
 
 from __future__ import annotations
 
@@ -23,7 +10,7 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_strips, name_lines
+from discrim.report.plots.points import draw_strips, name_lines, write_beside
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -88,11 +75,12 @@ def _ramps(colormap: str | None) -> list[Any]:
 
 def _colours(shares: Floats, colormap: str | None) -> Floats:
     """Colours (K, K, 4) of cells; those of a class without rows are empty."""
+    from matplotlib.colors import to_rgba
+
     right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in _ramps(colormap))
-    on = np.eye(len(shares), dtype=bool)[..., None]
-    held = np.where(on, right, wrong)
-    held[np.isnan(shares)] = [*np.array([int(style.paper()[i : i + 2], 16) for i in (1, 3, 5)]) / 255, 1.0]
-    return np.asarray(held)
+    colours = np.where(np.eye(len(shares), dtype=bool)[..., None], right, wrong)
+    colours[np.isnan(shares)] = to_rgba(style.paper())
+    return np.asarray(colours)
 
 
 def _name_columns(axes: Axes, names: list[Any]) -> None:
@@ -111,8 +99,8 @@ def _draw_scale(axes: Axes, colormap: str | None) -> None:
     columns = [ramp(shares) for ramp in _ramps(colormap)][: 1 if colormap else 2]
     scale = axes.inset_axes((1.04, 0.1, 0.035 * len(columns), 0.8))
     ends = (0, len(columns), 0, 1)
-    held = np.stack(columns, axis=1)
-    scale.imshow(held, origin="lower", aspect="auto", extent=ends, interpolation="nearest")
+    colours = np.stack(columns, axis=1)
+    scale.imshow(colours, origin="lower", aspect="auto", extent=ends, interpolation="nearest")
     names = ["right", "wrong"] if len(columns) == 2 else []
     scale.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
     scale.yaxis.tick_right()
@@ -135,8 +123,8 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
     if size < SMALLEST:
         return
     # Of black and white the one of more contrast, by the luminance of light and not of its code.
-    held = colours[..., :3]
-    linear = np.where(held <= 0.04045, held / 12.92, ((held + 0.055) / 1.055) ** 2.4)
+    codes = colours[..., :3]
+    linear = np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
     dark = linear @ [0.2126, 0.7152, 0.0722] < 0.179
     for i, j in np.ndindex(k, k):
         if not counts[i, j] and size != both:
@@ -155,9 +143,8 @@ def _count(value: float) -> str:
 MOST_NAMED = 6
 """Of more classes than a legend holds, those that are drawn in colour and named."""
 
-
 MOST_BANDS = 3
-"""Classes up to which curves have bands; those of more would cover one another."""
+"""Classes up to which curves, and intervals of bins, have bands; those of more would cover one another."""
 
 BAND = 0.14
 """Opacity of a band."""
@@ -241,12 +228,6 @@ def _area(row: pd.Series) -> str:
 HISTOGRAM = 0.24
 """Share of the height for the histogram of the predictions."""
 
-MOST_LIMITS = 3
-"""Classes up to which the intervals of bins are joined to a band; those of more would hide one another."""
-
-LIMITS_BAND = 0.14
-"""Opacity of a band."""
-
 
 def draw_calibration(
     bins: dict[Any, pd.DataFrame],
@@ -285,17 +266,13 @@ def draw_calibration(
     for k, (label, at) in enumerate(bins.items()):
         colour, line = signs.colour(k + first), signs.line(k)
         limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
-        look: dict[str, Any] = {
-            "color": colour,
-            "linestyle": line,
-            "marker": signs.marker(k + first),
-            "markersize": 5,
-        }
-        look |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": style.shown_name(label)}
+        look: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
+        look |= {"marker": signs.marker(k + first), "markersize": 5}
+        look |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
         upper.errorbar(at["predicted"], at["observed"], yerr=limits, **look)
-        if len(bins) <= MOST_LIMITS:
+        if len(bins) <= MOST_BANDS:
             band = at["predicted"], at["low"], at["high"]
-            upper.fill_between(*band, color=colour, alpha=LIMITS_BAND, linewidth=0, zorder=1.2)
+            upper.fill_between(*band, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)
@@ -401,7 +378,7 @@ def draw_permuted(
     Parameters
     ----------
     said : str
-        Beside the line.
+        What stands beside the line.
     names : (str, str)
         Of the values and of the picture.
     """
@@ -419,15 +396,9 @@ def draw_permuted(
     space = 0.05 * (high - low)
     axes.set(xlim=(low - space, high + space), ylim=(0, 1.18 * float(counts.max())))
     beyond = seen > (low + high) / 2
-    axes.annotate(
-        f"seen {seen:.3g}\n{said}",
-        (seen, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-5 if beyond else 5, -4),
-        textcoords="offset points",
-        ha="right" if beyond else "left",
-        va="top",
-    )
+    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    place |= {"ha": "right" if beyond else "left", "va": "top"}
+    axes.annotate(f"seen {seen:.3g}\n{said}", (seen, 1.0), (-5 if beyond else 5, -4), **place)
     axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
     axes.locator_params(axis="y", integer=True)
@@ -462,9 +433,7 @@ def draw_steps(
     name_lines(axes, table["name"].tolist())
     axes.grid(axis="y", color=style.faint(0.9))
     axes.set_axisbelow(True)
-    for i, text in enumerate(table["text"] if is_new else []):
-        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
+    write_beside(axes, table["text"] if is_new else [])
     axes.set_xlabel(names[0])
     axes.legend(loc="best", framealpha=0.8)
     style.set_title(axes, names[1])

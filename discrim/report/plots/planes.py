@@ -1,8 +1,6 @@
-"""Pictures of lines that separate: distances, the margin, the errors of a perceptron on its way.
+"""Pictures of planes that separate: distances, the margin, and a perceptron on its way.
 
-A perceptron on its way, line after line.
-
-After figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
+The lines of a perceptron follow figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
 """
 
 from __future__ import annotations
@@ -21,11 +19,6 @@ from discrim.report.plots.regions import ring
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
-
-
-def _edge() -> dict[str, Any]:
-    """Style of the lines of a margin."""
-    return {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
 
 def draw_distances(
@@ -53,8 +46,9 @@ def draw_distances(
     axes, _ = style.new_axes(ax)
     draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1), signs=signs)
     axes.axvline(0.0, color=style.ink(), linewidth=1.2, zorder=1)
-    for side in (-1, 1) if margin is not None else ():
-        axes.axvline(side * float(margin or 0), **_edge())
+    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    for place in () if margin is None else (-margin, margin):
+        axes.axvline(place, **edge)
     axes.set_xlabel(f"Signed distance to the plane, positive on the side of {style.shown_name(classes[1])}")
     style.set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
     return axes
@@ -86,18 +80,12 @@ def passes(
         label = f"{style.shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
         axes.step(line.index, line, where="mid", color=colour, linestyle=look, label=label)
         if number is None:
-            axes.axhline(
-                fewest, color=colour, linestyle=":", linewidth=1.0, label=told if not label else None
-            )
+            dotted: dict[str, Any] = {"color": colour, "linestyle": ":", "linewidth": 1.0}
+            axes.axhline(fewest, label=told if not label else None, **dotted)
             continue
-        mark: dict[str, Any] = {
-            "color": colour,
-            "markeredgecolor": style.ink(),
-            "markersize": 11,
-            "zorder": 4,
-            "clip_on": False,
-        }
-        axes.plot([number], [fewest], marker="*", linestyle="none", label=None if label else told, **mark)
+        mark: dict[str, Any] = {"color": colour, "marker": "*", "markeredgecolor": style.ink()}
+        mark |= {"markersize": 11, "zorder": 4, "clip_on": False}
+        axes.plot([number], [fewest], linestyle="none", label=None if label else told, **mark)
     axes.set(xlabel="Pass over the rows", ylabel="Rows on the wrong side")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
@@ -170,7 +158,7 @@ def draw_updates(
                 "zorder": 5,
             }
             pane.scatter(xy[row, :1], xy[row, 1:], s=130, **ring)
-        low, high = _limits(xy, [held for _, held, _ in panes])
+        low, high = _limits(xy, [coef for _, coef, _ in panes])
         pane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         _draw_line(pane, coef)
     for pane in inner.ravel()[len(panes) :]:
@@ -221,13 +209,8 @@ def _draw_line(axes: Axes, coef: Floats) -> None:
     tip = low + (foot + 0.18 * shape.min() * unit) / shape * size
     start = low + foot / shape * size
     axes.plot(ends[:, 0], ends[:, 1], color=style.ink(), linewidth=1.4, zorder=4)
-    arrow: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "color": style.ink(),
-        "linewidth": 1.4,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
+    arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": style.ink(), "linewidth": 1.4}
+    arrow |= {"shrinkA": 0, "shrinkB": 0}
     axes.annotate("", tip, start, arrowprops=arrow, annotation_clip=False, zorder=6)
     axes.set_xlim(*across)
     axes.set_ylim(*up)

@@ -101,10 +101,10 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
     column = np.minimum((x - left) / width * wide, wide - 1).astype(np.intp)
     row = np.minimum((y - low) / height * high, high - 1).astype(np.intp)
     k_classes = len(colours)
-    held = np.bincount((row * wide + column) * k_classes + codes, minlength=high * wide * k_classes)
-    held = held.reshape(high, wide, k_classes)
-    total = held.sum(axis=2)
-    mixed = held @ np.array([to_rgb(colour) for colour in colours]) / np.maximum(total, 1)[..., None]
+    counts = np.bincount((row * wide + column) * k_classes + codes, minlength=high * wide * k_classes)
+    counts = counts.reshape(high, wide, k_classes)
+    total = counts.sum(axis=2)
+    mixed = counts @ np.array([to_rgb(colour) for colour in colours]) / np.maximum(total, 1)[..., None]
     strength = np.log1p(total) / np.log1p(total.max())
     alpha = np.where(total > 0, 0.3 + 0.65 * strength, 0.0)
     extent = (left, left + width, low, low + height)
@@ -143,7 +143,9 @@ def draw_strips(
         # Spread by rank, not at random: the picture is the same each time.
         height = k + 0.7 * ((np.arange(len(rows)) + 0.5) / max(len(rows), 1) - 0.5)
         style = _style(signs, k, small=small)
-        shown = _thinned(np.arange(len(rows)))
+        shown = np.arange(len(rows))
+        if len(rows) > MOST_IN_STRIP:
+            shown = np.linspace(0, len(rows) - 1, MOST_IN_STRIP).round().astype(np.intp)
         axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
         if wrong is not None:
             # Of the rows that are drawn: else their share would not be that of the wrong ones.
@@ -159,13 +161,6 @@ def draw_strips(
     name_lines(axes, classes)
 
 
-def _thinned(places: Codes) -> Codes:
-    """Places, or those at even steps, with both ends."""
-    if len(places) <= MOST_IN_STRIP:
-        return places
-    return places[np.linspace(0, len(places) - 1, MOST_IN_STRIP).round().astype(np.intp)]
-
-
 def name_lines(axes: Axes, names: Sequence[Any]) -> None:
     """Names of lines from the top down, as many as there is room for, and always the last."""
     inches = axes.get_window_extent().height / axes.figure.dpi
@@ -175,6 +170,13 @@ def name_lines(axes: Axes, names: Sequence[Any]) -> None:
     ticks = range(len(names) - 1, -1, -step)[::-1]
     axes.set_yticks(ticks, [shown_name(names[k]) for k in ticks], fontsize=small)
     axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def write_beside(axes: Axes, texts: Iterable[str]) -> None:
+    """Texts at the right of lines, in a figure of our own."""
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+    for i, text in enumerate(texts):
+        axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
 
 
 # ---- labels at places
@@ -343,9 +345,7 @@ def _written(figure: Any) -> tuple[str, int, int]:
 def _points(figure: Any) -> int:
     """Points and corners of what is drawn as vectors."""
     count = 0
-    for artist in figure.findobj():
-        if artist.get_rasterized():
-            continue
+    for artist in figure.findobj(lambda artist: not artist.get_rasterized()):
         if hasattr(artist, "get_offsets"):
             count += len(artist.get_offsets())
         if hasattr(artist, "get_coordinates"):

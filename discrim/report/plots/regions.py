@@ -1,11 +1,7 @@
-"""Regions of the classes in a plane.
+"""Where a rule gives which class: regions of a plane, of a line, and of the triangle of three posteriors.
 
-Where regions of a plane meet: cells of a grid by class, and the lines between them.
-
-The grid is coarse. A side of a cell whose ends differ is crossed by a border, and the place is found by
-bisection of the rule itself: lines are as smooth as the rule is, and steps are seen only where it has some.
-
-Three posteriors as places in a triangle.
+Regions are found on a coarse grid. A side of a cell whose ends differ is crossed by a border, at a place that
+is found by bisection of the rule itself: lines are as smooth as the rule is.
 """
 
 from __future__ import annotations
@@ -82,10 +78,10 @@ def _crossed(classify: Classify, start: Floats, stop: Floats, own: Codes, other:
     """Where the class changes between points and their neighbours, missing where it does not."""
     found = np.full(start.shape, np.nan)
     here = own != other
-    near, far, held = start[here], stop[here], own[here]
-    for _ in range(HALVINGS if len(held) else 0):
+    near, far, first = start[here], stop[here], own[here]
+    for _ in range(HALVINGS if len(first) else 0):
         middle = (near + far) / 2
-        same = (np.asarray(classify(middle)) == held)[:, None]
+        same = (np.asarray(classify(middle)) == first)[:, None]
         near, far = np.where(same, middle, near), np.where(same, far, middle)
     found[here] = (near + far) / 2
     return found
@@ -119,14 +115,10 @@ def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> C
     within = (np.arange(FINE) + 0.5) / FINE
     x = across[j][:, None] + within * (across[j + 1] - across[j])[:, None]
     y = up[i][:, None] + within * (up[i + 1] - up[i])[:, None]
-    shape = (len(i), FINE, FINE)
-    inside: Any = np.stack(
-        [np.broadcast_to(x[:, None, :], shape), np.broadcast_to(y[:, :, None], shape)], axis=-1
-    )
-    found = np.asarray(classify(inside.reshape(-1, 2))).reshape(shape)
+    inside = np.stack(np.broadcast_arrays(x[:, None, :], y[:, :, None]), axis=-1)
     rows = FINE * i[:, None, None] + np.arange(FINE)[None, :, None]
     columns = FINE * j[:, None, None] + np.arange(FINE)[None, None, :]
-    out[rows, columns] = found
+    out[rows, columns] = np.asarray(classify(inside.reshape(-1, 2))).reshape(inside.shape[:3])
     return out
 
 
@@ -154,8 +146,6 @@ def draw_regions(
 
     Parameters
     ----------
-    classify : callable
-        From points (m, 2) to the codes of their classes, -1 where there is none, which has no colour.
     limits : ((float, float), (float, float))
         Across and up.
     grid : int
@@ -173,12 +163,8 @@ def draw_regions(
     axes.imshow(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
-    axes.add_collection(
-        LineCollection(
-            list(found.segments), colors=style.faint(0.35), linewidths=0.8, capstyle="round", zorder=1
-        ),
-        autolim=False,
-    )
+    look: dict[str, Any] = {"colors": style.faint(0.35), "linewidths": 0.8, "capstyle": "round", "zorder": 1}
+    axes.add_collection(LineCollection(list(found.segments), **look), autolim=False)
     axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
 
 
@@ -258,16 +244,9 @@ def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
     """Rings around points (m, 2); of very many, around those at even steps."""
     many = len(points) > 200
     points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
-    axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        s=size / 4 if many else size,
-        facecolors="none",
-        edgecolors=style.ink(),
-        linewidths=0.6 if many else 0.9,
-        rasterized=many,
-        zorder=3,
-    )
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
+    look |= {"s": size / 4 if many else size, "linewidths": 0.6 if many else 0.9, "rasterized": many}
+    axes.scatter(points[:, 0], points[:, 1], **look)
 
 
 def draw_line(
@@ -366,8 +345,6 @@ def draw_simplex(
     axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_title(
-        f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})",
-        wrap=True,
-    )
+    title = f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})"
+    axes.set_title(title, wrap=True)
     return style.add_legend(axes, is_new)

@@ -1,14 +1,7 @@
-"""Discriminant scores by class.
+"""Scores on discriminants, biplots and scree plots, and the ellipses of covariances and of hypotheses.
 
-Ellipses of equal density, and the picture of covariances by class beside the pooled one.
-
-The biplot of a canonical analysis: rows, class means, and columns as arrows.
-
-Eigenvalues of covariances, with those that are taken for signal.
-
-Ellipses of hypothesis and error: whether class means differ beyond what rows within classes do.
-
-Ellipses of several hypotheses beside that of the error, one for each term of a linear model.
+An ellipse of a class holds a share of its normal law. That of a hypothesis, that the means of classes or of a
+term's cells are equal, reaches beyond that of the error where the hypothesis is rejected.
 """
 
 from __future__ import annotations
@@ -97,9 +90,8 @@ def draw_ellipses(
     places = np.zeros((len(classes), 2)) if centred else style.numbers(means)
     for k, label in enumerate(classes):
         look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
-        held = covariances.get(label)
-        if held is not None:
-            draw_outline(axes, places[k], style.numbers(held), radius, **look)
+        if label in covariances:
+            draw_outline(axes, places[k], style.numbers(covariances[label]), radius, **look)
         if not centred:
             axes.plot(
                 *places[k],
@@ -118,7 +110,7 @@ def draw_ellipses(
     return class_legend(axes, is_new, classes, signs, pooled is not None)
 
 
-def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
+def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
     """Marker and line of each class together, and the pooled line."""
     from matplotlib.lines import Line2D
 
@@ -126,20 +118,13 @@ def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, po
         Line2D([], [], label=style.shown_name(label), **signs.of(k)) for k, label in enumerate(classes)
     ]
     handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
-    place: dict[str, Any] = (
-        {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False} if own else {"loc": "best"}
-    )
-    axes.legend(
-        handles=handles,
-        ncols=1 if len(handles) <= 20 else 2,
-        fontsize="medium" if len(handles) <= 12 else "small",
-        **place,
-    )
+    place: dict[str, Any] = style.BESIDE if is_new else {"loc": "best"}
+    size = "medium" if len(handles) <= 12 else "small"
+    axes.legend(handles=handles, ncols=1 if len(handles) <= 20 else 2, fontsize=size, **place)
     return axes
 
 
 BETWEEN = " of the variance between classes"
-
 
 CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
@@ -178,7 +163,7 @@ def draw_scores(
     counts : Series by class, optional
         n_k, for the circles of the means.
     level : float or None
-        Share of a class in its outline; None for no outlines.
+        None for no outlines.
     within : (r, r) float, optional
         Covariance of the scores within classes, where it is not the identity.
     of : str
@@ -216,9 +201,7 @@ def draw_scores(
     style.set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
-        draw_labels(axes, means, classes)
-        return axes
-    if len(classes) > style.MOST_IN_LEGEND:
+    if not len(x) or len(classes) > style.MOST_IN_LEGEND:
         draw_labels(axes, means, classes)
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=style.paper(), linewidths=3.5, zorder=4)
@@ -243,8 +226,7 @@ def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool)
 def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
     """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
     known = x[np.isfinite(x).all(axis=1)]
-    held = np.vstack([known, means - radius, means + radius])
-    return equal_size(*np.ptp(held, axis=0).tolist())
+    return equal_size(*np.ptp(np.vstack([known, means - radius, means + radius]), axis=0).tolist())
 
 
 def equal_size(across: float, up: float) -> tuple[float, float]:
@@ -303,10 +285,10 @@ def _draw_histograms(
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
         look: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
-        held, *_ = axes.hist(
+        heights, *_ = axes.hist(
             values[codes == k], bins=edges, label=style.shown_name(label), linestyle=line, **look
         )
-        highest = max(highest, float(np.max(held)))
+        highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height: arrows may lie below the histograms.
         axes.plot([mean, mean], [0.0, 1.05 * highest], color=signs.colour(k), linestyle=signs.line(k))
@@ -361,29 +343,24 @@ def draw_biplot(
     lengths = style.numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
     named = longest[:MOST_ARROWS]
+    names = [arrows.index[i] for i in named]
     title = "Canonical scores, and structure correlations as arrows"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
     style.set_title(axes, title)
     if centroids.shape[1] == 1:
-        _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
+        _draw_bars(axes, lengths[named, 0], names)
         return axes
     if ax is None:
         style.lay_out(axes)
-    draw_arrows(
-        axes,
-        style.numbers(shown) if len(shown) else style.numbers(centroids),
-        lengths[named],
-        [arrows.index[i] for i in named],
-    )
+    draw_arrows(axes, style.numbers(shown if len(shown) else centroids), lengths[named], names)
     return axes
 
 
 def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
     """Arrows from the origin, to one scale that brings them towards the edge of the points.
 
-    It lies midway between those that fill the picture across and up, so that points which spread along one
-    axis alone do not stand in an empty square.
+    It lies midway between those that fill the picture across and up: points may spread along one axis alone.
     """
     known = points[np.isfinite(points).all(axis=1)]
     edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
@@ -496,9 +473,9 @@ def draw_scree(
     most = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MOST_NUMBERS
     last = 1
     for k, label in enumerate(classes):
-        held = table.loc[label].iloc[:most]
-        at, values = held.index.to_numpy(), held["eigenvalue"].to_numpy(dtype=np.float64)
-        colour, d = signs.colour(k), int(held["signal"].sum())
+        lines = table.loc[label].iloc[:most]
+        at, values = lines.index.to_numpy(), lines["eigenvalue"].to_numpy(dtype=np.float64)
+        colour, d = signs.colour(k), int(lines["signal"].sum())
         axes.plot(at, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
         for part, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
             axes.scatter(
