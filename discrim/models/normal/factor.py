@@ -19,18 +19,17 @@ class FactorCovariances:
     """What covariances of a few large variances are; for children of `ClassifierResults`."""
 
     def _factors(self: Any, what: str) -> Factors:
-        held: Factors | None = getattr(self._fit.numbers.scatter, "factors", None)
-        if held is None:
+        factors: Factors | None = getattr(self._fit.numbers.scatter, "factors", None)
+        if factors is None:
             raise NotSupportedError(
                 f'{what} exists only for covariances of a few large variances: fit qda(covariance="factor").'
             )
-        return held
+        return factors
 
     @property
     def dimensions(self: Any) -> pd.Series:
         """Number of large variances by class, for `covariance="factor"`."""
-        held = self._factors("dimensions")
-        return pd.Series(held.dimensions, index=self.classes, name="dimensions")
+        return pd.Series(self._factors("dimensions").dimensions, index=self.classes, name="dimensions")
 
     @property
     @displayed(explained="share")
@@ -50,12 +49,12 @@ class FactorCovariances:
         >>> fit.factors.round(3).loc["virginica"].tolist()
         [2.0, 0.695, 0.107, 0.043, 0.903]
         """
-        held = self._factors("factors")
-        signals, noise = held.variances(self._fit.numbers.divisors)
-        table = pd.DataFrame({"dimensions": held.dimensions}, index=self.classes)
-        table["largest"] = held.in_data(np.array([a.max() for a in signals]))
-        table["smallest"] = held.in_data(np.array([a.min() for a in signals]))
-        table["noise"], table["explained"] = held.in_data(noise), held.explained
+        factors = self._factors("factors")
+        signals, noise = factors.variances(self._fit.numbers.divisors)
+        table = pd.DataFrame({"dimensions": factors.dimensions}, index=self.classes)
+        table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
+        table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
+        table["noise"], table["explained"] = factors.in_data(noise), factors.explained
         return table
 
     @displayed(fall="share", share="share")
@@ -86,36 +85,24 @@ class FactorCovariances:
         3        0.06  0.03       5.61
         4        0.04  0.00        NaN
         """
-        held, p = self._factors("scree()"), len(self.terms)
-        pooled = common_axes(held.form)
-        labels = [POOLED] if pooled else list(self.classes)
-        divisors, counts = self._fit.numbers.divisors, held.counts
-        if pooled:
-            divisors, counts = divisors.sum(keepdims=True), counts.sum(keepdims=True)
-        parts = []
+        factors, p = self._factors("scree()"), len(self.terms)
+        divisors, counts, labels = self._fit.numbers.divisors, factors.counts, list(self.classes)
+        if common_axes(factors.form):
+            divisors, counts, labels = divisors.sum(keepdims=True), counts.sum(keepdims=True), [POOLED]
+        parts = {}
         for code, label in enumerate(labels):
-            rank, d = int(held.ranks[code]), int(held.dimensions[code])
-            whole = held.spectra[code].lengths
+            rank, whole = int(factors.ranks[code]), factors.spectra[code].lengths
             lengths, steps = whole[:rank], falls(whole, p)
-            steps = np.append(steps, 0.0)[:rank] / steps.max()
-            spanned = np.array([min(p, rank)])
-            criterion = bic_by_dimension(
-                lengths[None], spanned, counts[[code]], shared=one_signal(held.form)
-            )[0]  # fmt: skip
+            spanned, shared = np.array([min(p, rank)]), one_signal(factors.form)
+            criterion = bic_by_dimension(lengths[None], spanned, counts[[code]], shared=shared)[0]
             criterion[-1] = np.nan
-            index = pd.MultiIndex.from_product(
-                [[label], range(1, rank + 1)], names=[self.classes.name, "number"]
-            )
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "eigenvalue": held.in_data(lengths / divisors[code]),
-                        "share": lengths / whole.sum(),
-                        "fall": steps,
-                        "BIC_above": criterion - np.nanmin(criterion),
-                        "signal": np.arange(rank) < d,
-                    },
-                    index=index,
-                )
-            )
-        return pd.concat(parts)
+            columns = {
+                "eigenvalue": factors.in_data(lengths / divisors[code]),
+                "share": lengths / whole.sum(),
+                "fall": np.append(steps, 0.0)[:rank] / steps.max(),
+                "BIC_above": criterion - np.nanmin(criterion),
+                "signal": np.arange(rank) < int(factors.dimensions[code]),
+            }
+            parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
+        table: pd.DataFrame = pd.concat(parts, names=[self.classes.name, "number"])
+        return table

@@ -265,11 +265,9 @@ def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) 
 
 
 def _why_no_rule(fit: Fit[QDAFit], blocks: Blocks) -> str | None:
+    kind, levels = fit.numbers.scatter.anew(), list(fit.classes)
     try:
-        kind = fit.numbers.scatter.anew()
-        normal_fits.refuse_singular(
-            reading.class_moments(blocks, "class"), blocks.terms, list(fit.classes), kind
-        )
+        normal_fits.refuse_singular(reading.class_moments(blocks, "class"), blocks.terms, levels, kind)
     except CollinearError as error:
         return str(error)
     return None

@@ -1,9 +1,8 @@
 """Regularized discriminant analysis: covariances between each class's own, the pooled one and a sphere.
 
-The choice of how much to regularize: by folds whose moments are merged, or by leaving each row out.
-
-Folds hold the rows of one fold at a time, and for each pair and fold its errors by class. Leave-one-out reads
-the rows once for each group of pairs that share their decompositions.
+How much to regularize, a pair of alpha and gamma, is given or chosen. A choice by folds merges their moments,
+and has the rows of one fold at a time in memory. One by leaving out rows reads them once for each group
+of pairs that share their decompositions.
 """
 
 from __future__ import annotations
@@ -18,17 +17,10 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
+from discrim.core.normal import rda as core
 from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Span, left_out_groups
 from discrim.core.normal.marginal import regularized_marginal
-from discrim.core.normal.rda import (
-    PathRule,
-    RDAFit,
-    fit_rda,
-    needs_roots,
-    path_rules,
-    too_few,
-    wrong_by_class,
-)
+from discrim.core.normal.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule, best_class, logs_of_prior
@@ -58,6 +50,9 @@ AT_ONCE = 2**22
 CHOICE = "choice of alpha and gamma"
 """What the progress bar says."""
 
+TENTHS = np.linspace(0, 1, 11).round(1)
+"""Values that are tried where no grid is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairChoice:
@@ -67,10 +62,6 @@ class PairChoice:
     ----------
     cv : int, "loo" or None
         Folds, or how many splits; None where the only pair is given.
-    select : {"min", "1se"}
-    parametrization : {"esl", "friedman", "klar"}
-    method : {"moment", "mle"}
-    prior : (K,) float
     columns : int, optional
         Columns of the data where the rows are coordinates of fewer.
     splits : tuple of Split
@@ -110,7 +101,7 @@ class PairChoice:
     ) -> Iterator[PathRule]:
         """The rules of pairs by moments, as of `path_rules`."""
         how = self.parametrization, self.method, self.log_prior, self.columns
-        return path_rules(moments, pairs, *how, with_roots)
+        return core.path_rules(moments, pairs, *how, with_roots)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """The fit of a pair to moments."""
@@ -187,7 +178,7 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
     """The rows that a fit uses in coordinates of their span."""
     parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
     y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
-    weights = None if blocks.weights is None else np.concatenate([held for _, _, held in parts])
+    weights = None if blocks.weights is None else np.concatenate([times for _, _, times in parts])
     return of_arrays(y, codes, blocks.design.levels, weights)
 
 
@@ -205,7 +196,7 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
                 _refuse_few(part, few, fold, blocks, plan)
             total[fold] = np.bincount(part.codes, part.weights, minlength=k)
             for rule in plan.rules(part.moments, plan.pairs, part.with_roots):
-                wrong[rule.pairs, fold] = wrong_by_class(rule, part.x, part.codes, part.weights)
+                wrong[rule.pairs, fold] = core.wrong_by_class(rule, part.x, part.codes, part.weights)
                 tell(len(rule.pairs))
     # A class that is not in a fold has no part in its rate.
     there = total > 0
@@ -244,13 +235,9 @@ class _Part:
     Attributes
     ----------
     moments : ClassMoments
-        Of the rows to learn from, without roots.
-    with_roots : callable
-        Gives them with roots, where digits ask for these.
-    x : (m, p) float
+        Of the rows to learn from, without roots, which `with_roots` gives where digits ask for them.
+    x, codes, weights : (m, p) float, (m,) int, (m,) float or None
         Rows to judge.
-    codes : (m,) int
-    weights : (m,) float or None
     """
 
     moments: ClassMoments
@@ -262,25 +249,25 @@ class _Part:
 
 def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
     if plan.splits:
-        held = split_moments(blocks, plan.splits, "class", rooted=False)
-        for moments, split in zip(held, plan.splits, strict=True):
+        learnt = split_moments(blocks, plan.splits, "class", rooted=False)
+        for moments, split in zip(learnt, plan.splits, strict=True):
             alone = split_moments(blocks, [split], "class")
             yield _Part(moments, partial(next, alone), *_judged_rows(blocks, split.test))
         return
     dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
     outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=False)
     rooted = cache(partial(moment_folds, blocks, dealt, plan.cv, "class"))
-    again = [partial(lambda fold: rooted()[fold], fold) for fold in range(plan.cv)]
+    with_roots = [partial(lambda fold: rooted()[fold], fold) for fold in range(plan.cv)]
     if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
         for fold, moments in enumerate(outside):
-            yield _Part(moments, again[fold], *_judged_rows(blocks, (dealt == fold).astype(np.float64)))
+            yield _Part(moments, with_roots[fold], *_judged_rows(blocks, (dealt == fold).astype(np.float64)))
         return
     x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
     fold_of = dealt[dealt >= 0]
     for fold, moments in enumerate(outside):
         at = np.flatnonzero(fold_of == fold)
         judged = np.take(x.T, at, axis=1).T
-        yield _Part(moments, again[fold], judged, codes[at], None if weights is None else weights[at])
+        yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
@@ -293,8 +280,8 @@ def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats 
         codes.append(own[at])
         if times is not None or repeated:
             weights.append((1.0 if times is None else times[at]) * judged[rows][at])
-    held = np.concatenate(weights) if weights else None
-    return np.concatenate(columns, axis=1).T, np.concatenate(codes), held
+    every = np.concatenate(weights) if weights else None
+    return np.concatenate(columns, axis=1).T, np.concatenate(codes), every
 
 
 def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
@@ -311,7 +298,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
     pairs = [plan.pairs[i] for i in regular]
     wrong = np.full((len(plan.pairs), k), np.nan)
     wrong[regular] = 0.0
-    again: dict[int, list[int]] = {}
+    refits: dict[int, list[int]] = {}
     groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
     with late_bar(len(pairs), CHOICE) as tell:
         for group in groups:
@@ -324,17 +311,17 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
                     times = missed if weights is None else missed * weights
                     wrong[i] += np.bincount(codes, times, minlength=k)
                     for row in positions[labels < 0].tolist():
-                        again.setdefault(row, []).append(i)
+                        refits.setdefault(row, []).append(i)
             tell(len(which))
-    _refit(blocks, plan, again, wrong)
+    _refit(blocks, plan, refits, wrong)
     return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
-def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong: Floats) -> None:
+def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong: Floats) -> None:
     """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    with late_bar(len(again), "refits without a row") as tell:
-        for row, which in again.items():
+    with late_bar(len(refits), "refits without a row") as tell:
+        for row, which in refits.items():
             tell(1)
             code, own = int(blocks.codes[row]), float(weights[row])
             left = [i for i in which if not np.isnan(wrong[i, 0])]
@@ -346,7 +333,7 @@ def _refit(blocks: Blocks, plan: PairChoice, again: dict[int, list[int]], wrong:
             missed = np.full((len(left), len(plan.prior)), np.nan)
             x = blocks.rows_at(np.array([row]))
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-                missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
+                missed[rule.pairs] = core.wrong_by_class(rule, x, np.array([code]), np.array([own]))
             wrong[left] += missed
 
 
@@ -488,9 +475,12 @@ def rda(
     reading.check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
     reading.check_word("method", method, ("moment", "mle"))
     reading.check_word("select", select, ("min", "1se"))
-    if not isinstance(standardize, (bool, np.bool_)):
-        raise DataError(f"standardize={standardize!r}: give True or False.")
-    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
+    reading.check_flag("standardize", standardize)
+    also = ", or None to have it chosen"
+    given = {
+        name: None if value is None else reading.check_number(name, value, 0, 1, also=also)
+        for name, value in (("alpha", alpha), ("gamma", gamma))
+    }
     pairs = _pairs(given, grid)
     chooses = None in given.values()
     sample = Sample("rda", moments, formula, data, weights, levels, functions)
@@ -540,19 +530,6 @@ def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
     return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
 
 
-def _within(name: str, value: Any) -> float | None:
-    """A number from 0 to 1, or None."""
-    if value is None:
-        return None
-    try:
-        number = np.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = np.nan
-    if not 0 <= number <= 1:
-        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
-    return number
-
-
 def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:
     """Pairs of what is given and what is tried for it where it is not."""
     fixed = [name for name, value in given.items() if value is not None]
@@ -575,57 +552,56 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]
 
 
 def _tried(grid: Any) -> list[float]:
-    if grid is None:
-        return [float(value) for value in np.linspace(0, 1, 11).round(1)]
     try:
-        values = [float(value) for value in grid]
+        values = [float(value) for value in (TENTHS if grid is None else grid)]
     except (TypeError, ValueError):
         raise DataError(f"grid={grid!r}: give numbers from 0 to 1.") from None
     bad = [value for value in values if not 0 <= value <= 1]
     if not values or bad:
-        raise DataError(
-            f"grid={values!r}: give numbers from 0 to 1{f', and not {bad[0]!r}' if bad else ', one or more'}."
-        )
+        more = f", and not {bad[0]!r}" if bad else ", one or more"
+        raise DataError(f"grid={values!r}: give numbers from 0 to 1{more}.")
     return sorted(set(values))
 
 
 def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     single = too_few(moments)
-    if single:
-        k = single[0]
-        light = moments.counts[k] != moments.rows[k]
-        held = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
-        more = ", or pass weights that count rows, for example divided by their mean" if light else ""
-        which = "Class" if len(single) == 1 else "Each of the classes"
-        raise CollinearError(
-            f"{which} {reading.listed(levels[k] for k in single)} has {held}, which has no covariance: merge "
-            f"it with another class, or leave it out{more}."
-        )
+    if not single:
+        return
+    k = single[0]
+    light = moments.counts[k] != moments.rows[k]
+    rows = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
+    more = ", or pass weights that count rows, for example divided by their mean" if light else ""
+    which = "Class" if len(single) == 1 else "Each of the classes"
+    raise CollinearError(
+        f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance: merge "
+        f"it with another class, or leave it out{more}."
+    )
 
 
 def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
-    found = fit.singular()
-    if not found:
+    singular = fit.singular()
+    if not singular:
         return
+    classes = reading.listed(blocks.design.levels[k] for k in singular)
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
     own = fit.parametrization == "esl" and fit.alpha == 1
     varies = fit.moments.scatters.any()
     way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
-        f"The covariance of class {reading.listed(blocks.design.levels[k] for k in found)} is singular at "
-        f"alpha={fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
+        f"The covariance of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
+        f"{_why_singular(fit, singular[0], blocks.terms)}. {way_out}"
     )
 
 
 def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
-    held, own = fit.moments, k if fit.alpha == 1 else None
+    moments, own = fit.moments, k if fit.alpha == 1 else None
     where = "within classes" if own is None else "there"
-    free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
+    free = int(moments.rows.sum() - moments.n_classes if own is None else moments.rows[k] - 1)
     if free < len(terms):
         columns = f"the {len(terms)} columns ({reading.listed(terms)})"
         return f"{columns} are more than the {free} degrees of freedom {where}"
-    culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
+    culprits = [terms[dependency.column] for dependency in dependencies(moments, own)]
     if not culprits:
         return f"some of the {len(terms)} columns ({reading.listed(terms)}) are all but collinear {where}"
     said = "is" if len(culprits) == 1 else "are"

@@ -1,7 +1,4 @@
-"""One analysis of variance a column, with Levene's test of equal variances.
-
-Columns ranked by how far the class means lie apart in them, less what other columns say.
-"""
+"""How classes differ in each column: analyses of variance, Levene's test, and a ranking of the columns."""
 
 from __future__ import annotations
 
@@ -36,11 +33,8 @@ def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.Dat
         blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
         rests = moments.rests / moments.scale
         middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))
-        deviations = _Deviations(blocks, *middle)
-        spread = gather(
-            deviations, n_classes=moments.n_classes, n_columns=moments.n_columns, spread="diagonal"
-        )
-        tests = anova_table(spread, fit.terms)
+        deviations, (k, p) = _Deviations(blocks, *middle), moments.centres.shape
+        tests = anova_table(gather(deviations, n_classes=k, n_columns=p, spread="diagonal"), fit.terms)
         table["levene_F"], table["levene_p"] = tests["F"], tests["p"]
     if adjust is not None:
         table["p_adjusted"] = _adjusted(table["p"], adjust)
@@ -78,8 +72,8 @@ def _medians(blocks: Blocks) -> Floats:
                 'levene="median" takes weights that are whole numbers of rows: use levene="mean".'
             )
         for k in np.unique(codes).tolist():
-            own = codes == k
-            parts[k].append(repeated(x[own], codes[own], None if weights is None else weights[own])[0])
+            at = codes == k
+            parts[k].append(repeated(x[at], codes[at], None if weights is None else weights[at])[0])
     return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
 
 

@@ -1,17 +1,13 @@
 """`report`, one method for all models: a page of HTML that holds all there is to say of a fit.
 
-The rows of a fit, described: classes, columns, what is missing, and how far values reach.
-
-The code that makes a fit again, and the options that it was made with.
-
-The report of a fit: which chapters it has, and what stands in each.
+Its chapters are the summary, tests, errors, pictures, how the fit was made, its data, and code that repeats
+it. Where a fit lacks something, a sentence in its place says so.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
@@ -31,10 +27,10 @@ from discrim.frame.categories import shown
 from discrim.frame.grammar import quote
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.options import options_of
+from discrim.models.fits.options import default_options, options_of
 from discrim.models.fits.reading import listed, told
 from discrim.models.pictures.pictured import kinds_of
-from discrim.models.registry import BY_MODEL, BY_VERB, resolve
+from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section
 from discrim.report.numbers import clean, column_texts
 from discrim.report.page import page
@@ -102,93 +98,70 @@ class Reported:
 
 def sizes(fit: Fit[Any]) -> list[tuple[str, str]]:
     """Rows and columns, in words."""
-    design = fit.blocks.design
-    given = fit.has_rows and not fit.blocks.rows.read_from
-    return [
-        *([("Rows of the table", f"{fit.blocks.table.nrows:,}")] if given else []),
-        ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if fit.blocks.weighted else "")),
+    blocks, design = fit.blocks, fit.blocks.design
+    given = fit.has_rows and not blocks.rows.read_from
+    items = [
+        *([("Rows of the table", f"{blocks.table.nrows:,}")] if given else []),
+        ("Rows used", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
         ("Rows dropped because a value is missing", f"{fit.dropped:,}"),
         ("Response", design.response),
         ("Classes", f"{len(fit.classes):,}"),
         ("Columns of the table used", f"{len(design.columns):,}"),
         ("Columns of the design", f"{len(fit.terms):,}"),
-        *(
-            [("Left out because they have one value", ", ".join(fit.blocks.constant))]
-            if fit.blocks.constant
-            else []
-        ),
-        *(
-            [("Left out because others determine them", ", ".join(fit.blocks.collinear))]
-            if fit.blocks.collinear
-            else []
-        ),
     ]
+    for why, gone in (("they have one value", blocks.constant), ("others determine them", blocks.collinear)):
+        items += [(f"Left out because {why}", ", ".join(gone))] if gone else []
+    return items
 
 
 def described(fit: Fit[Any]) -> tuple[dict[str, Section], str]:
     """Tables of the classes and the columns, and a sentence on what could not be told."""
-    parts = {"classes": _classes(fit)}
+    parts, why = {"classes": _classes(fit)}, ""
+    if not fit.has_rows:
+        why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
+    elif read_from := fit.blocks.rows.read_from:
+        why = (
+            f"The rows are read part by part from {read_from}, so that ranges would take another pass, which "
+            "is not made."
+        )
+    names = list(fit.blocks.design.columns)
     try:
-        if not fit.has_rows:
-            why = "The fit was loaded or made of moments, so that the ranges of its columns are not known."
-            return parts | {"means": _means(fit)}, why
-        if read_from := fit.blocks.rows.read_from:
-            why = f"The rows are read part by part from {read_from}, so that ranges would take another pass, "
-            return parts | {"means": _means(fit)}, why + "which is not made."
-        names = list(fit.blocks.design.columns)
+        if why:
+            means = Section("Means by class", fit.class_means(), source="fit.group_summary()")
+            return parts | {"means": means}, why
         frame = fit.rows("The description of the columns").table.frame(names)
     except DiscrimError as error:
         return parts, str(error)
-    numeric = [j for j in range(len(names)) if _is_number(frame.iloc[:, j])]
-    others = [j for j in range(len(names)) if j not in set(numeric)]
-    if numeric:
-        parts["numbers"] = _numbers(frame.iloc[:, numeric])
-    if others:
-        parts["categories"] = _categories(frame.iloc[:, others])
+    types = pd.api.types
+    numeric = np.array([types.is_numeric_dtype(t) and not types.is_bool_dtype(t) for t in frame.dtypes])
+    if numeric.any():
+        parts["numbers"] = _numbers(frame.loc[:, numeric])
+    if not numeric.all():
+        parts["categories"] = _categories(frame.loc[:, ~numeric])
     return parts, ""
 
 
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
 def _classes(fit: Fit[Any]) -> Section:
-    table = pd.DataFrame(
-        {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}, index=fit.classes
-    )
+    columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
     if not fit.model.instead:
-        table["prior"] = fit.prior
-    return Section(
-        "Classes", table, {"rows": "count", "share": "share", "prior": "share"}, source="fit.counts"
-    )
-
-
-def _means(fit: Fit[Any]) -> Section:
-    return Section("Means by class", fit.class_means(), source="fit.group_summary()")
+        columns["prior"] = fit.prior
+    formats: dict[Any, Any] = {"rows": "count", "share": "share", "prior": "share"}
+    return Section("Classes", pd.DataFrame(columns, index=fit.classes), formats, source="fit.counts")
 
 
 def _numbers(frame: pd.DataFrame) -> Section:
-    values = [
-        pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
-        for j in range(frame.shape[1])
-    ]
     rows = []
-    for column in values:
+    for j in range(frame.shape[1]):
+        column = pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
         seen = column[~np.isnan(column)]
         quartiles = np.quantile(seen, [0, 0.25, 0.5, 0.75, 1]) if len(seen) else np.full(5, np.nan)
         sd = seen.std(ddof=1) if len(seen) > 1 else np.nan
         rows.append([len(column) - len(seen), *quartiles, seen.mean() if len(seen) else np.nan, sd])
     headings = ["missing", "min", "25 %", "median", "75 %", "max", "mean", "sd"]
     table = pd.DataFrame(rows, index=frame.columns, columns=headings).T
-    formats: dict[Any, Any] = {}
-    return Section(
-        "Columns of numbers",
-        table,
-        formats,
-        row_formats={"missing": "count"},
-        note="Over all rows of the table, each counted once.",
-        source="data.describe()",
-    )
+    note = "Over all rows of the table, each counted once."
+    counts: dict[Any, Any] = {"missing": "count"}
+    return Section("Columns of numbers", table, row_formats=counts, note=note, source="data.describe()")
 
 
 def _categories(frame: pd.DataFrame) -> Section:
@@ -198,9 +171,8 @@ def _categories(frame: pd.DataFrame) -> Section:
         counts = column.dropna().value_counts()
         most = (str(counts.index[0]), counts.iloc[0] / counts.sum()) if len(counts) else ("", np.nan)
         rows.append([int(column.isna().sum()), len(counts), *most])
-    table = pd.DataFrame(
-        rows, index=frame.columns, columns=["missing", "levels", "most frequent", "its share"]
-    )
+    headings = ["missing", "levels", "most frequent", "its share"]
+    table = pd.DataFrame(rows, index=frame.columns, columns=headings)
     formats: dict[Any, Any] = {"missing": "count", "levels": "count", "most frequent": "text"}
     return Section("Columns of categories", table, formats | {"its share": "share"}, source="data.describe()")
 
@@ -232,20 +204,13 @@ def given_options(results: Any) -> dict[str, Any]:
     DiscrimError
         The fit does not tell.
     """
-    verb = results._verb()
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(resolve(f"{BY_VERB[verb].module}:{verb}")).parameters.items()
-    }
-    options = {
-        name: value for name, value in options_of(results).items() if not _same(value, defaults.get(name))
-    }
+    defaults, options = default_options(BY_VERB[results._verb()]), options_of(results)
+    options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
     shares = options.get("prior")
     if isinstance(shares, dict) and len({*shares.values()}) == 1:
+        options["prior"] = "equal"
         if defaults["prior"] == "equal":
             del options["prior"]
-        else:
-            options["prior"] = "equal"
     levels = list(results._fit.blocks.design.levels)
     if not _sorted(levels):
         options["levels"] = levels
@@ -286,7 +251,8 @@ def code_of(results: Any, load: str | None) -> str:
         before += note
         lines.append(f"    {name}={text},")
     if fit.blocks.weighted:
-        column = _weight_column(fit)
+        design = fit.blocks.design
+        column = fit.blocks.rows.weight_column({*design.columns, *design.response_columns})
         if column is None:
             before.append("weights = 'weights'  # the column of the weights, or a vector of them")
         lines.append(f"    weights={'weights' if column is None else repr(column)},")
@@ -325,24 +291,12 @@ def _repeated_categories(fit: Any) -> list[str]:
     design = fit.blocks.design
     if design.spec is None:
         return []
-    names = {quote(name): name for name in design.columns}
-    ordered = [
-        (f"data[{names[factor.code]!r}]", list(factor.levels))
-        for factor in design.spec.factors
-        if factor.levels is not None and factor.code in names
-    ]
-    return [
-        f"{column} = pd.Categorical({column}, {levels!r})"
-        for column, levels in ordered
-        if not _sorted(levels)
-    ]
-
-
-def _weight_column(fit: Any) -> str | None:
-    """The column that holds the weights, where there is one."""
-    blocks = fit.blocks
-    column: str | None = blocks.rows.weight_column({*blocks.design.columns, *blocks.design.response_columns})
-    return column
+    names, lines = {quote(name): name for name in design.columns}, []
+    for factor in design.spec.factors:
+        if factor.levels is not None and factor.code in names and not _sorted(list(factor.levels)):
+            column = f"data[{names[factor.code]!r}]"
+            lines.append(f"{column} = pd.Categorical({column}, {list(factor.levels)!r})")
+    return lines
 
 
 def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
@@ -434,21 +388,16 @@ def _kinds(results: Any, pictures: Any) -> Sequence[str]:
     known = kinds_of(results)
     if pictures is None:
         return kinds_of(results, refits=False)
-    asked = (
-        [pictures]
-        if isinstance(pictures, str)
-        else list(pictures)
-        if isinstance(pictures, Iterable)
-        else None
-    )
-    unknown = [each for each in asked or () if each not in known]
-    if asked is None or unknown:
-        bad = told(pictures) if asked is None else shown(unknown[0])
+    chosen = [pictures] if isinstance(pictures, str) else pictures
+    chosen = list(chosen) if isinstance(chosen, Iterable) else None
+    unknown = [each for each in chosen or () if each not in known]
+    if chosen is None or unknown:
+        bad = told(pictures) if chosen is None else shown(unknown[0])
         raise DataError(
             f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
             "or give [] for none."
         )
-    return asked
+    return chosen
 
 
 def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence[str]) -> str:
@@ -465,15 +414,10 @@ def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence
         Chapter("code", "The code that repeats it", _code(results, load)),
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    line = _formula(results)
-    return page.page_of(
-        title or results.title, line, chapters, f"Written {now} by discrim {_version('discrim')}."
-    )
-
-
-def _formula(results: Any) -> str:
     fit = getattr(results, "_fit", None)
-    return f"{results.title}: {fit.formula}" if fit is not None else results.title
+    line = results.title if fit is None else f"{results.title}: {fit.formula}"
+    foot = f"Written {now} by discrim {_version('discrim')}."
+    return page.page_of(title or results.title, line, chapters, foot)
 
 
 def _tried(what: str, make: Callable[[], str]) -> str:
@@ -488,31 +432,30 @@ def _tried(what: str, make: Callable[[], str]) -> str:
 
 
 def _summary(results: Any) -> str:
-    parts = results._sections()
-    held, missing = {}, []
-    for key, make in parts.items():
+    made, missing = {}, []
+    for key, make in results._sections().items():
         try:
-            held[key] = make()
+            made[key] = make()
         except DiscrimError as error:
             missing.append(page.paragraph(f"The section {key!r} is not here. {error}", "note"))
-    return "\n".join([page.sections_html(results.title, held), *missing])
+    return "\n".join([page.sections_html(results.title, made), *missing])
 
 
 def _tests(results: Any) -> str:
-    held: dict[str, Section] = {}
+    made: dict[str, Section] = {}
     missing = []
     for name, question in TESTS.items():
         make = getattr(type(results), name, None)
         if make is None:
             continue
         try:
-            asked = WITHOUT_ROWS.get(name, {}) if not results._fit.has_rows else {}
-            held[name] = _test(question, name, make(results, **asked))
+            options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
+            made[name] = _test(question, name, make(results, **options))
         except DiscrimError as error:
             missing.append(page.paragraph(f"{question}: not here. {error}", "note"))
-    if not held and not missing:
+    if not made and not missing:
         return page.paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
-    shown = [page.sections_html("Tests of means, covariances and columns", held)] if held else []
+    shown = [page.sections_html("Tests of means, covariances and columns", made)] if made else []
     return "\n".join([*shown, *missing])
 
 
@@ -550,31 +493,16 @@ def _formats(table: pd.DataFrame) -> dict[Any, Any]:
 def _errors(results: Any) -> str:
     if not hasattr(results, "confusion"):
         raise DataError("The law is known and has no rows: see its own error in the summary.")
-    counts = results.confusion()
-    formats: dict[Any, Any] = dict.fromkeys(counts.columns, "count")
-    rates = results.error_rates(methods=("apparent",))
-    shown = rates[
-        [column for column in ("estimate", "se", "low", "high", "wrong", "total") if column in rates]
-    ]
-    of_rates: dict[Any, Any] = {"estimate": "share", "se": "share", "low": "share", "high": "share"}
-    return page.sections_html(
-        "Predicted classes against actual ones",
-        {
-            "confusion": Section(
-                "Rows of each class (down) by predicted class (across)",
-                counts,
-                formats,
-                source="fit.confusion()",
-            ),
-            "rates": Section(
-                "Error rate",
-                shown,
-                of_rates | {"wrong": "count", "total": "count"},
-                headings=INTERVAL,
-                note="On the rows of the fit itself, which makes it look too good: see error_rates().",
-            ),
-        },
-    )
+    formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
+    formats |= {"wrong": "count", "total": "count"}
+    rates = results.error_rates(methods=("apparent",))[list(formats)]
+    title = "Rows of each class (down) by predicted class (across)"
+    note = "On the rows of the fit itself, which makes it look too good: see error_rates()."
+    parts = {
+        "confusion": Section(title, results.confusion(), "count", source="fit.confusion()"),
+        "rates": Section("Error rate", rates, formats, headings=INTERVAL, note=note),
+    }
+    return page.sections_html("Predicted classes against actual ones", parts)
 
 
 def _pictures(results: Any, kinds: Sequence[str]) -> str:
@@ -635,13 +563,8 @@ def _data(results: Any) -> str:
             "There are no data: the law of the classes is known, and nothing was estimated."
         )
     parts, why = described(fit)
-    return "\n".join(
-        [
-            page.pair_lines(sizes(fit)),
-            page.sections_html("Classes and columns", parts),
-            *([page.paragraph(why)] if why else []),
-        ]
-    )
+    lines = [page.pair_lines(sizes(fit)), page.sections_html("Classes and columns", parts)]
+    return "\n".join([*lines, page.paragraph(why)] if why else lines)
 
 
 def _code(results: Any, load: str | None) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.models.pictures.pictured import kinds_of
+from discrim.models.pictures.pictured import PictureOptions, kinds_of
 
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
@@ -107,3 +107,8 @@ def test_long_names_leave_the_triangle_its_room():
     height = axes.figure.canvas.get_width_height()[1]
     assert axes.get_window_extent().height > 0.5 * height
     assert all(text.get_window_extent().x0 >= 0 for text in axes.texts)
+
+
+def test_a_colormap_of_many_colours_is_taken_at_even_steps():
+    colours = PictureOptions(colors="viridis").signs(["a", "b", "c"]).colours
+    assert colours == tuple(mpl.colors.to_hex(mpl.colormaps["viridis"](place)) for place in (0, 0.46, 0.92))
