@@ -172,11 +172,6 @@ class Hypothesis:
         """Degrees of freedom."""
         return len(self.part)
 
-    @property
-    def scatter(self) -> Floats:
-        """H, (p, p)."""
-        return np.asarray(self.part.T @ self.part)
-
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:

@@ -365,12 +365,9 @@ def compared_on(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Errors of fits, by their names, on the rows of the parts of a table, and McNemar's test of each pair.
 
-    Returns
-    -------
-    by_fit : DataFrame
-        formula; rows, wrong, error with its standard error and its exact interval of 95 %.
-    by_pair : DataFrame by (a, b)
-        rows that both label; those on which one alone is wrong; McNemar's exact p-value.
+    By fit there are the formula; rows, wrong, error with its standard error and its exact interval of 95 %.
+    By pair (a, b) there are the rows that both label; those on which one alone is wrong; McNemar's exact
+    p-value.
 
     Examples
     --------

@@ -518,14 +518,11 @@ def mlm(
     if blocks.weighted:
         warn_of_total(root.total, root.rows, whole=blocks.has_whole_weights())
     triangle, unit = _in_units(root.triangle)
-    rows = np.zeros((max(len(triangle), 1 + len(unit) - 1), triangle.shape[1]))
+    rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]
     numbers = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
-    response_unit = unit[n_model:]
-    model = TermModel(
-        blocks, tuple(terms), numbers, response_unit, unit[1:n_model], root.origin, root.total, root.rows
-    )
+    model = TermModel(blocks, tuple(terms), numbers, unit[n_model:], unit[1:n_model], root.origin, root.total)
     model.need_error()
     lacking = model.lacking()
     if lacking is not None:

@@ -26,7 +26,7 @@ from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import check_whole, class_moments, listed, told
+from discrim.models.fits.reading import check_whole, class_moments, is_whole, listed, told
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import fold_scores, whole_class
 
@@ -43,7 +43,8 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
         "Ask for fewer repeats",
     )
     # A generator would deal other folds to the next model.
-    check_whole("seed", seed, 0, also=", or None")
+    if not is_whole(seed) or seed < 0:
+        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
     rng = np.random.default_rng(seed)
     classes = strata(blocks)
     known = classes >= 0

@@ -33,20 +33,9 @@ EMPTY = 1e-9
 class TermModel:
     """Numbers and names of a linear model of several responses.
 
-    Attributes
-    ----------
-    blocks : Blocks
-        The rows.
-    numbers : LeastSquares
-        Of responses over their `unit`.
-    unit : (p,) float
-        Powers of two.
-    model_unit : (m - 1,) float
-        The same of the model's columns.
-    origin : (m - 1 + p,) float
-        What was taken from the columns of the model and from the responses.
-    has_rows : bool
-        False of a model that was unpickled.
+    The numbers are those of responses over their unit (p,), powers of two; model_unit (m - 1,) is that of the
+    model's columns, and origin (m - 1 + p,) what was taken from the columns of the model and from the
+    responses. A model that was unpickled has no rows.
     """
 
     blocks: Blocks
@@ -56,7 +45,6 @@ class TermModel:
     model_unit: Floats
     origin: Floats
     total: float
-    rows: int
     has_rows: bool = True
 
     def __getstate__(self) -> list[Any]:

@@ -540,24 +540,13 @@ def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AssessedRows:
-    """The rows that are judged.
+    """The rows (m,) that are judged: actual and predicted classes, values (m, K), weights.
 
-    Attributes
-    ----------
-    codes, predicted : (m,) int
-        Actual and predicted class.
-    values : (m, K) float
-        Log odds of each class against the rest; of models without posteriors the values they decide by.
-    weighted : bool
-        Whether the rows have frequencies, which are the weights (m,).
-    shares : (K,) float or None
-        Prior that figures are weighted by; None: as the rows have the classes.
-    unlabelled, unpredicted : int
-        Rows that are left out: without a class, and with a class but without a prediction.
-    way, method : str
-        How they were judged, in words, and as "apparent", "loo", "cv" or "new".
-    posteriors : bool
-        Whether the model has any.
+    Values are log odds of each class against the rest; of models without posteriors those that they decide
+    by. The shares (K,) are a prior that figures are weighted by; None takes the classes as the rows have
+    them. Rows that are left out are counted: unlabelled ones, and those with a class but without a
+    prediction. The way says in words how rows were judged, and the method is "apparent", "loo", "cv" or
+    "new".
     """
 
     codes: Codes

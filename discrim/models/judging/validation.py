@@ -383,20 +383,10 @@ def fold_scores(
 ) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
 
-    Parameters
-    ----------
-    dealt : (n,) int
-        Fold of each row, -1 for one that is not used.
-    tell : callable, optional
-        What is told of folds, or shares of them, that are done.
-    nested : bool
-        Whether what the fit has chosen is chosen anew without each fold; else it is held.
-    labels : sequence of length folds, optional
-        What messages call the folds; their numbers, from 1, without it.
-    refit_prior : bool, optional
-        As of `refits_prior`.
-
-    Without some fold there may be no rule, which raises a NotSupportedError.
+    Each row (n,) is dealt to a fold, -1 for one that is not used. What the fit has chosen is chosen anew
+    without each fold where it is nested; else it is held. Messages call the folds by their labels, or by
+    numbers from 1; folds that are done, or shares of them, are told. Without some fold there may be no rule,
+    which raises a NotSupportedError.
     """
     blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
@@ -689,16 +679,7 @@ class TuningFolds:
 
 @dataclass(frozen=True, slots=True)
 class GridSearch:
-    """How a tuning parameter is chosen.
-
-    Attributes
-    ----------
-    grid : sequence of numbers, or None
-        Those to try; None for evenly spaced ones.
-    select : {"min", "1se"}
-    count : int
-        How many are tried where there is no grid.
-    """
+    """How a tuning parameter is chosen: from a grid, or from so many evenly spaced values."""
 
     grid: Sequence[Any] | Floats | None
     folds: TuningFolds

@@ -25,9 +25,9 @@ from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
 from discrim.inference.resampling import generator
+from discrim.models.fits import reading
 from discrim.models.fits.displayed import CopiedAttribute, ShownModel, displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
-from discrim.models.fits.reading import PRIOR_SLACK, check_word, cost_matrix, listed, prior_vector, told
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.report import Reported
 
@@ -37,14 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A law with the names of its classes, columns and values.
+    """A law with the names of its classes, columns, and values of x, where it is a table.
 
-    Attributes
-    ----------
-    values : Index or None
-        The values of x of a table.
-    densities : dict
-        What was given for each class, of distributions.
+    The densities are what was given for each class, of distributions.
     """
 
     law: MassLaw | DensityLaw
@@ -105,7 +100,7 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
         raise DataError("The table has no columns: give P(x | class), a column for each value of x.")
     if values.has_duplicates:
         raise DataError(
-            f"The value {listed(values[values.duplicated()])} is there twice: add its columns up."
+            f"The value {reading.listed(values[values.duplicated()])} is there twice: add its columns up."
         )
     try:
         mass = table.to_numpy(dtype=np.float64)
@@ -118,10 +113,10 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
                 f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}): give probabilities."
             )
     sums = mass.sum(axis=1)
-    off = np.abs(sums - 1) > PRIOR_SLACK
+    off = np.abs(sums - 1) > reading.PRIOR_SLACK
     if off.any():
         k = int(np.argmax(off))
-        turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= PRIOR_SLACK).all()
+        turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
         hint = " Its columns do: turn it with .T." if turned else " Divide it by its sum if that is meant."
         raise DataError(f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.{hint}")
     levels = values.nlevels
@@ -141,9 +136,9 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
 def _refuse_names(columns: Any, response: Any) -> None:
     """Raise a DataError for names that are none."""
     if not (columns is None or isinstance(columns, str | Iterable)):
-        raise DataError(f"columns={told(columns)}: give the names of the columns of x, in a list.")
+        raise DataError(f"columns={reading.told(columns)}: give the names of the columns of x, in a list.")
     if not isinstance(response, Hashable):
-        raise DataError(f"response={told(response)}: give the name of the column of classes.")
+        raise DataError(f"response={reading.told(response)}: give the name of the column of classes.")
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
@@ -155,7 +150,7 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
     twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
     if twice:
         raise DataError(
-            f"Class names overlap: {listed(twice)} is there twice. Give each class a name of its own."
+            f"Class names overlap: {reading.listed(twice)} is there twice. Give each class a name of its own."
         )
     if len(labels) < 2:
         which = f"of one class, {shown(labels[0])}" if labels else "without classes"
@@ -168,8 +163,8 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
         raise DataError(
-            f"columns has {len(names)} names, {listed(names)}; x has {len(default)} columns: give a name for "
-            "each."
+            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns: give a "
+            "name for each."
         )
     names = [str(name) for name in names]
     twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
@@ -201,10 +196,10 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     if strange.any():
         row = int(np.argmax(strange))
         value = tuple(column[row] for column in columns)
+        said, names = shown(value[0] if len(value) == 1 else value), reading.listed(known.columns)
         raise DataError(
-            f"The value {shown(value[0] if len(value) == 1 else value)} of {listed(known.columns)} at row "
-            f"{shown(index[row])} is not in the table of densities: its values are {listed(values)}. "
-            "Correct the value, or leave the row out."
+            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: its "
+            f"values are {reading.listed(values)}. Correct the value, or leave the row out."
         )
     return np.where(missing, np.nan, codes)[:, None], index
 
@@ -228,11 +223,13 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         try:
             values = np.asarray(data, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DataError(f"x is not numeric: give {listed(known.columns)} as numbers.") from None
+            raise DataError(f"x is not numeric: give {reading.listed(known.columns)} as numbers.") from None
         if values.ndim < 2:
             values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
         if values.ndim != 2 or values.shape[1] != p:
-            raise DataError(f"x has shape {np.shape(data)}; give rows of {p}: {listed(known.columns)}.")
+            raise DataError(
+                f"x has shape {np.shape(data)}; give rows of {p}: {reading.listed(known.columns)}."
+            )
         x, index = values, data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
     infinite = np.isinf(x)
     if infinite.any():
@@ -260,7 +257,7 @@ def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
         return [series.to_numpy(dtype=object)], series.index
     rows = [data] if isinstance(data, tuple) else list(data)
     if any(np.ndim(row) != 1 or len(row) != p for row in rows):
-        raise DataError(f"A row of x is not {p} values: give {listed(known.columns)} of each.")
+        raise DataError(f"A row of x is not {p} values: give {reading.listed(known.columns)} of each.")
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
 
@@ -300,13 +297,12 @@ def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
     if known.values is None:
         raise NotSupportedError("A rule by value is one of a table: give a function of x, or a fit.")
     if rule.index.has_duplicates:
-        raise DataError(
-            f"The rule names {listed(rule.index[rule.index.duplicated()])} more than once: name each once."
-        )
+        twice = reading.listed(rule.index[rule.index.duplicated()])
+        raise DataError(f"The rule names {twice} more than once: name each once.")
     place = rule.index.get_indexer(known.values)
     if (place < 0).any():
         raise DataError(
-            f"The rule has no class for {listed(known.values[place < 0])}: give one for each value."
+            f"The rule has no class for {reading.listed(known.values[place < 0])}: give one for each value."
         )
     return lambda x: positions_of(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
 
@@ -324,7 +320,7 @@ def positions_of(known: Known, x: Floats, labels: Any) -> Codes:
         at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
             f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
-            f"{listed(known.classes)}."
+            f"{reading.listed(known.classes)}."
         )
     return np.asarray(codes, dtype=np.intp)
 
@@ -343,17 +339,17 @@ def decision_table(fit: Any) -> pd.DataFrame:
         index = pd.RangeIndex(len(regions.codes))
         labels = labelled(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
-    listed = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
-    if listed is None:
+    by_value = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
+    if by_value is None:
         raise NotSupportedError("Only values of a table and of one variable are listed: see predict().")
-    data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(listed.points, columns=fit.columns)
+    data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(by_value.points, columns=fit.columns)
     frame = fit.predict_proba(data)
     if data is not None:
-        values = listed.points[:, 0]
+        values = by_value.points[:, 0]
         whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
         frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
     width = frame.shape[1]
-    chance = fit.prior.to_numpy() @ listed.mass
+    chance = fit.prior.to_numpy() @ by_value.mass
     frame.insert(width, distinct("probability", classes), chance)
     decided = fit.predict(data).to_numpy(dtype=object)
     frame.insert(width + 1, distinct("decision", classes), decided)
@@ -370,12 +366,8 @@ def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd
         affinity, least = bayes_law.log_affinity(known.law, i, j, draws, seed)
         bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], least))
     table = pd.DataFrame(bounds, columns=list(bayes_law.PairBound._fields))
-    whole = {
-        "exponent": np.nan,
-        "chernoff": table["chernoff"].sum(),
-        "bhattacharyya": table["bhattacharyya"].sum(),
-        "lower": table["lower"].max(),
-        "distance": np.nan,
+    whole = {name: table[name].sum() for name in ("chernoff", "bhattacharyya")} | {
+        "lower": table["lower"].max()
     }
     names = [(classes[i], classes[j]) for i, j in pairs] + [("all", "")]
     table = pd.concat([table, pd.DataFrame([whole])], ignore_index=True)
@@ -451,9 +443,9 @@ class BayesResults(Pictured, Reported, ShownModel):
         self._cache: dict[Any, Any] = {}
         self.classes = known.classes
         self.columns = known.columns
-        values = prior_vector(prior, self.classes, np.ones(len(self.classes)))
+        values = reading.prior_vector(prior, self.classes, np.ones(len(self.classes)))
         self.prior = pd.Series(values, index=self.classes, name="prior")
-        matrix = cost_matrix(costs, self.classes)
+        matrix = reading.cost_matrix(costs, self.classes)
         self._given_costs = matrix
 
     @property
@@ -497,7 +489,7 @@ class BayesResults(Pictured, Reported, ShownModel):
 
     def _prior_values(self, prior: Any) -> Floats:
         known = self.prior if prior is None else prior
-        return prior_vector(known, self.classes, np.ones(len(self.classes)))
+        return reading.prior_vector(known, self.classes, np.ones(len(self.classes)))
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         x, index = points_of(self._known, data)
@@ -534,10 +526,12 @@ class BayesResults(Pictured, Reported, ShownModel):
         DataError
             A column is missing or infinite, or a value is not in the table of densities.
         """
-        if reject is not None and not 0 <= reject < np.inf:
-            raise DataError(f"reject={reject!r}: give a number from 0 on.")
+        if reject is not None:
+            reading.check_number("reject", reject, 0)
         scores, index = self._frame(data, prior)
-        return labelled(self._codes(scores, cost_matrix(costs, self.classes), reject), self.classes, index)
+        return labelled(
+            self._codes(scores, reading.cost_matrix(costs, self.classes), reject), self.classes, index
+        )
 
     def predict_proba(self, data: Any = None, prior: Any = None) -> pd.DataFrame:
         """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
@@ -614,7 +608,7 @@ class BayesResults(Pictured, Reported, ShownModel):
             raise DataError("estimate_prior() needs rows whose classes are not known: pass data=.")
         x, _ = points_of(self._known, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
-        check_word("interval", interval, ("wald", "profile"))
+        reading.check_word("interval", interval, ("wald", "profile"))
         search = SharesSearch(tol, maxiter, level, interval).checked()
         return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
 
@@ -765,8 +759,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         DataFrame
             The class, as a categorical with all classes, and the columns of x.
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise DataError(f"n={n!r}: give a number of rows, 1 or more.")
+        reading.check_whole("n", n, 1, what="a number of rows")
         rng = generator(seed)
         codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
         law = self._known.law
@@ -887,7 +880,5 @@ def bayes(
     (0.158655, 0.0)
     """
     generator(seed)
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 64:
-        raise DataError(f"draws={draws!r}: give a number of random points, 64 or more.")
-    known = known_law(densities, columns, response)
-    return BayesResults(known, prior, costs, int(draws), seed)
+    draws = reading.check_whole("draws", draws, 64, what="a number of random points")
+    return BayesResults(known_law(densities, columns, response), prior, costs, draws, seed)

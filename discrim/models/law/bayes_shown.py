@@ -252,12 +252,7 @@ def draw_joint_densities(
 ) -> Axes:
     """Prior times density of one variable, a line a class, over the regions of the decisions.
 
-    Parameters
-    ----------
-    joint : DataFrame, points by classes
-        The name of its index is that of the variable.
-    regions : DataFrame
-        low, high, decision.
+    Joint has a row for each point, and the name of the variable; regions have low, high, decision.
     """
     axes, is_new = new_axes(ax)
     at = joint.index.to_numpy(dtype=np.float64)
@@ -293,11 +288,7 @@ def draw_joint_masses(
 ) -> Axes:
     """Joint probabilities of values and classes, a bar a class; those of the class called are filled.
 
-    Parameters
-    ----------
-    joint : DataFrame, values by classes
-    called : (V,) int
-        Position of the class that the rule calls.
+    Joint is by value and class; called (V,) is the position of the class that the rule calls.
     """
     axes, is_new = new_axes(ax)
     places, k_classes = np.arange(len(joint)), joint.shape[1]
