@@ -76,6 +76,9 @@ class Area:
     high: float
 
 
+NO_AREA = Area(np.nan, np.nan, np.nan, np.nan)
+
+
 def area_of(auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)) -> Area:
     """An area with its interval, which is `limits` where its standard error is zero."""
     return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else limits))
@@ -156,7 +159,7 @@ def roc_area(
     _, in_class, others = _tied(scores, positive, weights)
     m, n = float(in_class.sum()), float(others.sum())
     if not m or not n:
-        return Area(np.nan, np.nan, np.nan, np.nan)
+        return NO_AREA
     # Twice the pairs, so that ties are whole numbers and the sums exact.
     beaten = 2 * (np.cumsum(others) - others) + others
     beating = 2 * (m - np.cumsum(in_class)) + in_class
@@ -259,8 +262,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     class_weights = [weights[at] for at in rows]
     there = [c for c in range(k) if len(rows[c])]
     factor = 2 / (len(there) * (len(there) - 1)) if len(there) > 1 else np.nan
-    missing = Area(np.nan, np.nan, np.nan, np.nan)
-    by_pair = dict.fromkeys(combinations(range(k), 2), missing)
+    by_pair = dict.fromkeys(combinations(range(k), 2), NO_AREA)
     summed = [np.zeros(len(at)) for at in rows]
     with late_bar(len(there), "areas of pairs of classes") as tell:
         # By column i all classes stand in one order, which areas with class i ask for.
@@ -283,7 +285,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
             tell(1)
     pairs, areas = list(by_pair), list(by_pair.values())
     if len(there) < 2:
-        return PairAreas(pairs, areas, missing)
+        return PairAreas(pairs, areas, NO_AREA)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
     mean = _area([(summed[c], class_weights[c]) for c in there], level, auc)
     defined = [area for area in areas if not np.isnan(area.auc)]

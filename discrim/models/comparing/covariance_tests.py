@@ -422,10 +422,7 @@ def _refuse_counts(ours: str, theirs: str) -> NoReturn:
 
 
 def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
-    """Coefficients (p + 1, K - 1) of a logistic fit against the first class, and their covariance.
-
-    They are those of columns over a unit (p,).
-    """
+    """Logistic coefficients (p + 1, K - 1) against the first class, over a unit, and their covariance."""
     of_unit = np.insert(unit, 0, 1.0)[:, None]
     refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):

@@ -170,12 +170,6 @@ class CrossValidation(Shown):
         blocks = self._fit.rows("class_shares()")
         return [counts_without(blocks, dealt, len(self._fold_labels)) for dealt in self._dealt]
 
-    def _uneven(self) -> tuple[Any, int] | None:
-        """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
-        counts = np.asarray(self._fit.counts, dtype=np.float64)
-        place = uneven(np.concatenate(self._counts_outside()), counts)
-        return None if place is None else (self.class_shares().index[place[0]], place[1])
-
     # ---- figures
 
     def _rows(self) -> JudgedRows:
@@ -645,11 +639,13 @@ def _header(cv: CrossValidation) -> Pairs:
 
 def uneven_note(cv: CrossValidation) -> str:
     """What is said of folds that are uneven by class while the prior of all rows is held."""
-    place = cv._uneven() if cv.prior == "held" else None
+    counts = np.asarray(cv._fit.counts, dtype=np.float64)
+    place = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
     if place is None:
         return ""
-    (repeat, fold), code = place
-    share, prior = (float(cv.class_shares().loc[(repeat, fold)].iloc[code]), float(cv._fit.prior[code]))
+    shares, code = cv.class_shares(), place[1]
+    repeat, fold = shares.index[place[0]]
+    share, prior = float(shares.to_numpy()[place]), float(cv._fit.prior[code])
     where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._dealt) > 1 else "")
     return (
         f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "

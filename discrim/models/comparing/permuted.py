@@ -87,10 +87,7 @@ def _values(vector: Any, table: Table, what: str) -> pd.Series:
 
 
 def numbered(vector: Any, table: Table, what: str, known: NDArray[np.bool_] | None = None) -> Codes:
-    """Numbers (n,) of the labels of a column or vector, as they first appear; -1 where one is missing.
-
-    A DataError says that a row of known class has none.
-    """
+    """Numbers (n,) of labels as they first appear, -1 where one is missing, which known rows may not be."""
     try:
         values = _values(vector, table, what)
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)

@@ -221,10 +221,7 @@ GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functi
 
 
 def model_for(verb: Any, criterion: Any) -> Any:
-    """The verb that is meant; of AIC and BIC one whose likelihood is of the classes given the row.
-
-    A text is the name of a verb.
-    """
+    """The verb, also by its name; of AIC and BIC one whose likelihood is of the classes given the row."""
     verb = verb_named(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         from discrim.models.normal.lda import lda

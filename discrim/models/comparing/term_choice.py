@@ -188,8 +188,8 @@ def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: 
 class _PartialFSteps:
     """The steps of one choice by partial F of moments, taken until there is none.
 
-    Terms are in the order in which they entered. Those are excluded that could not enter at the last step,
-    being determined within classes by those chosen.
+    Terms are in the order in which they entered. Excluded are those that could not enter at the last step,
+    because those chosen determine them within classes.
     """
 
     def __init__(
@@ -398,9 +398,9 @@ def anew_by_moments(
 ) -> Fit[Any] | None:
     """The fit on the candidates, whose refits to moments choose by a walk; None where it needs rows.
 
-    The fit is that on the chosen columns. The blocks are the rows that are complete in all candidates, with
-    their columns, those of each term at the positions that the parts say. The walk is from moments of the
-    candidates to the terms chosen, and the words say what is chosen.
+    It is made from the fit on the chosen columns, and from blocks of the rows that are complete in all
+    candidates, with the columns of each term at the positions that `parts` says. The walk leads from moments
+    of the candidates to the terms chosen; the words say what is chosen.
     """
     refits = fit.refits
     of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
@@ -463,10 +463,7 @@ def anew_by_calls(fit: Fit[Any], blocks: Blocks, on_rows: FitOnRows, words: str)
 
 
 def refits_by_calls(refits: Refits, on_rows: FitOnRows, words: str, *, held_prior: bool) -> Refits:
-    """Refits by a call with the rows that are left, whose fit judges the others; `words` say what is chosen.
-
-    The prior of the fit that is judged is held, or each call has its own.
-    """
+    """Refits by a call with the rows that are left, under the prior of the fit or each under its own."""
     called = partial(_scores_called, on_rows, held_prior)
     refits = replace(refits, spread=None, of_rows=_no_rule, held=_no_rule)
     return replace(refits, left_out=_left_out_called, choice=words, called=called)

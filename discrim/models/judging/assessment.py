@@ -202,7 +202,9 @@ def judged_codes(
             fit.cache["apparent"] = fit.predicted_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
-        return labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))[:3]
+        return labelled_rows(
+            fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+        )[:3]
     if method == "loo":
         blocks = fit.rows('method="loo"')
         predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
@@ -294,10 +296,6 @@ class _Scoring:
         for place, scores in scored(blocks, self._fit.in_part(self._rule, blocks), self._k):
             out[place] = scores
         return out
-
-
-def _called(fit: Fit[Any], decision: Decision, blocks: Blocks) -> Codes:
-    return fit.predicted_codes(blocks, None, decision)
 
 
 def row_weights(blocks: Blocks) -> Floats | None:
@@ -410,7 +408,9 @@ def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
 def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
     """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
     decision = Decision(plan.costs)
-    rows = labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))
+    rows = labelled_rows(
+        fit, data, plan.gaps, plan.weights, lambda blocks: fit.predicted_codes(blocks, None, decision)
+    )
     judged = (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
     refuse_none(judged)
     shares = fit.prior_values() if plan.prior is None and not fit.numbers.estimated_prior else plan.prior
@@ -707,10 +707,10 @@ class Classification(Shown):
         """Mean posterior of the predicted class, actual by predicted."""
         known = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
-        own = self._proba[known].max(axis=1)
-        weights = np.ones(len(own)) if self._weights is None else self._weights[known]
+        highest = self._proba[known].max(axis=1)
+        weights = np.ones(len(highest)) if self._weights is None else self._weights[known]
         cells = self._actual[known] * k + self._predicted[known]
-        sums, counts = np.bincount(cells, weights * own, k * k), np.bincount(cells, weights, k * k)
+        sums, counts = np.bincount(cells, weights * highest, k * k), np.bincount(cells, weights, k * k)
         mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
         return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
 
@@ -737,8 +737,8 @@ class Classification(Shown):
         wrong = self.misclassified
         formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share")
         formats |= dict.fromkeys(wrong.columns[:2], "text")
-        kinds: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
-        lines: dict[Any, Any] = {label: kinds[label[1]] for label in self.table.index}
+        line_formats: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
+        lines: dict[Any, Any] = {label: line_formats[label[1]] for label in self.table.index}
         parts: dict[str, Callable[[], Section | Pairs]] = {
             "classification": lambda: Section(
                 "Actual classes (rows) by predicted classes",

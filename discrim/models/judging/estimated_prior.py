@@ -186,8 +186,8 @@ def shares_of(
 ) -> PriorEstimate:
     """Class shares by log densities (m, K) of rows, piece by piece; classes of prior zero are held there.
 
-    The densities are known, or else those of a fit. Draws are shares of samples, from the places of classes
-    that have a prior and what it is.
+    The densities are known, or else those of a fit. Draws give shares of samples, from the positions of the
+    classes that have a prior, and that prior.
     """
     start = prior.to_numpy(dtype=np.float64)
     free = np.flatnonzero(start > 0)
@@ -219,17 +219,17 @@ def shares_of(
 def _informative(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
     """The rows that tell of classes, of which only densities are kept."""
     parts, weights, missing, impossible, kept = [], [], 0, 0, 0
-    for piece, own in scores:
+    for piece, piece_weights in scores:
         incomplete = np.isnan(piece).any(axis=1)
-        if own is not None:
-            incomplete |= np.isnan(own)
+        if piece_weights is not None:
+            incomplete |= np.isnan(piece_weights)
         part = piece if len(free) == k else piece[:, free]
         none = ~incomplete & np.isneginf(part).all(axis=1)
         missing, impossible = missing + int(incomplete.sum()), impossible + int(none.sum())
         there = ~(incomplete | none)
-        if own is not None:
-            there &= own > 0
-            weights.append(own[there])
+        if piece_weights is not None:
+            there &= piece_weights > 0
+            weights.append(piece_weights[there])
         parts.append(np.ascontiguousarray(densities_over_best(part[there])))
         kept += len(parts[-1])
         refuse_many_scores(kept, len(free), "Class shares by the densities")

@@ -50,17 +50,17 @@ from discrim.models.judging.assessment import JudgingPlan, judged_scores, labell
 from discrim.models.judging.validation import BootstrapSamples, left_out_scores, refuse_many_scores
 
 
-class OwnScores(NamedTuple):
+class CalibrationRows(NamedTuple):
     """Calibration rows: how strange each (n,) is in its own class, its class, and its weight."""
 
     values: Floats
     codes: Codes
     weights: Floats | None
 
-    def among(self, classes: NDArray[np.bool_]) -> OwnScores:
+    def among(self, classes: NDArray[np.bool_]) -> CalibrationRows:
         """The rows of some classes (K,)."""
         kept = classes[self.codes]
-        return OwnScores(
+        return CalibrationRows(
             self.values[kept], self.codes[kept], None if self.weights is None else self.weights[kept]
         )
 
@@ -69,11 +69,11 @@ class OwnScores(NamedTuple):
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
 
-def scores_by_class(own: OwnScores, n_classes: int) -> list[Reference]:
+def scores_by_class(known: CalibrationRows, n_classes: int) -> list[Reference]:
     """The scores of each class, in order."""
-    members = [own.codes == k for k in range(n_classes)]
-    weights = [None if own.weights is None else own.weights[at] for at in members]
-    return [Reference.of(own.values[at], each) for at, each in zip(members, weights, strict=True)]
+    members = [known.codes == k for k in range(n_classes)]
+    weights = [None if known.weights is None else known.weights[at] for at in members]
+    return [Reference.of(known.values[at], each) for at, each in zip(members, weights, strict=True)]
 
 
 def calibration_rows(
@@ -83,7 +83,7 @@ def calibration_rows(
     *,
     weights: Any = None,
     gaps: Gaps = AS_FITTED,
-) -> OwnScores:
+) -> CalibrationRows:
     """Rows of a table, or of a source of tables, that the fit has not seen.
 
     The values are scores (m, K) of blocks, piece by piece; missing where a row misses a value. A warning
@@ -93,13 +93,13 @@ def calibration_rows(
     def strange(blocks: Blocks) -> Floats:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for place, scores in values(blocks):
-            out[place] = scores
+        for place, values_of_piece in values(blocks):
+            out[place] = values_of_piece
         return out
 
     rows = labelled_rows(fit, data, gaps, weights, strange)
-    own = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
-    known = (rows.actual >= 0) & ~np.isnan(own)
+    scores = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
+    known = (rows.actual >= 0) & ~np.isnan(scores)
     if rows.weights is not None:
         known &= rows.weights > 0
     total, uncounted = len(known), int((~known).sum())
@@ -113,7 +113,9 @@ def calibration_rows(
             f"{uncounted} of the {total} rows of calibration= {'misses' if uncounted == 1 else 'miss'} the "
             "class, a value or a weight, and do not count."
         )
-    return OwnScores(own[known], rows.actual[known], None if rows.weights is None else rows.weights[known])
+    return CalibrationRows(
+        scores[known], rows.actual[known], None if rows.weights is None else rows.weights[known]
+    )
 
 
 def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]) -> None:
@@ -272,11 +274,11 @@ class LeftOut:
     weights: Floats | None
     shares: Floats | None
 
-    def own(self) -> OwnScores:
+    def own(self) -> CalibrationRows:
         """The rows that the fit uses, each in its own class; one without a rule is as strange as can be."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
-        return OwnScores(
+        return CalibrationRows(
             self.strange[used, codes], codes, None if self.weights is None else self.weights[used]
         )
 
@@ -284,8 +286,8 @@ class LeftOut:
         """Sets of these rows, each by the calibration of the others."""
         n, k = self.strange.shape
         at = np.maximum(self.codes, 0)
-        own = self.strange[np.arange(n), at]
-        own = np.where(np.isnan(own), np.inf, own)
+        own_scores = self.strange[np.arange(n), at]
+        own_scores = np.where(np.isnan(own_scores), np.inf, own_scores)
         gone = np.where((self.codes >= 0) & calibration.possible[at], 1.0, 0.0)
         if self.weights is not None:
             gone = np.minimum(gone, self.weights)
@@ -293,7 +295,7 @@ class LeftOut:
         for j in range(k):
             counted = gone if calibration.plan.by is None else np.where(self.codes == j, gone, 0.0)
             p[:, j] = p_values(
-                calibration.of(j), self.strange[:, j], left_out=(own, counted), shares=self.shares
+                calibration.of(j), self.strange[:, j], left_out=(own_scores, counted), shares=self.shares
             )
         p[:, ~calibration.possible] = np.where(np.isnan(self.strange[:, :1]), np.nan, -1.0)
         return calibration.frame(fit, self.blocks, p, best_class(self.scores))
@@ -309,17 +311,17 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     left_out = None
     if plan.method == "split":
         pieces = partial(_pieces, fit, plan, plan.generator())
-        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
+        known = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
     else:
         left_out = _left_out(fit, plan, prior)
-        own = left_out.own()
-    own = own.among(possible)
-    counts = own.counts(k)
+        known = left_out.own()
+    known = known.among(possible)
+    counts = known.counts(k)
     if plan.by == "class":
-        references = scores_by_class(own, k)
+        references = scores_by_class(known, k)
         warn_of_few(counts, fit.classes, plan.level, possible)
     else:
-        references = [Reference.of(own.values, own.weights)]
+        references = [Reference.of(known.values, known.weights)]
         least = least_rows(plan.level)
         if counts.sum() < least:
             warn_user(
@@ -542,17 +544,17 @@ class Ranks:
                 out[place, k] = p_values(reference, values[:, k])
         return out
 
-    def of_own(self, values: Floats, own: OwnScores, at: NDArray[np.intp]) -> Floats:
+    def of_own(self, values: Floats, known: CalibrationRows, at: NDArray[np.intp]) -> Floats:
         """P-values (n, K) of the rows of the fit by their values (n, K), each ranked among the others."""
         out = np.full(values.shape, np.nan)
         own_values = np.full(len(values), np.inf)
-        own_values[at] = own.values
+        own_values[at] = known.values
         for k, reference in enumerate(self.references):
             gone = np.zeros(len(values))
-            mine = at[own.codes == k]
+            mine = at[known.codes == k]
             gone[mine] = 1.0
-            if own.weights is not None:
-                gone[mine] = np.minimum(1.0, own.weights[own.codes == k])
+            if known.weights is not None:
+                gone[mine] = np.minimum(1.0, known.weights[known.codes == k])
             out[:, k] = p_values(reference, values[:, k], left_out=(own_values, gone))
         return out
 
@@ -568,11 +570,11 @@ def ranked(fit: Fit[Any], method: str) -> Ranks:
 
 def _ranked(
     fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
-) -> tuple[Ranks, Floats | None, OwnScores, NDArray[np.intp]]:
+) -> tuple[Ranks, Floats | None, CalibrationRows, NDArray[np.intp]]:
     measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
     if calibration is not None:
-        own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
-        return Ranks(measure, scores_by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
+        known = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
+        return Ranks(measure, scores_by_class(known, k)), None, known, np.zeros(0, dtype=np.intp)
     if not fit.has_rows:
         raise NotSupportedError(
             f'method="{method}" ranks rows among those of the fit, which a fit that was loaded or '
@@ -584,8 +586,8 @@ def _ranked(
         raise NotSupportedError(f"{error} {way_out}") from None
     codes, weights = used_codes(fit.blocks), fit.blocks.weights
     at = np.flatnonzero(codes >= 0)
-    own = OwnScores(values[at, codes[at]], codes[at], None if weights is None else weights[at])
-    return Ranks(measure, scores_by_class(own, k)), values, own, at
+    known = CalibrationRows(values[at, codes[at]], codes[at], None if weights is None else weights[at])
+    return Ranks(measure, scores_by_class(known, k)), values, known, at
 
 
 def rank_typicality(
@@ -599,9 +601,9 @@ def rank_typicality(
         )
     new = "" if data is not None else "new rows as data=, and "
     way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
-    ranks, values, own, at = _ranked(fit, method, calibration, gaps, way_out)
+    ranks, values, known, at = _ranked(fit, method, calibration, gaps, way_out)
     blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
-    p = ranks.of_new(fit, blocks) if values is None or data is not None else ranks.of_own(values, own, at)
+    p = ranks.of_new(fit, blocks) if values is None or data is not None else ranks.of_own(values, known, at)
     return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
@@ -643,10 +645,7 @@ def typicality(
 
 
 def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit[Any], Blocks], Floats]:
-    """What gives the typicality (n, K) of rows, also from a fit whose rows are not there.
-
-    A warning says that no row can have a rank below the bound in each class, as one has too few rows.
-    """
+    """What gives the typicality (n, K) of rows; a warning says that no rank is ever below the bound."""
     if method in ("relative", "conformal"):
         of_new = ranked(fit, method).of_new
         least = 1 / (fit.counts + 1)

@@ -57,10 +57,9 @@ class Split(NamedTuple):
 
 
 def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
-    """Splits of the rows of a table, checked, from pairs of positions, or of truth values by row.
+    """Splits of a table's rows, checked, from pairs of positions, or of truth values by row.
 
-    Of the rows that each learns from, and of those that it judges, the fit uses some. `also` tells the
-    message what else cv may be.
+    The message says what else, `also`, cv may be.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
@@ -181,10 +180,7 @@ LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
 
 
 def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
-    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing.
-
-    The prior is held or estimated anew as of `refits_prior`.
-    """
+    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
     kept: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[anew])
@@ -459,10 +455,10 @@ def _score(
     shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
     for rows, x, _, _ in used_rows(blocks):
         positions = positions_of(rows)
-        own = dealt[positions]
-        order = sorted_by(own, folds)
+        fold_of = dealt[positions]
+        order = sorted_by(fold_of, folds)
         columns = np.take(x.T, order, axis=1)
-        stops = np.cumsum(np.bincount(own, minlength=folds)).tolist()
+        stops = np.cumsum(np.bincount(fold_of, minlength=folds)).tolist()
         for rule, share, start, stop in zip(rules, shares.tolist(), [0, *stops], stops, strict=False):
             if stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
@@ -536,15 +532,15 @@ def _score_transformed(
             design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
         except FormulaError as error:
             raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
-        own = replace(blocks, design=design)
+        relearnt = replace(blocks, design=design)
         if design.terms != blocks.design.terms:
             # What rows of a level that the others have not would be is not known.
             excluded = strange_rows(design, blocks.table, blocks.functions)
-            own = replace(own, keep=None, rows=own.rows.excluding(excluded))
-        rule = _rule_without(fit, own, dealt, fold, nested=nested)
+            relearnt = replace(relearnt, keep=None, rows=relearnt.rows.excluding(excluded))
+        rule = _rule_without(fit, relearnt, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)
-        for rows, x, _, _ in used_rows(own.with_codes(np.where(dealt == fold, blocks.codes, -1))):
+        for rows, x, _, _ in used_rows(relearnt.with_codes(np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T
         tell(1)
 
@@ -557,10 +553,7 @@ PIECE = 2**22
 
 
 def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
-    """Class (n,) of each row under the rule without it, -1 where there is none; None where scores are few.
-
-    Rows without which the rule does not exist, or that are not used, have none.
-    """
+    """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are few."""
     blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
     anew = refits_prior(fit, refit_prior)
     if blocks.table.nrows * k <= HELD or LEFT_OUT_KEPT_AS[anew] in fit.cache:
@@ -630,9 +623,9 @@ class BootstrapSamples:
         """What a function fits to the next sample for which it is not None, of twenty, and the sample."""
         for _ in range(20):
             weights = self.draw()
-            found = fit(self._blocks.with_weights(weights))
-            if found is not None:
-                return found, weights
+            fitted = fit(self._blocks.with_weights(weights))
+            if fitted is not None:
+                return fitted, weights
         raise NotSupportedError(
             "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
             f"are separated): there are too few rows for {len(self._blocks.terms)} columns."

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A law with the names of its classes, columns, and values of x, where it is a table.
-
-    The densities are what was given for each class, of distributions.
-    """
+    """A law with the names of its classes, columns and values, and what was given as distributions."""
 
     law: MassLaw | DensityLaw
     classes: pd.Index
@@ -273,10 +270,7 @@ def law_frame(known: Known, x: Floats) -> pd.DataFrame:
 
 
 def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
-    """The classes that a rule calls at points of the law, as codes.
-
-    A fit has `predict`; a function is given x as its predict would be, one column as a Series.
-    """
+    """The classes that a rule calls at points of the law, as codes; a function gets x as `predict` does."""
     if isinstance(rule, (pd.Series, Mapping)):
         return _by_value(known, pd.Series(rule))
     if hasattr(rule, "predict"):

@@ -250,10 +250,7 @@ LABEL_CHARACTERS = 40
 def draw_joint_densities(
     joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
-    """Prior times density of one variable, a line a class, over the regions of the decisions.
-
-    Joint has a row for each point, and the name of the variable; regions have low, high, decision.
-    """
+    """Prior times density, points by classes, as lines over the regions of the decisions."""
     axes, is_new = new_axes(ax)
     at = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
@@ -286,10 +283,7 @@ def draw_joint_densities(
 def draw_joint_masses(
     joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
-    """Joint probabilities of values and classes, a bar a class; those of the class called are filled.
-
-    Joint is by value and class; called (V,) is the position of the class that the rule calls.
-    """
+    """Joint probabilities, values by classes, as bars; those of the class called (V,) are filled."""
     axes, is_new = new_axes(ax)
     places, k_classes = np.arange(len(joint)), joint.shape[1]
     width = 0.8 / k_classes
