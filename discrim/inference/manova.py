@@ -304,11 +304,6 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     return bases
 
 
-def column_rank(x: Floats, group: Sequence[int]) -> int:
-    """Rank of some columns."""
-    return int(spans(x, [group])[0].shape[1])
-
-
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
     """Value from which Roy's largest root is significant; missing where no degrees of freedom are left.
 

@@ -1,6 +1,6 @@
 """The verb `compare`: fits side by side, pair by pair on the same folds, or on the rows of another table.
 
-Error rates on folds are compared by McNemar's test and the corrected t test.
+Error rates on folds are compared by McNemar's test and the corrected t test, and drawn fold by fold.
 """
 
 from __future__ import annotations

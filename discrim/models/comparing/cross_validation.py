@@ -1,9 +1,13 @@
-"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share."""
+"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share.
+
+The result has a summary and pictures; those of two models are in `discrim.models.comparing.comparison`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -523,19 +527,12 @@ def _judged(
     return _fit_of_function(fit, data, whole._fit), True
 
 
-@dataclass(frozen=True, slots=True)
-class _Called:
-    """A function and the table that it is called with."""
-
-    function: Callable[[Any], Any]
-    data: Any
-
-    def __call__(self, rows: Codes) -> Any:
-        """The fit of the function to rows at some positions."""
-        results = self.function(rows_of(self.data, rows))
-        if not hasattr(results, "cross_validate"):
-            need_fits([results], "cross_validate()")
-        return results
+def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
+    """The fit of a function to rows of a table at some positions."""
+    results = function(rows_of(data, rows))
+    if not hasattr(results, "cross_validate"):
+        need_fits([results], "cross_validate()")
+    return results
 
 
 def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any]) -> Fit[Any]:
@@ -549,7 +546,7 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: Fit[Any])
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
     judged = blocks.with_codes(codes).with_weights(weights)
-    refits = refits_by_calls(whole.refits, _Called(function, data), "", held_prior=False)
+    refits = refits_by_calls(whole.refits, data, partial(_fit_to_rows, function, data), "", held_prior=False)
     return replace(whole, blocks=judged, refits=refits, selection=None, path=None, cache={})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -181,9 +182,9 @@ def stepwise(
     check_verb_options(direction, criterion, enter, stay, model, options, arguments)
     if criterion == "cv":
         seed = drawn_seed(seed)
-    on_rows = _ChoiceOnRows(
+    on_rows = partial(
+        _choice_on_rows,
         formula,
-        data,
         weights,
         {
             "direction": direction, "criterion": criterion, "enter": enter, "stay": stay, "include": include,
@@ -299,7 +300,7 @@ def _selected(
     criterion: str,
     blocks: Blocks,
     parts: Mapping[str, Codes],
-    on_rows: _ChoiceOnRows,
+    on_rows: Callable[..., StepwiseResults],
 ) -> Fit[Any]:
     """The fit to the chosen columns, which says that its rows chose them and how to choose anew."""
     words = f"stepwise by {criterion}, of {len(parts)} terms"
@@ -310,30 +311,18 @@ def _selected(
     few = blocks.rows.at_hand * len(blocks.terms) <= FEW_VALUES[way]
     quick = few and choice.by_moments is not None and fit.refits.spread is not None
     if anew is None:
-        anew = term_choice.anew_by_calls(fit, blocks, on_rows.of(blocks), what)
+        on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)
+        anew = term_choice.anew_by_calls(fit, blocks, on_rows, what)
     return replace(fit, selection=Selection(words, anew, quick))
 
 
-@dataclass(frozen=True, slots=True)
-class _ChoiceOnRows:
-    """The same choice by some of the rows of a table; the options are those of `stepwise`."""
-
-    formula: str
-    data: Any
-    weights: Any
-    options: dict[str, Any]
-
-    def of(self, blocks: Blocks) -> _ChoiceOnRows:
-        """The same of the table as a fit holds it, with the classes in their order."""
-        options = self.options | {"levels": list(blocks.design.levels)}
-        return replace(self, data=blocks.table.data, options=options)
-
-    def __call__(self, rows: Codes) -> StepwiseResults:
-        """The choice by rows at some positions."""
-        weights = self.weights
-        if weights is not None and not isinstance(weights, str):
-            weights = np.asarray(weights)[rows]
-        return stepwise(self.formula, rows_of(self.data, rows), weights=weights, **self.options)
+def _choice_on_rows(
+    formula: str, weights: Any, options: dict[str, Any], levels: list[Any], data: Any, rows: Codes
+) -> StepwiseResults:
+    """The same choice by rows, at some positions, of the table that a fit holds, the classes in its order."""
+    if weights is not None and not isinstance(weights, str):
+        weights = np.asarray(weights)[rows]
+    return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
 
 
 class _JudgedAnew(Judging):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -29,7 +29,6 @@ from discrim.frame.table import rows_of
 from discrim.inference.selection import Partial, SelectedColumns
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit, Gaps, Refits, class_code, scored
-from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import left_out_by_refits, rule_of_moments
 from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
 
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
+Walk = Callable[[ClassMoments], list[str]]
+"""From moments of the candidates to the terms chosen."""
+
 Move = tuple[str, str, list[str]]
 """What is done with which term ("entered" or "removed"), and the terms that are then in."""
 
@@ -54,7 +56,7 @@ class Choice(NamedTuple):
     steps: pd.DataFrame
     note: str
     trace: pd.DataFrame | None = None
-    by_moments: Callable[[ClassMoments], list[str]] | None = None
+    by_moments: Walk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,9 +378,6 @@ class _InformationSteps:
         self._rows.append(row | {self._name: self._value(terms)})
 
 
-Walk = Callable[[ClassMoments], list[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class PriorRule:
     """The rule without a column: each row has the prior."""
@@ -399,8 +398,8 @@ def anew_by_moments(
     """The fit on the candidates, whose refits to moments choose by a walk; None where it needs rows.
 
     It is made from the fit on the chosen columns, and from blocks of the rows that are complete in all
-    candidates, with the columns of each term at the positions that `parts` says. The walk leads from moments
-    of the candidates to the terms chosen; the words say what is chosen.
+    candidates, with the columns of each term at the positions that `parts` says. The words say what is
+    chosen.
     """
     refits = fit.refits
     of_moments = refits.of_moments is rule_of_moments and refits.spread in ("pooled", "class")
@@ -411,7 +410,10 @@ def anew_by_moments(
     numbers: Any = fit.numbers
     if blocks.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
-        numbers = fit.numbers.refit(class_moments(blocks, refits.spread or "pooled").columns(keep)) or numbers
+        numbers = (
+            fit.numbers.refit(reading.class_moments(blocks, refits.spread or "pooled").columns(keep))
+            or numbers
+        )
     anew = partial(_chosen_rule, refits, walk, dict(parts))
     of_rows = partial(_rule_of_summed, anew)
     left_out = partial(left_out_by_refits, takes="chooses the columns anew without each row")
@@ -439,37 +441,32 @@ def _chosen_rule(
 def _rule_of_summed(
     of_moments: Callable[[Fit[Any], ClassMoments], Rule | None], fit: Fit[Any], blocks: Blocks
 ) -> Rule | None:
-    return of_moments(fit, class_moments(blocks, fit.refits.spread or "pooled"))
+    return of_moments(fit, reading.class_moments(blocks, fit.refits.spread or "pooled"))
 
 
 # ---- by calls
 
 
-class FitOnRows(Protocol):
-    """A table, and what fits some of its rows."""
-
-    @property
-    def data(self) -> Any:
-        """The table, as the user gave it."""
-
-    def __call__(self, rows: Codes) -> Any:
-        """A fit to rows at some positions, or a choice of columns that has one."""
+FitOnRows = Callable[[Codes], Any]
+"""What fits rows of a table at some positions, or makes a choice of columns by them that has a fit."""
 
 
 def anew_by_calls(fit: Fit[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> Fit[Any]:
     """The fit on the candidates, whose refits choose on some of the rows; as `anew_by_moments`."""
-    refits = refits_by_calls(fit.refits, on_rows, words, held_prior=True)
+    refits = refits_by_calls(fit.refits, blocks.table.data, on_rows, words, held_prior=True)
     return replace(fit, blocks=blocks, path=None, cache={}, selection=None, refits=refits)
 
 
-def refits_by_calls(refits: Refits, on_rows: FitOnRows, words: str, *, held_prior: bool) -> Refits:
+def refits_by_calls(refits: Refits, data: Any, on_rows: FitOnRows, words: str, *, held_prior: bool) -> Refits:
     """Refits by a call with the rows that are left, under the prior of the fit or each under its own."""
-    called = partial(_scores_called, on_rows, held_prior)
+    called = partial(_scores_called, data, on_rows, held_prior)
     refits = replace(refits, spread=None, of_rows=_no_rule, held=_no_rule)
     return replace(refits, left_out=_left_out_called, choice=words, called=called)
 
 
-def _scores_called(on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes) -> Floats:
+def _scores_called(
+    data: Any, on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: Codes, test: Codes
+) -> Floats:
     with catch_warnings():
         # That a column is constant, or rare, in some fold is no news of the fit.
         simplefilter("ignore", DiscrimWarning)
@@ -480,7 +477,7 @@ def _scores_called(on_rows: FitOnRows, held_prior: bool, fit: Fit[Any], train: C
             fitted = getattr(fitted, "_fit", None)
         if fitted is None:
             return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
-        return _scores_by(fitted, rows_of(on_rows.data, test), fit.classes, fit.prior if held_prior else None)
+        return _scores_by(fitted, rows_of(data, test), fit.classes, fit.prior if held_prior else None)
 
 
 def _scores_by(fit: Fit[Any], data: Any, classes: pd.Index, prior: Floats | None) -> Floats:

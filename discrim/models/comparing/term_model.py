@@ -99,15 +99,9 @@ class TermModel:
         """The first term that has fewer degrees of freedom than columns, given all before it."""
         if self.numbers.rank == self.n_model:
             return None
-        before: list[int] = [0]
-        for j, group in enumerate(self.numbers.groups):
-            together = [*before, *group]
-            if manova.column_rank(self.numbers.x, together) < manova.column_rank(
-                self.numbers.x, before
-            ) + len(group):
-                return j
-            before = together
-        return None
+        added = manova.spans(self.numbers.x, [[0], *self.numbers.groups])[1:]
+        ranks = zip(added, self.numbers.groups, strict=True)
+        return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
     def lacking_said(self, term: int) -> str:
         """What a term lacks, as the beginning of a sentence: cells without rows, or columns of its own."""

@@ -377,15 +377,12 @@ class PriorEstimate(Shown):
     def _header(self) -> Pairs:
         from discrim.report.grid import Pairs
 
+        steps = " + ".join(map(str, self.steps.values()))
         items: list[tuple[str, Any, str]] = [
             ("Rows used", self.nobs, f"{self.nobs:.6g}"),
             ("Rows left out, missing", self.missing, str(self.missing)),
             ("Rows left out, impossible", self.impossible, str(self.impossible)),
-            (
-                "Steps of EM and of Newton",
-                sum(self.steps.values()),
-                " + ".join(map(str, self.steps.values())),
-            ),
+            ("Steps of EM and of Newton", sum(self.steps.values()), steps),
             ("Converged", self.converged, "yes" if self.converged else "no"),
             ("Below the maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
         ]
