@@ -273,10 +273,6 @@ class NaiveBayesFit:
     moments : ClassMoments
         Of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of those that
         have the column.
-    estimated_prior : bool
-        Whether the prior is the class proportions of the rows.
-    plan : ColumnPlan
-        What each column is.
     normal : QDAFit or None
         The diagonal quadratic fit of the normal columns, its variances smoothed.
     available : (K, p) float or None

@@ -51,16 +51,12 @@ class ShrunkenFit(NoLikelihood):
 
     Attributes
     ----------
-    moments : ClassMoments
-        Diagonal.
-    offset : float or "median"
-        s_0, or the word for the median of s_j.
+    offset, added : float or "median", float
+        s_0, for which the word stands for the median of s_j, and its value.
     centre : (p,) float
         Mean of all rows, in z about the origin of the moments.
     sd : (p,) float
         s_j, in the units of the data.
-    added : float
-        s_0.
     differences : (K, p) float
         d_kj; zero where s_j + s_0 is.
     errors : (K,) float
@@ -163,14 +159,9 @@ def fit_shrunken(
     offset: Offset = "median",
     estimated_prior: bool = True,
 ) -> ShrunkenFit:
-    """Fit from diagonal moments, more rows than classes in all.
+    """Fit from diagonal moments, more rows than classes in all, by a threshold that is not negative.
 
-    Parameters
-    ----------
-    threshold : float
-        Not negative.
-    offset : float or "median"
-        s_0 in the units of the data, not negative; or the median of s_j.
+    The offset is s_0 in the units of the data, not negative, or the median of s_j.
 
     Examples
     --------

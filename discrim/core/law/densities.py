@@ -173,22 +173,11 @@ MOST_PANELS = 20_000
 def integrate(
     f: Callable[[Floats], Floats], breaks: Floats, rtol: float | Floats = 1e-11
 ) -> tuple[Floats, Floats]:
-    """Integrals of functions over a line, with a bound on the error of each.
+    """Integrals (q,) over a line of functions from points (m,) to values (m, q), and a bound on each error.
 
-    Parameters
-    ----------
-    f : callable
-        From points (m,) to values (m, q).
-    breaks : (b,) float
-        Ascending; the first and the last are the ends of the line, and may be infinite. One between them
-        at least is finite. Kinks, jumps and the heights of the mass belong here: what no panel sees is not
-        found.
-    rtol : float or (q,) float
-        Wanted error of a panel over the integral.
-
-    Returns
-    -------
-    value, bound : (q,) float
+    Breaks ascend; the first and the last are the ends of the line, and may be infinite. One between them at
+    least is finite. Kinks, jumps and the heights of the mass belong there: what no panel sees is not found.
+    The wanted error, one or (q,), is that of a panel over the integral.
 
     Examples
     --------

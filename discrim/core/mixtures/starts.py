@@ -244,14 +244,15 @@ def tried(
     drawn = list(_drawn(some_plain, some, sizes, form, plan, rng))
 
     def shortly(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        return _best_first([_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials])
+        return sorted((_run(trial, some, form, TRIAL_GAIN, TRIAL_STEPS) for trial in trials), key=_rank)
 
     if any(place is not None for place in places):
         return Trials(shortly([*clustered, *drawn]), 0, 0)
     drawn = shortly(drawn)
 
     def to_the_end(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        return _best_first([_run(trial, rows, form, plan.tol, plan.maxiter, tell) for trial in trials])
+        runs = (_run(trial, rows, form, plan.tol, plan.maxiter, tell) for trial in trials)
+        return sorted(runs, key=_rank)
 
     ended = to_the_end([*clustered, *drawn[:FINALISTS]])
     if isinstance(ended[0], Degenerate):
@@ -271,12 +272,8 @@ def _run(
 
 
 def _rank(trial: Components | Degenerate) -> float:
+    """By which the most likely components come first, and what has no maximum last."""
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
-
-
-def _best_first(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-    """The most likely components first, and what has no maximum last."""
-    return sorted(trials, key=_rank)
 
 
 def _clustered(

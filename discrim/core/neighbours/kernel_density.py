@@ -417,14 +417,8 @@ def fit_kernel_density(
 ) -> KernelDensityFit:
     """The rows in the metric, with the bandwidths that are best for normal classes.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of the rows x (n, p), diagonal.
-    within : ClassMoments
-        The same, of the spread that the metric needs and not singular in it.
-    kernel, metric, common, estimated_prior
-        As of `KernelDensityFit`.
+    Of the rows x (n, p) there are diagonal moments, and those within of the spread that the metric needs, not
+    singular in it.
     """
     k, p = moments.n_classes, moments.n_columns
     diagonal = metric == "diagonal"

@@ -408,14 +408,9 @@ def fit_knn(
     estimated_prior: bool = True,
     within: ClassMoments | None = None,
 ) -> KNNFit:
-    """The rows, ready to be searched.
+    """The rows x (n, p) of diagonal moments, ready to be searched.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of the rows x (n, p), diagonal.
-    within : ClassMoments, optional
-        The moments with a pooled scatter, for Mahalanobis' distance.
+    For Mahalanobis' distance there are moments with a pooled scatter within classes, too.
 
     Raises
     ------

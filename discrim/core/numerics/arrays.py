@@ -1,6 +1,5 @@
-"""Arrays: what their kinds are called, what their values are, how much memory they take.
+"""Arrays: names of their types for annotations, questions about their values, and the memory that they take.
 
-The names of the kinds are for annotations. Whether numbers of a file are whole is asked of all together.
 Singular values are those of finite numbers only, as LAPACK may search for ever where one is infinite.
 
 The memory that a result takes is known before it is computed, and too much of it is refused beforehand: an
@@ -114,21 +113,10 @@ def _limits() -> Iterator[float]:
 
 
 def refuse_beyond_memory(numbers: float, what: str, way_out: str) -> None:
-    """Raise where a result takes more than a part of the memory.
+    """Raise a DataError where a result of so many doubles takes more than a part of the memory.
 
-    Parameters
-    ----------
-    numbers : float
-        How many doubles are held at once.
-    what : str
-        The result, as the subject of a sentence.
-    way_out : str
-        What to do instead, as an imperative.
-
-    Raises
-    ------
-    DataError
-        Of the size asked for and the size at hand.
+    It says of what, the subject of a sentence, how large it is beside what is at hand, and the way out, an
+    imperative.
 
     Examples
     --------

@@ -348,10 +348,9 @@ class PerceptronFit:
         By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
         margin, and the bound on the moves to the power of -1/2 (from zero the largest margin of all relative
         to the longest row, m/R), zero where there is none.
-    history : (., 4) float
-        Plane, pass, moves, errors.
-    losses : (.,) float or None
-        Rosenblatt's criterion at the end of each pass; None of a fit from a file that does not say.
+    history, losses : (., 4) float, (.,) float or None
+        Plane, pass, moves, errors; and Rosenblatt's criterion at the end of each pass, None of a fit from a
+        file that does not say.
     start : (p + 1, P) float or None
         Coefficients at the beginning; None for zeros.
     kept : tuple of int, by plane

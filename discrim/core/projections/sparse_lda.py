@@ -590,8 +590,6 @@ class SparseFit(NoLikelihood):
 
     Attributes
     ----------
-    moments : ClassMoments
-        Pooled, with a root of few rows where these are fewer than the columns.
     by, tuning : {"penalty", "nonzero"}, tuple of float
         Penalties, or numbers of columns, one for each direction that there can be.
     sd : (p,) float

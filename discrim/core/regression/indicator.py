@@ -78,10 +78,8 @@ class Scoring:
         Mean zero and mean square one over the rows; mutually uncorrelated.
     coef : (p, r) float
         Of the regression of the scores on the columns, in the units of the data.
-    correlations : (r,) float
-        Canonical correlations, falling.
-    residuals : (r,) float
-        Average squared residuals, 1 - correlation^2.
+    correlations, residuals : (r,) float
+        Canonical correlations, falling, and average squared residuals, 1 - correlation^2.
     """
 
     scores: Floats
@@ -96,8 +94,6 @@ class IndicatorFit:
 
     Attributes
     ----------
-    moments : ClassMoments
-        Pooled.
     prior : (K,) float
         Class proportions.
     centre : (p,) float

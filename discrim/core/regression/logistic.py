@@ -572,17 +572,10 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood, penalized where biases are to be reduced.
+    """Maximum likelihood, penalized where biases are to be reduced, with a class of reference.
 
-    Parameters
-    ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-    moments : ClassMoments
-        Of the same rows, pooled, no column constant or collinear.
-    reference : int
-        Class without coefficients.
-    tol : float
-        Distance to the maximum, in standard errors, after which one step more is the last.
+    The blocks of rows are read again and again; their moments are pooled, and no column is constant or
+    collinear. One step more than to a distance of `tol` standard errors from the maximum is the last.
     """
     frame, counts = newton_frame(moments), moments.counts
     likelihood = BlockLikelihood(blocks, frame, reference)

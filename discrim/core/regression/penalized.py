@@ -211,7 +211,7 @@ def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
 
 
 class _Spanned(NamedTuple):
-    """A likelihood in coordinates of the space that the rows span, and the way back.
+    """A likelihood in coordinates of the space that the rows span, and the way there and back.
 
     The basis (p, r) is orthonormal, and None where the columns are as they were.
     """
@@ -220,16 +220,12 @@ class _Spanned(NamedTuple):
     basis: Floats | None
 
     def back(self, beta: Floats) -> Floats:
-        """Coefficients (C, p + 1) of the columns."""
-        if self.basis is None:
-            return beta
-        return np.concatenate([beta[:, :1], beta[:, 1:] @ self.basis.T], axis=1)
+        """Coefficients (C, p + 1) of the columns, from those (C, r + 1) in the coordinates."""
+        return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis.T])
 
     def into(self, beta: Floats) -> Floats:
-        """Coefficients (C, r + 1) in the coordinates."""
-        if self.basis is None:
-            return beta
-        return np.concatenate([beta[:, :1], beta[:, 1:] @ self.basis], axis=1)
+        """The opposite."""
+        return beta if self.basis is None else np.hstack([beta[:, :1], beta[:, 1:] @ self.basis])
 
 
 def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
