@@ -1,7 +1,7 @@
 """The numbers of a logistic regression, and the pure function that fits them.
 
-The coefficients are those of greatest likelihood (`regression.newton`), or of the likelihood that Firth's
-penalty keeps finite (`regression.bias_reduction`).
+The coefficients are those of greatest likelihood or of the likelihood that Firth's penalty keeps finite
+(`regression.newton`).
 
 *The search begins* at the log odds of linear discriminant analysis, which are right where classes are normal,
 and close where they nearly are. Of many rows a part is enough to come closer: its own maximum lies about as
@@ -31,7 +31,6 @@ from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, are_whole, slices, svd
 from discrim.core.numerics.progress import is_read_here
 from discrim.core.regression import newton
-from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.newton import BlockLikelihood, Newton, NewtonFrame, Swept
 from discrim.core.rules.rules import LinearRule
 from discrim.core.scatter.covariance import EPS, Covariance, pooled
@@ -604,7 +603,7 @@ def _search(
     if penalized:
         # The last step does not square what is left, and there are more of them.
         tol = max(tol * PENALIZED_TOLERANCE, least)
-        return maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
+        return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
     tol = max(tol, least)
     floor = _floor(counts, likelihood.reference, singular)
     # Of few rows what is done once a pass costs more than its products.

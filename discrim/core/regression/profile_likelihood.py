@@ -41,9 +41,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.regression.bias_reduction import learnt, penalized_sweep
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame
+from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame, learnt, penalized_sweep
 
 MOST_STEPS = 1000
 """Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
