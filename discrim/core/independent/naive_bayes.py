@@ -337,13 +337,7 @@ class NaiveBayesFit:
         return () if self.normal is None else self.normal.covariances
 
     def distances(self) -> Distances:
-        """Squared distances to the class means.
-
-        Raises
-        ------
-        NotSupportedError
-            No column is normal.
-        """
+        """Squared distances to the class means; a NotSupportedError where no column is normal."""
         if self.normal is None:
             raise NotSupportedError(
                 "Distances to class means need normal columns, and there is none: name numeric "
@@ -418,10 +412,7 @@ class NaiveBayesFit:
     def df_model(self) -> int:
         """Free parameters: of each density and, where estimated, of the prior.
 
-        Raises
-        ------
-        NotSupportedError
-            A kernel density has no count of parameters.
+        A NotSupportedError where there are kernels, which have no count of parameters.
         """
         self._refuse_kernels("A number of free parameters")
         k = self.moments.n_classes
@@ -431,10 +422,7 @@ class NaiveBayesFit:
     def llf(self) -> float:
         """Log-likelihood of class and row; variances have the divisor n_k, all are smoothed as the fit is.
 
-        Raises
-        ------
-        NotSupportedError
-            A kernel density is no maximum of a likelihood.
+        A NotSupportedError where there are kernels, which do not maximise a likelihood.
         """
         self._refuse_kernels("A log-likelihood")
         others = sum(part.llf() for part in (self.tables, self.counts) if part is not None)
@@ -623,10 +611,7 @@ def naive_bayes_from_file(
 ) -> NaiveBayesFit:
     """Fit from moments and `naive_bayes_buffers` that were read from a file.
 
-    Raises
-    ------
-    DataError
-        They do not fit together, or a density does not exist.
+    A DataError where they do not fit together, or a density does not exist.
     """
     families, sizes, bandwidths = columns
     # Tables take memory for each level: there are as many in all as the file has.

@@ -39,10 +39,7 @@ def values_of(
 ) -> Floats:
     """Numbers (points,), or (points, dim), that a function of the user's gives; a single one is that of all.
 
-    Raises
-    ------
-    DataError
-        It raised an error, or gave something else.
+    A DataError where it raised an error, or gave something else.
     """
     try:
         given = function(*arguments, **options)

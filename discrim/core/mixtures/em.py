@@ -139,30 +139,22 @@ def _equal_volumes(squares: Floats, counts: Floats) -> Floats:
     return np.asarray(squares * (volumes.sum() / (counts.sum() * volumes))[:, None])
 
 
-def _common_shape(squares: Floats, counts: Floats, settled: float) -> Floats:
-    """Variances (G, p) that are a volume each times a shape of all, from sums of squares (G, p)."""
-    p, before = squares.shape[1], np.ones(len(counts))
-    shape = squares.sum(axis=0) / counts.sum()
+def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
+    """Covariances (G, p, p), or variances (G, p), that are a volume each times a shape of all."""
+    p, before = scatters.shape[1], np.ones(len(counts))
+    shape = scatters.sum(axis=0) / counts.sum()
     for _ in range(TURNS):
-        volumes = (squares / shape).sum(axis=1) / (p * counts)
-        shape = (squares / volumes[:, None]).sum(axis=0) / counts.sum()
+        if scatters.ndim == 2:
+            traces = (scatters / shape).sum(axis=1)
+        else:
+            traces = np.einsum("gij,ji->g", scatters, np.linalg.inv(shape))
+        volumes = traces / (p * counts)
+        each = volumes.reshape(-1, *[1] * (scatters.ndim - 1))
+        shape = (scatters / each).sum(axis=0) / counts.sum()
         if not np.abs(volumes / before - 1).max() > settled:
             break
         before = volumes
-    return np.asarray(volumes[:, None] * shape)
-
-
-def _vee(scatters: Floats, counts: Floats, settled: float) -> Floats:
-    p = scatters.shape[1]
-    common, before = scatters.sum(axis=0) / counts.sum(), np.ones(len(counts))
-    for _ in range(TURNS):
-        inverse = np.linalg.inv(common)
-        volumes = np.einsum("gij,ji->g", scatters, inverse) / (p * counts)
-        common = (scatters / volumes[:, None, None]).sum(axis=0) / counts.sum()
-        if not np.abs(volumes / before - 1).max() > settled:
-            break
-        before = volumes
-    return np.asarray(volumes[:, None, None] * common)
+    return np.asarray(each * shape)
 
 
 def _principal(scatters: Floats) -> tuple[Floats, Floats]:
@@ -215,7 +207,7 @@ _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
 }
 _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape,
-    "VEE": _vee,
+    "VEE": _common_shape,
     "VEV": _vev,
 }
 

@@ -391,12 +391,8 @@ Frames = Sequence[StartFrame] | None
 def frames_of(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
     """The frame of each class of those that are fitted together; None where it is not needed, or not borne.
 
-    With diagonal moments of the rows, in their unit, columns that others determine are looked for.
-
-    Raises
-    ------
-    LinAlgError
-        No covariance of the form has an inverse: a class has too few rows, or columns that others determine.
+    With diagonal moments of the rows, in their unit, columns that others determine are looked for. A
+    LinAlgError where no covariance of the form has an inverse, for such columns or too few rows of a class.
     """
     if em.is_axial(form):
         return None

@@ -347,10 +347,7 @@ class KNNFit(NoLikelihood):
     def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
         """Scores (n, K) of the rows, each by the others; of how many more is told.
 
-        Raises
-        ------
-        NotSupportedError
-            There are only k rows.
+        A NotSupportedError where there are only k rows.
         """
         n = len(self.search.points)
         if self.k >= n:
@@ -410,13 +407,9 @@ def fit_knn(
 ) -> KNNFit:
     """The rows x (n, p) of diagonal moments, ready to be searched.
 
-    For Mahalanobis' distance there are moments with a pooled scatter within classes, too.
-
-    Raises
-    ------
-    CollinearError
-        A column is constant that is to be divided by its standard deviation, or the covariance within
-        classes is singular.
+    For Mahalanobis' distance there are moments with a pooled scatter within classes, too. A CollinearError
+    where a column is constant that is to be divided by its standard deviation, or the covariance within
+    classes is singular.
     """
     origin = moments.origin if is_free_of_origin(metric) else np.zeros(x.shape[1])
     largest = np.abs(x).max(axis=0)
@@ -454,13 +447,7 @@ def knn_from_file(
     slack: Floats,
     within_root: Floats | None = None,
 ) -> KNNFit:
-    """From what a file keeps.
-
-    Raises
-    ------
-    DataError
-        It does not fit together.
-    """
+    """From what a file keeps, or a DataError where that does not fit together."""
     if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
         raise DataError("the classes of its rows are no classes")
     classes = codes.astype(np.intp)

@@ -455,13 +455,7 @@ class NeighbourIndex:
             object.__setattr__(self, name, value)
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
-        """The k nearest of the rows to each of x (m, p).
-
-        Raises
-        ------
-        DataError
-            The metric gives no distance to some row.
-        """
+        """The k nearest of the rows to each of x (m, p); a DataError where the metric gives no distance."""
         self._refuse_other_than_zero_one(x)
         return self._nearest(coordinates_within_range(self.space.coordinates, x, self.space.origin), k)
 

@@ -53,19 +53,10 @@ class NearestPoint(NamedTuple):
 
 
 def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Floats) -> NearestPoint:
-    """Nearest point to the origin of a convex hull.
+    """Nearest point to the origin of a convex hull; a NotSupportedError where the search does not end.
 
-    Parameters
-    ----------
-    lowest : callable
-        From a direction w to the name and the coordinates (p,) of a point p with the smallest w'p.
-    start : (p,) float
-        First direction.
-
-    Raises
-    ------
-    NotSupportedError
-        The search did not end.
+    From a direction w, the first of which is the start (p,), the oracle leads to the name and the coordinates
+    (p,) of a point p with the smallest w'p.
 
     Examples
     --------
@@ -257,13 +248,7 @@ def fit_hyperplane(
 def hyperplane_from_file(
     moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
 ) -> HyperplaneFit:
-    """A fit from what `HyperplaneFit.buffers` gives.
-
-    Raises
-    ------
-    DataError
-        It does not fit together.
-    """
+    """A fit from what `HyperplaneFit.buffers` gives, or a DataError where that does not fit together."""
     if not are_whole(support[:, 0]) or not (np.diff(support[:, 0]) > 0).all() or not len(support):
         raise DataError("its support points are no rows")
     if not (support[:, 1] >= 0).all() or not found[1] >= 0:

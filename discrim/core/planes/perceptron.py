@@ -462,13 +462,7 @@ def perceptron_from_file(
     losses: Floats | None = None,
     start: Floats | None = None,
 ) -> PerceptronFit:
-    """A fit from what `PerceptronFit.buffers` gives.
-
-    Raises
-    ------
-    DataError
-        It does not fit together.
-    """
+    """A fit from what `PerceptronFit.buffers` gives, or a DataError where that does not fit together."""
     counted = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
     if not (counted and are_whole(most, 1.0) and (planes[:, 6] >= 0).all()):
         raise DataError("its passes and errors by plane are no numbers of these")

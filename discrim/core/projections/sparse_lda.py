@@ -285,11 +285,6 @@ class Problem:
         means = roots[:, None] * (moments.means - mean) * unit
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
-    @property
-    def most(self) -> int:
-        """The number of directions that there can be."""
-        return min(len(self.roots) - 1, len(self.sd))
-
     def top(self, before: Floats) -> float:
         """The penalty from which on no column has a part in the next direction."""
         return float(np.sqrt((self.free(self.means, before) ** 2).sum(axis=0)).max())
@@ -447,7 +442,7 @@ def _met(a: Direction, b: Direction) -> bool:
 
 def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
     """The directions without a penalty, all of one eigenproblem."""
-    directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[: min(problem.most, ncomp)]
+    directions = _least_squares(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
     # By the covariances with the columns: what is minimized hardly falls below a half by a large ridge, and
     # of columns that are nearly collinear it is a difference of huge numbers.
     products = [np.abs(each.scores @ problem.means).max(initial=0.0) for each in directions]
@@ -520,7 +515,7 @@ def _after_another(
     """Directions up to the first that is none, or of no column."""
     directions: list[Direction] = []
     before = np.zeros((len(problem.roots), 0))
-    for level in range(min(problem.most, ncomp)):
+    for level in range(ncomp):
         end = next_one(level, before)
         if end is None or not len(end.coef.at):
             break
@@ -735,13 +730,8 @@ def fit_sparse(
 ) -> SparseFit:
     """Fit from moments, pooled or with a root of few rows, of more rows than classes.
 
-    Where a direction has neither penalty nor ridge the columns are independent. There are `ncomp` directions
-    at the most.
-
-    Raises
-    ------
-    LinAlgError
-        The columns are not independent, and nothing is left out.
+    There are `ncomp` directions at the most. A LinAlgError where a direction has neither penalty nor ridge
+    and the columns are not independent.
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
     if by == "penalty":
@@ -815,13 +805,7 @@ def sparse_from_file(
     sd: Floats,
     penalties: Floats,
 ) -> SparseFit:
-    """The fit that `SparseFit.buffers` and its options are of.
-
-    Raises
-    ------
-    DataError
-        They do not go together.
-    """
+    """The fit that `SparseFit.buffers` and its options are of, or a DataError where they do not fit."""
     most = _most(moments, ncomp)
     if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
         raise DataError("its directions were asked for by nothing that is known")

@@ -251,13 +251,7 @@ def _root(moments: ClassMoments) -> Floats:
 
 
 def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
-    """The fit that a file's moments are of.
-
-    Raises
-    ------
-    DataError
-        The columns are collinear, or the prior is not that of the counts.
-    """
+    """The fit of a file's moments; a DataError of collinear columns, or a prior not that of the counts."""
     if dependencies(moments.as_one()):
         raise DataError("its columns are collinear")
     fit = fit_indicator(moments)

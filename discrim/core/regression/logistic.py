@@ -197,13 +197,7 @@ class Sandwich:
 
     @classmethod
     def from_buffers(cls, root: Floats | None, course: Floats | None) -> Sandwich | None:
-        """What `to_buffers` gave; None of a file that has nothing of it.
-
-        Raises
-        ------
-        DataError
-            A part is missing, or is none.
-        """
+        """What `to_buffers` gave; None of a file that has nothing, a DataError where a part is missing."""
         if root is None and course is None:
             return None
         if root is None or course is None:
@@ -633,10 +627,8 @@ def fit_from_search(
 ) -> LogisticFit:
     """A fit from where its search ended, as `LogisticFit.search` gives it.
 
-    Raises
-    ------
-    DataError
-        The information has no inverse, or the course of the search or of a robust covariance is none.
+    A DataError where the information has no inverse, or the course of the search or of a robust covariance is
+    none.
     """
     llf, decrement, steps = course.tolist()
     if not are_whole(steps):

@@ -174,10 +174,7 @@ def fit_from_end(
 ) -> PenalizedFit:
     """A fit from where its search ended, as `PenalizedFit.end` gives it.
 
-    Raises
-    ------
-    DataError
-        The course of the search is none, or the share of the lasso is not that of the penalty.
+    A DataError where the course of the search is none, or the share of the lasso is not that of the penalty.
     """
     loss, violation, steps = course.tolist()
     if not are_whole(steps):
