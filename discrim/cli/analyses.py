@@ -1,57 +1,47 @@
-"""The verbs stepwise, canonical and manova.
+"""The verbs that answer with a summary of one fit: of the models, stepwise, canonical, manova and assess.
 
-The verb assess, and --test beside a summary: what rows of known class say of a fit.
-
-Error rates beside a summary, as --errors asks for them.
-
-The verbs of models: a formula and a table in, a summary out, with a picture and a file of the fit.
-
-The engine of fda as it is typed.
+Each takes its own options out of those that were typed, makes the fit, and delivers the summary, beside which
+may stand error rates, what the rows of another table say of the fit, a picture and a file.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from functools import partial
+from typing import Any, NamedTuple, get_args
 
+import discrim
 from discrim.cli.output import Output, deliver, output_of, refuse_part
 from discrim.cli.parsing import by_label, one_of, parse_prior
 from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
 from discrim.cli.verbs import model_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.frame.sources.parts import Source
+from discrim.models.judging.assessment import ErrorMethod
 from discrim.models.registry import resolve
+from discrim.report.grid import INTERVAL, Section
+from discrim.report.tables import Summary
 
-if TYPE_CHECKING:
-    from discrim.report.tables import Summary
 
-
-def assess(arguments: argparse.Namespace) -> None:
+def assess(verb: str, options: dict[str, Any]) -> None:
     """Show what the rows of a table say of a saved fit."""
-    import discrim
-
-    options = dict(vars(arguments))
-    del options["verb"]
     file, sections = options.pop("fit"), options.pop("sections", None)
     given = given_of(options)
     output = output_of(options, given.data, file)
-    fit = discrim.load(file)
-    if isinstance(fit, discrim.Moments):
-        raise DataError(f"{file!r} holds moments and no fit: name a file of a fit")
+    fit = loaded_fit(file)
     if "prior" in options:
         options["prior"] = by_label(parse_prior(options["prior"]), fit.classes)
     found = _assessed(fit, given, options)
-    summary = found.summary(sections)
-    deliver(summary, output, draw=found.plot)
+    deliver(found.summary(sections), output, draw=found.plot)
 
 
-def with_test(summary: Any, fit: Any, test: TableArgument | None) -> Any:
-    """A summary, and behind it what the rows of a table say of the fit."""
-    if test is None:
-        return summary
-    found = _assessed(fit, test, {}).summary()
-    return summary.followed(found, "test_", f"Test rows: {test.data}")
+def loaded_fit(file: str, way_out: str = "name a file of a fit") -> Any:
+    """The fit of a file, which may not be one of moments."""
+    fit = discrim.load(file)
+    if isinstance(fit, discrim.Moments):
+        raise DataError(f"{file!r} holds moments and no fit: {way_out}")
+    return fit
 
 
 def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
@@ -59,7 +49,7 @@ def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
 
 
 class Errors(NamedTuple):
-    """Error rates that are asked for."""
+    """The options of error rates that stand beside a summary."""
 
     methods: list[str]
     folds: int | None
@@ -67,9 +57,7 @@ class Errors(NamedTuple):
 
 
 def errors_of(options: dict[str, Any]) -> Errors | None:
-    """Take what error rates are asked for from the other options."""
-    from discrim.models.judging.assessment import ErrorMethod
-
+    """Take the options of error rates from the others."""
     methods = options.pop("errors", None)
     folds, seed = options.pop("error_folds", None), options.pop("error_seed", None)
     random = {"--folds": (folds, ("cv",)), "--seed": (seed, ("cv", "632+"))}
@@ -83,27 +71,25 @@ def errors_of(options: dict[str, Any]) -> Errors | None:
     known = list(get_args(ErrorMethod))
     for method in methods:
         if method not in known:
-            way_out = one_of(method, known)
-            raise DataError(f"--errors: {method!r} is no method{way_out}")
+            raise DataError(f"--errors: {method!r} is no method{one_of(method, known)}")
     # A verb that deals rows to folds itself has these options for both.
     own = options.get("folds")
     folds = own if folds is None and isinstance(own, int) else folds
     return Errors(methods, folds, options.get("seed") if seed is None else seed)
 
 
-def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
+def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
     """A summary with the error rates of a fit as its last section."""
-    if asked is None:
+    if errors is None:
         return summary
-    from discrim.report.grid import INTERVAL, Section
-
-    folds = {} if asked.folds is None else {"folds": asked.folds}
-    table = fit.error_rates(asked.methods, seed=asked.seed, **folds)
+    folds = {} if errors.folds is None else {"folds": errors.folds}
+    table = fit.error_rates(errors.methods, seed=errors.seed, **folds)
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"prior": "text", "choice": "text"}
     formats |= dict.fromkeys(["wrong", "total"], "count")
     note = ""
-    if "cv" in asked.methods:
-        note = f"cv: {asked.folds or 10} folds" + (f", seed {asked.seed}." if asked.seed is not None else ".")
+    if "cv" in errors.methods:
+        seed = "" if errors.seed is None else f", seed {errors.seed}"
+        note = f"cv: {errors.folds or 10} folds{seed}."
     note += f" {table.attrs.get('note', '')}"
     section = Section(
         "Error rates",
@@ -111,7 +97,7 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
         formats,
         headings=INTERVAL,
         note=note.strip(),
-        source=f"fit.error_rates({asked.methods!r})",
+        source=f"fit.error_rates({errors.methods!r})",
     )
     return summary.extended("errors", section)
 
@@ -119,10 +105,7 @@ def with_errors(summary: Any, fit: Any, asked: Errors | None) -> Any:
 def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
     """What a function makes of a table or a source, with the labels that formulas name.
 
-    Parameters
-    ----------
-    output : Output
-        The files that are written, which may be no part of a source.
+    The files of the output may be no part of the source.
     """
     _refuse_exchanged(formulas[0], given.data)
     labels = labels_to_fit(*formulas)
@@ -131,8 +114,6 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     try:
         return use(rows)
     except NotSupportedError:
-        from discrim.frame.sources.parts import Source
-
         # A single large file may be what goes into memory for a verb that asks for all rows.
         if not (isinstance(rows, Source) and os.path.isfile(given.data)):
             raise
@@ -163,13 +144,9 @@ def _classes_as_typed(prior: Any, formula: str, data: Any) -> Any:
     return by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
 
 
-def summarize(arguments: argparse.Namespace) -> None:
-    """Fit what the arguments ask for, and show it."""
-    import discrim
-
-    options = dict(vars(arguments))
-    name, formula = options.pop("verb"), options.pop("formula")
-    given = given_of(options)
+def summarize(verb: str, options: dict[str, Any]) -> None:
+    """Fit a model, and show it."""
+    formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
     sections, errors = options.pop("sections", None), errors_of(options)
     test = TableArgument(options.pop("test"), given.dialect) if "test" in options else None
@@ -177,13 +154,19 @@ def summarize(arguments: argparse.Namespace) -> None:
         parse_prior(options["prior"])
     if "engine" in options:
         options["engine"] = engine_of(options["engine"])
-    verb = getattr(discrim, name.replace("-", "_"))
-    fit = of_table(
-        given, [formula], output, lambda data: verb(formula, data=data, **with_prior(options, formula, data))
-    )
+    fit = _fitted(verb, formula, given, output, options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    summary = with_test(with_errors(summary, fit, errors), fit, test)
+    summary = with_errors(summary, fit, errors)
+    if test is not None:
+        summary = summary.followed(_assessed(fit, test, {}).summary(), "test_", f"Test rows: {test.data}")
     deliver(summary, output, draw=lambda **view: fit.plot(**view), save=lambda path: fit.save(path))
+
+
+def _fitted(verb: str, formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
+    fit = getattr(discrim, verb.replace("-", "_"))
+    return of_table(
+        given, [formula], output, lambda data: fit(formula, data=data, **with_prior(options, formula, data))
+    )
 
 
 _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F"}
@@ -192,12 +175,8 @@ _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trac
 _FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
 
 
-def stepwise(arguments: argparse.Namespace) -> None:
+def stepwise(verb: str, options: dict[str, Any]) -> None:
     """Choose columns step by step, and show the steps and the fit to those chosen."""
-    import discrim
-
-    options = dict(vars(arguments))
-    del options["verb"]
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
     errors = errors_of(options)
@@ -205,66 +184,50 @@ def stepwise(arguments: argparse.Namespace) -> None:
         model = model_of(options.pop("model"))
         options |= {"verb": getattr(discrim, model.verb), "options": model.options}
     found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
-    summary = found.summary()
-    if errors is not None:
-        summary = with_errors(summary, found.fit, errors)
+    summary = found.summary() if errors is None else with_errors(found.summary(), found.fit, errors)
     deliver(
         summary, output, draw=lambda **view: found.fit.plot(**view), save=lambda path: found.fit.save(path)
     )
 
 
-def canonical(arguments: argparse.Namespace) -> None:
-    """Show the canonical variates of a linear discriminant analysis."""
-    import discrim
-
-    options = dict(vars(arguments))
-    del options["verb"]
+def canonical(verb: str, options: dict[str, Any]) -> None:
+    """Show the canonical variates of a linear discriminant analysis, or of a term of several factors."""
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
     sections, convention = options.pop("sections", None), options.pop("convention", None)
-    asked: dict[str, Any] = {name: options.pop(name) for name in ("term", "type") if name in options}
-    if asked or _several(formula):
-        _canonical_term(formula, given, output, asked, sections, options | _given(convention=convention))
-        return
-    fit = of_table(
-        given,
-        [formula],
-        output,
-        lambda data: discrim.lda(formula, data=data, **with_prior(options, formula, data)),
-    )
-    found = fit.canonical(convention)
-
-    def draw(**view: Any) -> Any:
-        return fit.plot(**view) if view else found.plot()
-
+    tested = _of_terms(options)
+    if not tested and not _several(formula):
+        fit = _fitted("lda", formula, given, output, options)
+        found = fit.canonical(convention)
+        draw = partial(_variates, fit, found)
+    else:
+        for name in ("convention", "collinear", "prior", "levels"):
+            if name in options or (name == "convention" and convention is not None):
+                raise DataError(
+                    f"--{name} goes with one factor on the left, without --term and --type: leave it out."
+                )
+        found = _model(formula, given, output, options).canonical(**tested)
+        draw = partial(_ellipses, found)
     deliver(found.summary(sections), output, draw=draw)
 
 
-def _canonical_term(
-    formula: str,
-    given: TableArgument,
-    output: Output,
-    asked: dict[str, Any],
-    sections: Any,
-    options: dict[str, Any],
-) -> None:
-    """Show the canonical variates of a term of a model of several factors."""
-    import discrim
+def _variates(fit: Any, found: Any, **view: Any) -> Any:
+    return fit.plot(**view) if view else found.plot()
 
-    for name in ("convention", "collinear", "prior", "levels"):
-        if name in options:
-            raise DataError(
-                f"--{name} goes with one factor on the left, without --term and --type: leave it out."
-            )
-    fit = of_table(given, [formula], output, lambda data: discrim.mlm(formula, data, **options))
-    found = fit.canonical(**asked)
 
-    def draw(**view: Any) -> Any:
-        if set(view) - {"axes", "ax"}:
-            raise DataError("The picture of a term is that of its ellipses: leave --kind and --columns out.")
-        return found.plot(**view)
+def _ellipses(found: Any, **view: Any) -> Any:
+    if set(view) - {"axes", "ax"}:
+        raise DataError("The picture of a term is that of its ellipses: leave --kind and --columns out.")
+    return found.plot(**view)
 
-    deliver(found.summary(sections), output, draw=draw)
+
+def _of_terms(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a model of several factors from the others."""
+    return {name: options.pop(name) for name in ("term", "type") if name in options}
+
+
+def _model(formula: str, given: TableArgument, output: Output, options: dict[str, Any]) -> Any:
+    return of_table(given, [formula], output, lambda data: discrim.mlm(formula, data, **options))
 
 
 def _several(formula: str) -> bool:
@@ -274,61 +237,38 @@ def _several(formula: str) -> bool:
     return one_class(formula) is None
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def manova(arguments: argparse.Namespace) -> None:
-    """Show the tests that the classes have one mean."""
-    import discrim
-    from discrim.report.grid import Section
-    from discrim.report.tables import Summary
-
-    options = dict(vars(arguments))
-    del options["verb"]
+def manova(verb: str, options: dict[str, Any]) -> None:
+    """Show the tests that the classes have one mean, or of the terms of several factors."""
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
     if _several(formula):
-        asked = {name: options.pop(name) for name in ("term", "type") if name in options}
-        fit = of_table(given, [formula], output, lambda data: discrim.mlm(formula, data, **options))
-        deliver(_terms(fit, **asked), output)
+        tested = _of_terms(options)
+        deliver(_terms(_model(formula, given, output, options), **tested), output)
         return
     table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
-    table = table.rename(index=_SHORTER)
-    section = Section(
-        "Tests that the classes have one mean",
-        table,
-        _FORMATS,
-        headings={"F_is": "F is"},
-        source="manova(formula, data)",
+    deliver(
+        _four_statistics(formula, "Tests that the classes have one mean", table, "manova(formula, data)"),
+        output,
     )
-    deliver(Summary(f"Multivariate analysis of variance: {formula}", {"manova": section}), output)
 
 
 def _terms(fit: Any, term: str | None = None, type: str = "2") -> Summary:
     """The tests of the terms of a model, or all four statistics of one."""
-    from discrim.report.grid import Section
-    from discrim.report.tables import Summary
-
     if term is None:
         summary: Summary = fit.summary(["header", "tests", "manova"], type=type)
         return summary
-    table = fit.manova(term, type).rename(index=_SHORTER)
     title = f"Tests that {term} is not needed, type {type}"
-    section = Section(
-        title, table, _FORMATS, headings={"F_is": "F is"}, source="mlm(formula, data).manova(term)"
-    )
-    return Summary(f"Multivariate analysis of variance: {fit.formula}", {"manova": section})
+    return _four_statistics(fit.formula, title, fit.manova(term, type), "mlm(formula, data).manova(term)")
+
+
+def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summary:
+    table = table.rename(index=_SHORTER)
+    section = Section(title, table, _FORMATS, headings={"F_is": "F is"}, source=source)
+    return Summary(f"Multivariate analysis of variance: {formula}", {"manova": section})
 
 
 def engine_of(text: str) -> Any:
-    """A regression of scikit-learn by its name and options.
-
-    Raises
-    ------
-    DataError
-        There is none of that name, or scikit-learn is not installed.
-    """
+    """A regression of scikit-learn by its name and options."""
     try:
         made = resolve("discrim.sklearn.regressions:engine_of")
     except ImportError:

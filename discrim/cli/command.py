@@ -1,6 +1,7 @@
 """What a command does: its verb is run, and what goes wrong becomes one line and a status.
 
-Completion in the shell, by argcomplete where it is there: verbs, options, names of tables and files.
+Where argcomplete is installed, a shell that asks for completions is answered with verbs, options, and names
+of tables and files.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def _run(argv: Sequence[str] | None) -> int:
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
         try:
-            resolve(VERBS[arguments.verb].run)(arguments)
+            options = dict(vars(arguments))
+            resolve(VERBS[arguments.verb].run)(options.pop("verb"), options)
         except DiscrimError as error:
             if isinstance(error, OSError):
                 raise
@@ -72,8 +74,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     if "_ARGCOMPLETE" in os.environ:
-        # A shell asks for completions.
-
         complete()
     prepare()
     try:

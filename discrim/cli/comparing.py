@@ -1,32 +1,35 @@
-"""The verb compare: models of one table side by side, or saved fits on new rows.
+"""The verbs compare, report and predict: fits side by side, a page on a fit, and the labels of its rows.
 
-The verb report: a page of HTML on a fit, made here or saved before.
-
-The verb predict: a saved fit and a table in, labels out as CSV.
+What is compared or reported is a formula, which is fitted to a table here, or the file of a fit.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+import pandas as pd
+
+import discrim
 from discrim import datasets
-from discrim.cli.analyses import of_table, with_prior
+from discrim.cli.analyses import loaded_fit, of_table, with_prior
 from discrim.cli.output import Output, check_place, deliver, output_of, refuse_same, write_output
 from discrim.cli.parsing import by_label, parse_prior
 from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
+from discrim.frame.sources.sources import rows_given
+from discrim.models.fits.fit import Gaps
+from discrim.models.results.new_rows import answered
+from discrim.report.grid import INTERVAL, Section
+from discrim.report.tables import summarize
 
 
-def compare(arguments: argparse.Namespace) -> None:
+def compare(verb: str, options: dict[str, Any]) -> None:
     """Show fits side by side."""
-    options = dict(vars(arguments))
-    del options["verb"]
     compared, given = options.pop("compared"), given_of(options)
     formulas = [each for each in compared if "~" in each and not os.path.isfile(each)]
     files = [each for each in compared if each not in formulas]
@@ -45,8 +48,6 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def _show(parts: dict[str, Any], data: str, sections: list[str] | None, output: Output) -> None:
-    from discrim.report.tables import summarize
-
     made = {name: (lambda part=part: part) for name, part in parts.items()}
     count = len(parts["fits"].table)
     title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {data}"
@@ -60,7 +61,6 @@ def _of_formulas(
     formulas: list[str], given: TableArgument, output: Output, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Fits of each verb to each formula, side by side."""
-    import discrim
     from discrim.models.comparing.comparison import cross_validated, paired
 
     models = models_of(options.pop("verbs", "lda,qda"))
@@ -114,10 +114,7 @@ def _told_apart(names: list[str]) -> list[str]:
 
 def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
     """Saved fits judged by the rows of a table."""
-    import discrim
-    from discrim.frame.sources.sources import rows_given
     from discrim.models.comparing.comparison import compared_on
-    from discrim.report.grid import INTERVAL, Section
 
     for name, option in (
         ("verbs", "verbs"), ("na_action", "na"), ("prior", "prior"), ("weights", "weights"),
@@ -127,12 +124,7 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
             raise DataError(
                 f"--{option} goes with formulas, which are fitted: leave it out beside files of fits"
             )
-    fits = []
-    for file in files:
-        fit = discrim.load(file)
-        if isinstance(fit, discrim.Moments):
-            raise DataError(f"{file!r} holds moments and no fit: name a file of a fit")
-        fits.append(fit)
+    fits = [loaded_fit(file) for file in files]
     found = [labels_of_fit(fit, whole=False) for fit in fits]
     typed = frozenset(name for each in found for name in each.typed)
     labels = Labels(typed, frozenset(name for each in found for name in each.text))
@@ -161,8 +153,6 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
 
 
 def _fits(table: Any, formula: str) -> Any:
-    from discrim.report.grid import Section
-
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "AIC", "BIC", "llf_given_row"], "z")
     formats |= dict.fromkeys(["error_apparent", "error_loo"], "share")
@@ -173,10 +163,6 @@ def _fits(table: Any, formula: str) -> Any:
 
 
 def _errors(found: list[Any], names: list[str]) -> Any:
-    import pandas as pd
-
-    from discrim.report.grid import INTERVAL, Section
-
     rows = [each.table().loc["error"] for each in found]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
     return Section(
@@ -189,8 +175,6 @@ def _errors(found: list[Any], names: list[str]) -> Any:
 
 
 def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
-    from discrim.report.grid import INTERVAL, Section
-
     shown = ["difference", "se", "low", "high", "p_t", "only_a_wrong", "only_b_wrong", "p_exact"]
     formats: dict[Any, Any] = dict.fromkeys(shown[:4], "share") | dict.fromkeys(shown[5:7], "count")
     headings = INTERVAL | {"only_a_wrong": "first only", "only_b_wrong": "second only"}
@@ -207,10 +191,8 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
     )
 
 
-def report(arguments: argparse.Namespace) -> None:
-    """Write the page."""
-    options = dict(vars(arguments))
-    del options["verb"]
+def report(verb: str, options: dict[str, Any]) -> None:
+    """Write a page of HTML on a fit."""
     subject, target = options.pop("reported"), options.pop("out")
     title = options.pop("title", None)
     if PurePath(target).suffix.lower() not in (".html", ".htm"):
@@ -241,17 +223,12 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
 
 def _saved(path: str, options: dict[str, Any]) -> Any:
     """A fit that was saved."""
-    import discrim
-
     for name, option in (("data", "DATA"), ("model", "--verb")):
         if name in options:
             raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
     for name in options:
         raise DataError(f"--{name} goes with a formula that is fitted: leave it out beside a saved fit")
-    fit = discrim.load(path)
-    if isinstance(fit, discrim.Moments):
-        raise DataError(f"{path!r} holds moments and no fit: name a file of a fit")
-    return fit
+    return loaded_fit(path)
 
 
 def _code_of(given: TableArgument) -> str | None:
@@ -268,37 +245,28 @@ def _code_of(given: TableArgument) -> str | None:
     return f"pd.read_csv({given.data!r}{more})"
 
 
-def predict(arguments: argparse.Namespace) -> None:
+def predict(verb: str, options: dict[str, Any]) -> None:
     """Label the rows of a table by a saved fit, as CSV."""
-    for text in _labels(arguments):
+    for text in _labels(options):
         write_output(text)
 
 
-def _labels(arguments: argparse.Namespace) -> Iterator[str]:
+def _labels(options: dict[str, Any]) -> Iterator[str]:
     """CSV part by part, or nothing where it goes to a file."""
-    import discrim
-
-    fit = discrim.load(arguments.fit)
-    if isinstance(fit, discrim.Moments):
-        raise DataError(
-            f"{arguments.fit!r} holds moments and no fit: fit them, as "
-            "discrim.lda(moments=discrim.load(...)), and name a file of that fit"
-        )
-    augment = "augment" in arguments
-    labels = labels_of_fit(fit, whole=augment)
-    gaps = {name: vars(arguments)[name] for name in ("unseen", "missing") if name in arguments}
-    if augment and "prior" in arguments:
+    file, out, augment = options["fit"], options.get("out"), "augment" in options
+    fit = loaded_fit(file, "fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit")
+    gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
+    if augment and "prior" in options:
         raise DataError("--augment uses the prior of the fit: leave out --prior, or use --proba")
-    prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
-    given = given_of(dict(vars(arguments)))
-    data = given.rows(labels)
-    out = getattr(arguments, "out", None)
+    prior = by_label(parse_prior(options["prior"]), fit.classes) if "prior" in options else None
+    given = given_of(options)
+    data = given.rows(labels_of_fit(fit, whole=augment))
     if out is not None:
-        refuse_same("--out", out, arguments.data, arguments.fit)
+        refuse_same("--out", out, given.data, file)
     if augment:
         answer = fit.augment(data, **gaps, out=out)
     else:
-        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in arguments)
+        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in options)
     if out is None:
         # Of a source an iterator of frames.
         for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
@@ -307,11 +275,6 @@ def _labels(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _labelled(fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, proba: bool) -> Any:
     """Labels of a table, or of each part of a source, with any posteriors beside them."""
-    import pandas as pd
-
-    from discrim.models.fits.fit import Gaps
-    from discrim.models.results.new_rows import answered
-
     if not proba:
         labels: Any = fit.predict(data, prior=prior, **gaps, out=out)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels

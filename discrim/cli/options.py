@@ -23,28 +23,16 @@ JUDGED = ("confusion", "roc", "calibration")
 class Option(NamedTuple):
     """One option, or one place for a word without an option.
 
-    Attributes
-    ----------
-    flags : str
-        As it is typed, with other forms behind blanks; a place has no hyphens.
-    kind : type, callable, str or bool
-        What reads the text, the words that it may be, or what the option alone stands for.
-    help : str
-    verbs : str
-        The verbs that have it, set apart by blanks; also "models" for all of these, and those with
-        "posteriors", "weights" or "files".
-    metavar, dest
-        As argparse has them.
-    nargs : str
-        "?" for a place that may be empty, "+" for one of several words.
-    required : bool
+    It is `typed` in one form or several, behind which its value has a name; a place has no hyphens. The
+    `kind` is what reads the text, the words that it may be, or what the option alone stands for. The verbs
+    that have it are set apart by blanks; "models" stands for all of these, and "posteriors", "weights" and
+    "files" for those that have them. What follows is as argparse has it.
     """
 
-    flags: str
+    typed: str
     kind: Any
     help: str
     verbs: str
-    metavar: str | None = None
     dest: str | None = None
     nargs: str | None = None
     required: bool = False
@@ -64,44 +52,37 @@ _DEALT = "deals the rows to folds"
 _BY_DEFAULT = 'lda if not given; with options, as "knn --k 5"'
 
 PLACES = (
-    Option("formula", str, 'classes ~ columns, as "species ~ ."; quote it', _FORMULA, "FORMULA"),
+    Option("formula FORMULA", str, 'classes ~ columns, as "species ~ ."; quote it', _FORMULA),
     Option(
-        "compared",
+        "compared FORMULA|FIT",
         str,
         "formulas, quoted; or files of fits that --save wrote",
         "compare",
-        "FORMULA|FIT",
         nargs="+",
     ),
-    Option("fit", str, _SAVED, "assess predict", "FIT"),
+    Option("fit FIT", str, _SAVED, "assess predict"),
     Option(
-        "reported", str, "a formula, quoted; or the file of a fit that --save wrote", "report", "FORMULA|FIT"
+        "reported FORMULA|FIT", str, "a formula, quoted; or the file of a fit that --save wrote", "report"
     ),
-    Option("data", str, _TABLE, f"{_FORMULA} compare assess predict", "DATA"),
-    Option(
-        "data", str, "of a formula: name of a table, file, folder or pattern", "report", "DATA", nargs="?"
-    ),
+    Option("data DATA", str, _TABLE, f"{_FORMULA} compare assess predict"),
+    Option("data DATA", str, "of a formula: name of a table, file, folder or pattern", "report", nargs="?"),
     Option("--na", "drop raise", _GAPS, f"{_FORMULA} compare report", dest="na_action"),
 )
 """What is fitted, judged or reported."""
 
 OF_MODELS = (
     Option(
-        "--covariance",
+        "--covariance KIND",
         f"pooled {_STRUCTURES} correlation pinv",
-        (
-            f"pooled; {_STRUCTURE_HELP}; correlation: correlations towards none; pinv: pooled, "
-            f"with the inverse of Moore and Penrose"
-        ),
+        f"pooled; {_STRUCTURE_HELP}; correlation: correlations towards none; pinv: pooled, "
+        f"with the inverse of Moore and Penrose",
         "lda",
-        "KIND",
     ),
     Option(
-        "--variance-shrinkage",
+        "--variance-shrinkage H",
         parsing.number_or_word,
         "of the variances of correlation: 0 to 1, or strimmer",
         "lda",
-        "H",
     ),
     Option("--ncomp", int, "number of discriminants the rule uses", "lda"),
     Option(
@@ -116,13 +97,11 @@ OF_MODELS = (
     Option(
         "--shrinkage",
         parsing.number_or_word,
-        (
-            "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of"
-            " lda's correlation: 0 to 1 or strimmer"
-        ),
+        "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of"
+        " lda's correlation: 0 to 1 or strimmer",
         "lda qda",
     ),
-    Option("--grid", parsing.numbers, "what --shrinkage loo tries", "lda qda", "G,..."),
+    Option("--grid G,...", parsing.numbers, "what --shrinkage loo tries", "lda qda"),
     Option("--method", "moment mle t mcd", "divisor of the covariance, or a robust one", "lda qda"),
     Option("--missing", "drop em", f"{_GAPS}; em uses them", "lda qda"),
     Option("--nu", parsing.degrees, "degrees of freedom of --method t; or estimate", "lda qda"),
@@ -135,14 +114,13 @@ OF_MODELS = (
         "--standardize", True, "shrink columns over their standard deviations within classes", "lda qda rda"
     ),
     Option(
-        "--kernel",
+        "--kernel NAME,...",
         parsing.columns,
         "columns with a kernel density each; all: every one",
         "naive-bayes",
-        "NAME,...",
     ),
     Option(
-        "--counts", parsing.columns, "columns with one multinomial; all: every one", "naive-bayes", "NAME,..."
+        "--counts NAME,...", parsing.columns, "columns with one multinomial; all: every one", "naive-bayes"
     ),
     Option("--bandwidth", parsing.number_or_word, "of the kernels: nrd0, nrd, or a number", "naive-bayes"),
     Option("--laplace", float, "added to each count of a level or word", "naive-bayes"),
@@ -164,7 +142,7 @@ OF_MODELS = (
     Option("--metric", "mahalanobis diagonal euclidean", "what is near", "kernel-density"),
     Option("--covariance", "pooled class", "whose covariance the metric is of", "kernel-density"),
     Option("--select", "likelihood error", "what chooses a bandwidth", "kernel-density"),
-    Option("--grid", parsing.numbers, "bandwidths to choose from", "kernel-density", "R,..."),
+    Option("--grid R,...", parsing.numbers, "bandwidths to choose from", "kernel-density"),
     Option("--components", parsing.components, 'a number for each class, or "bic"', "mixture"),
     Option("--covariance", str, "full, diagonal, pooled, bic, or a name of mclust, as VEV", "mixture"),
     Option("--over", "class classes", "what a form is common to", "mixture"),
@@ -177,15 +155,15 @@ OF_MODELS = (
     Option("--rule", "lda max centroid", "what decides from the scores; lda has posteriors", "pls"),
     Option("--indicators", "scaled centred", "indicators of classes over their SD, or not", "pls"),
     Option("--algorithm", "nipals simpls", "how columns are deflated", "pls"),
-    Option("--nonzero", parsing.whole_numbers, "columns of each direction", "sparse-lda", "Q,..."),
-    Option("--penalty", parsing.numbers, "chosen by folds if not given", "sparse-lda", "P,..."),
+    Option("--nonzero Q,...", parsing.whole_numbers, "columns of each direction", "sparse-lda"),
+    Option("--penalty P,...", parsing.numbers, "chosen by folds if not given", "sparse-lda"),
     Option("--ridge", float, "of the squared coefficients", "sparse-lda"),
     Option("--ncomp", int, "number of directions", "sparse-lda"),
     Option("--k", int, "chosen by leave-one-out if not given", "knn"),
-    Option("--grid", parsing.whole_numbers, "what k is chosen from", "knn", "K,..."),
+    Option("--grid K,...", parsing.whole_numbers, "what k is chosen from", "knn"),
     Option("--metric", str, "euclidean, mahalanobis, or another of scipy's cdist", "knn"),
     Option("--no-scale", False, "columns as they are, not over their SD", "pls knn", dest="scale"),
-    Option("--reference", str, "class that the log odds are against", "logistic", "CLASS"),
+    Option("--reference CLASS", str, "class that the log odds are against", "logistic"),
     Option("--bias-reduction", True, "Firth's penalty; finite where classes are separated", "logistic"),
     Option("--separation", "raise warn", "what to do where a hyperplane separates classes", "logistic"),
     Option("--penalty", "ridge lasso elastic_net", "draw coefficients to zero", "logistic"),
@@ -195,26 +173,24 @@ OF_MODELS = (
     Option("--maxiter", int, "most passes over the rows", "perceptron"),
     Option("--seed", int, "shuffles the rows anew for each pass", "perceptron"),
     Option(
-        "--start",
+        "--start C,B,...",
         parsing.planes,
         "first constant and coefficients, as --start=5,-2,1; of more classes with ';' between them",
         "perceptron",
-        "C,B,...",
     ),
     Option(
-        "--engine",
+        "--engine NAME",
         str,
         "a regression of scikit-learn with its options, quoted, as \"KernelRidge(kernel='rbf')\"",
         "fda",
-        "NAME",
         required=True,
     ),
-    Option("--ncomp", int, "number of axes that are kept", "fda", "N"),
-    Option("--grid", parsing.numbers, "what is tried for what is not given", "rda", "G,..."),
-    Option("--grid", parsing.whole_numbers, "numbers of components to try", "pls", "A,..."),
-    Option("--grid", parsing.numbers, "penalties to choose from", "sparse-lda", "P,..."),
+    Option("--ncomp N", int, "number of axes that are kept", "fda"),
+    Option("--grid G,...", parsing.numbers, "what is tried for what is not given", "rda"),
+    Option("--grid A,...", parsing.whole_numbers, "numbers of components to try", "pls"),
+    Option("--grid P,...", parsing.numbers, "penalties to choose from", "sparse-lda"),
     Option("--n-penalties", int, "how many without --grid", "sparse-lda"),
-    Option("--grid", parsing.numbers, "strengths to choose from", "logistic", "S,..."),
+    Option("--grid S,...", parsing.numbers, "strengths to choose from", "logistic"),
     Option("--folds", parsing.folds, 'folds of the choice, or "loo"', "rda"),
     Option("--cv", parsing.folds, argparse.SUPPRESS, "rda"),
     Option("--folds", int, "folds of the choice", f"{_BY_FOLDS} logistic"),
@@ -242,55 +218,48 @@ OTHERS = (
         "what a term that enters makes best; cv: error of --verb left out; aic, bic: of logistic",
         "stepwise",
     ),
-    Option("--enter", float, "level of the partial F to enter: 0.15", "stepwise", "P"),
-    Option("--stay", float, "level beyond which a term leaves: 0.15", "stepwise", "P"),
-    Option("--include", parsing.names, "terms that are always in", "stepwise", "TERM,..."),
-    Option("--verb", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", "VERB", "model"),
-    Option("--verb", str, f"the model: {_BY_DEFAULT}", "report", "VERB", "model"),
-    Option("--folds", parsing.fold_count, "folds of cv: 10 if not given", "stepwise", "N"),
+    Option("--enter P", float, "level of the partial F to enter: 0.15", "stepwise"),
+    Option("--stay P", float, "level beyond which a term leaves: 0.15", "stepwise"),
+    Option("--include TERM,...", parsing.names, "terms that are always in", "stepwise"),
+    Option("--verb VERB", str, f"of the final fit, and of cv: {_BY_DEFAULT}", "stepwise", dest="model"),
+    Option("--verb VERB", str, f"the model: {_BY_DEFAULT}", "report", dest="model"),
+    Option("--folds N", parsing.fold_count, "folds of cv: 10 if not given", "stepwise"),
     Option(
-        "--verbs",
+        "--verbs VERB,...",
         str,
-        (
-            "models that are fitted to each formula: lda,qda if not given; options may follow "
-            'each, as in "lda, knn --k 5"'
-        ),
+        "models that are fitted to each formula: lda,qda if not given; options may follow "
+        'each, as in "lda, knn --k 5"',
         "compare",
-        "VERB,...",
     ),
     Option(
-        "--folds --cv",
+        "--folds --cv N",
         parsing.fold_count,
         "cross-validate all on the same N folds, pair by pair",
         "compare",
-        "N",
     ),
-    Option("--repeats", parsing.fold_count, "deal the rows to folds N times", "compare", "N"),
-    Option("--seed", int, _DEALT, "stepwise compare", "N"),
+    Option("--repeats N", parsing.fold_count, "deal the rows to folds N times", "compare"),
+    Option("--seed N", int, _DEALT, "stepwise compare"),
     Option(
         "--convention",
         "mass stata sas spss sklearn",
         "scale, signs and names of the axes as that program has them",
         "canonical",
     ),
-    Option("--term", str, 'of several factors on the left: one, as "sex"', "canonical manova", "TERM"),
+    Option("--term TERM", str, 'of several factors on the left: one, as "sex"', "canonical manova"),
     Option(
         "--type",
         "1 2 3",
-        (
-            "of several factors: each after those before it, after all that do not contain it (2,"
-            " if not given), or after all others"
-        ),
+        "of several factors: each after those before it, after all that do not contain it (2,"
+        " if not given), or after all others",
         "canonical manova",
     ),
     Option("--prior", str, parsing.PRIOR_HELP, "posteriors compare canonical predict report"),
     Option("--prior", str, f"shares of the classes that figures are for: {parsing.PRIOR_HELP}", "assess"),
     Option(
-        "--weights",
+        "--weights COLUMN",
         str,
         "column of frequency weights",
         "weights stepwise compare assess canonical manova report",
-        "COLUMN",
     ),
     Option("--unseen", "raise missing", "rows with levels that the fit has not seen", "assess predict"),
     Option("--missing", "drop integrate", f"{_GAPS}: left out if not given", "assess"),
@@ -302,86 +271,71 @@ OTHERS = (
 
 READING = (
     Option(
-        "--sep",
+        "--sep SIGN",
         parsing.separator,
         "between the fields of CSV: a comma if not given; ; or tab",
         f"{_SUMMARIES} predict report",
-        "SIGN",
     ),
     Option(
-        "--decimal",
+        "--decimal SIGN",
         ". ,",
         "decimal sign of its numbers: a point if not given",
         f"{_SUMMARIES} predict report",
-        "SIGN",
     ),
 )
 
 SHOWING = (
     Option(
-        "--sections",
+        "--sections NAME,...",
         parsing.names,
         "only these parts of the summary",
         "models compare assess canonical",
-        "NAME,...",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
-    Option("--width", parsing.text_width, "columns of text: those of the terminal, or 100", _SUMMARIES, "N"),
+    Option("--width N", parsing.text_width, "columns of text: those of the terminal, or 100", _SUMMARIES),
     Option(
-        "--errors",
+        "--errors METHOD,...",
         parsing.names,
         "add error rates: apparent, loo, cv, 632+, posterior, ...",
         "models stepwise",
-        "METHOD,...",
     ),
-    Option("--folds", parsing.fold_count, "folds of --errors cv", "models stepwise", "N", "error_folds"),
-    Option("--seed", int, "deals the rows of --errors cv and 632+", "models stepwise", "N", "error_seed"),
+    Option("--folds N", parsing.fold_count, "folds of --errors cv", "models stepwise", dest="error_folds"),
+    Option("--seed N", int, "deals the rows of --errors cv and 632+", "models stepwise", dest="error_seed"),
     Option(
-        "--test",
+        "--test TABLE",
         str,
         "add what the rows of another table, with their classes, say of the fit: as discrim assess",
         "models",
-        "TABLE",
     ),
     Option("--proba", True, "the posterior of each class as well", "predict"),
     Option("--augment", True, "the table itself, label and posteriors beside it", "predict"),
-    Option(
-        "name", str, "the table to write as CSV; without it, all are listed", "datasets", "NAME", nargs="?"
-    ),
+    Option("name NAME", str, "the table to write as CSV; without it, all are listed", "datasets", nargs="?"),
 )
 
 WRITING = (
     Option(
-        "--output",
+        "--output FILE",
         str,
         "the summary, and not to standard output; .html, .tex and .md say its format",
         _SUMMARIES,
-        "FILE",
     ),
-    Option("--output", str, "and not to standard output", "datasets", "FILE"),
+    Option("--output FILE", str, "and not to standard output", "datasets"),
     Option(
-        "--out --output",
+        "--out --output PATH",
         str,
-        (
-            "write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard"
-            " output; it is there when it is whole"
-        ),
+        "write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard"
+        " output; it is there when it is whole",
         "predict",
-        "PATH",
     ),
-    Option("--out --output", str, "the page, .html", "report", "FILE", required=True),
-    Option("--title", str, "its title, in place of the model's name", "report", "TEXT"),
-    Option("--plot", str, "a picture: .png, .svg or .pdf", f"{_PICTURES} assess", "FILE"),
-    Option("--kind", "", "what --plot draws: {pictures}", f"{_PICTURES} assess", "NAME"),
+    Option("--out --output FILE", str, "the page, .html", "report", required=True),
+    Option("--title TEXT", str, "its title, in place of the model's name", "report"),
+    Option("--plot FILE", str, "a picture: .png, .svg or .pdf", f"{_PICTURES} assess"),
+    Option("--kind NAME", "", "what --plot draws: {pictures}", f"{_PICTURES} assess"),
     Option(
-        "--columns",
-        parsing.names,
-        "columns that --plot draws, of kinds that take some",
-        _PICTURES,
-        "NAME,...",
+        "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES
     ),
-    Option("--axes", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES, "NAME,NAME"),
-    Option("--save", str, "the fit, for discrim predict", "files stepwise", "FILE"),
+    Option("--axes NAME,NAME", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES),
+    Option("--save FILE", str, "the fit, for discrim predict", "files stepwise"),
     Option("--force", True, "let --save replace a file that is no fit", "files stepwise"),
 )
 
@@ -400,7 +354,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             group = group.add_mutually_exclusive_group()
         for row in own:
             # A verb that deals rows to folds itself keeps its own --folds and --seed.
-            if row.flags not in parser._option_string_actions:
+            if row.typed.split()[0] not in parser._option_string_actions:
                 _add(group, row, verb)
 
 
@@ -421,11 +375,11 @@ def _rows_of(rows: tuple[Option, ...], verb: str) -> list[Option]:
 
 def _add(group: Any, row: Option, verb: str) -> None:
     """Add one row to a group of a parser."""
-    more = {
-        name: getattr(row, name) for name in ("metavar", "dest", "nargs") if getattr(row, name) is not None
-    }
-    if row.required:
-        more["required"] = True
+    first, *words = row.typed.split()
+    flags = [first, *(word for word in words if word.startswith("-"))]
+    more = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
+    if words[len(flags) - 1 :]:
+        more["metavar"] = words[-1]
     text = row.help
     if isinstance(row.kind, bool):
         more["action"] = "store_true" if row.kind else "store_false"
@@ -434,7 +388,7 @@ def _add(group: Any, row: Option, verb: str) -> None:
         text = text.format(pictures=", ".join(more["choices"]))
     else:
         more["type"] = row.kind
-    group.add_argument(*row.flags.split(), help=text, **more)
+    group.add_argument(*flags, help=text, **more)
 
 
 def _pictures_of(verb: str) -> tuple[str, ...]:

@@ -1,11 +1,8 @@
-r"""Where a summary, a picture and a fit go: checked before time is spent, written whole or not at all.
+r"""Where what the command line says goes: to the standard streams, or to files that are written whole.
 
-A summary as a whole page of HTML, light or dark as its reader's system is.
-
-What the command line reads and writes: streams may be closed, full, read no more, or a terminal.
-
-Text that goes to a file or a pipe goes there as it is. A terminal obeys control characters, and labels may
-hold any, so a terminal is shown them as ``\x1b`` and the like.
+Streams may be closed, full, read no more, or a terminal. Text that goes to a file or a pipe goes there as it
+is; a terminal obeys control characters, and labels may hold any, so that it is shown them as ``\x1b`` and the
+like. Files are checked before time is spent, and written whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,8 +17,10 @@ from collections.abc import Callable, Mapping
 from errno import EACCES, EINVAL, EISDIR, ENOENT
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
+import discrim
+from discrim.core.numerics import whole_file
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -31,9 +30,6 @@ from discrim.errors import (
     ReadOnlyError,
     UnwritableFileError,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -67,10 +63,10 @@ def page(title: str, body: str) -> str:
     return _PAGE.format(title=html.escape(title), body=body)
 
 
-# Controls, formats (which reorder text or have no width), surrogates, separators of lines and paragraphs.
 _LONGEST = 2000
 """Characters of a message."""
 
+# Controls, formats (which reorder text or have no width), surrogates, separators of lines and paragraphs.
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -91,15 +87,7 @@ def prepare() -> None:
 
 
 def standard_input() -> str:
-    """Read the text of standard input.
-
-    Raises
-    ------
-    DataError
-        It is closed, or cannot be read.
-    UnicodeDecodeError
-        It is not UTF-8.
-    """
+    """Read the text of standard input."""
     if sys.stdin is None:
         raise DataError("standard input is closed, and - reads the table from it: name a file instead")
     try:
@@ -110,15 +98,7 @@ def standard_input() -> str:
 
 
 def write_output(text: str) -> None:
-    """Write text to standard output, all of it; control characters are shown where it is a terminal.
-
-    Raises
-    ------
-    DataError
-        Standard output is closed.
-    OSError
-        It takes no more: the disk is full, or nobody reads the pipe.
-    """
+    """Write text to standard output, all of it; control characters are shown where it is a terminal."""
     stream = standard_output()
     try:
         stream.write(shown_output(text) if stream.isatty() else text)
@@ -168,20 +148,12 @@ def error_line(message: object) -> str:
 
     Of a long one the middle is left out, which is a name or value, as one part of what is said.
     """
-    text = str(message)
-    lines = [
-        line for line in (text if len(text) <= _LONGEST else _ends(text)).splitlines() if line.strip(" ^")
-    ]
+    text, half = str(message), _LONGEST // 2
+    if len(text) > _LONGEST:
+        text = f"{text[:half]} [{len(text) - _LONGEST:,} characters] {text[-half:]}"
+    lines = [line for line in text.splitlines() if line.strip(" ^")]
     line = " ".join(" ".join(lines).split())
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
-
-
-def _ends(text: str) -> str:
-    """Leave out the middle of a long text, and say how much of it."""
-    half = _LONGEST // 2
-    if len(text) <= 2 * half:
-        return text
-    return f"{text[:half]} [{len(text) - 2 * half:,} characters] {text[-half:]}"
 
 
 STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
@@ -192,18 +164,9 @@ NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".xlsx
 
 
 class Output(NamedTuple):
-    """Where the answer of a verb goes.
+    """Where the answer of a verb goes: the style of the summary, its width as text, and the files.
 
-    Attributes
-    ----------
-    style : str
-        "text", "html", "latex" or "markdown".
-    width : int or None
-        Columns of text; None for those of the terminal.
-    path, picture, save : str or None
-        Files of the summary, the picture and the fit.
-    view : dict of str to object
-        What the picture is of: the arguments of `plot`.
+    The view is what the picture is of, as arguments of `plot`.
     """
 
     style: str
@@ -217,19 +180,7 @@ class Output(NamedTuple):
 def output_of(options: dict[str, Any], *read: str) -> Output:
     """Take the options of where the answer goes from the others, and refuse what cannot be written.
 
-    Parameters
-    ----------
-    options : dict
-        As parsed; those of the output are removed.
-    *read : str
-        Files that are read, which are not to be replaced.
-
-    Raises
-    ------
-    DataError
-        A file is read here, named twice, or of an unknown kind.
-    UnwritableFileError
-        It cannot be written.
+    Files that are read are not to be replaced.
     """
     force = options.pop("force", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
@@ -284,12 +235,10 @@ def _suffix(picture: str) -> str:
 
 def check_place(target: str) -> None:
     """Raise where a file cannot be written."""
-    from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
-
-    path = possible_path(target)
-    if names_folder(target):
+    path = whole_file.possible_path(target)
+    if whole_file.names_folder(target):
         raise FolderGivenError(EISDIR, "This is a folder: name a file in it", target)
-    folder = target_of(path).parent
+    folder = whole_file.target_of(path).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
             EACCES, "This folder cannot be written to: name another, or allow it", str(folder)
@@ -298,10 +247,7 @@ def check_place(target: str) -> None:
 
 def _check_target(target: str, force: bool) -> None:
     """Raise where a fit may not be written, before time is spent on it."""
-    import discrim
-    from discrim.core.numerics.whole_file import possible_path
-
-    place = possible_path(target)
+    place = whole_file.possible_path(target)
     if not place.parent.is_dir():
         raise MissingFolderError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)
@@ -352,15 +298,7 @@ def deliver(
     draw: Callable[..., Any] | None = None,
     save: Callable[[str], None] | None = None,
 ) -> None:
-    """Write a summary, and then the picture and the fit that go with it.
-
-    Parameters
-    ----------
-    draw : callable, optional
-        From the view to matplotlib's axes.
-    save : callable, optional
-        Writes the fit to a file.
-    """
+    """Write a summary, and then the picture that is drawn of a view, and the fit that is saved."""
     text = _rendered(summary, output)
     picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.view)
 
@@ -402,7 +340,5 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
 
 def write_to_file(target: str, contents: bytes) -> None:
     """Write a file, whole or not at all."""
-    from discrim.core.numerics.whole_file import possible_path, replaced
-
-    with replaced(possible_path(target)) as file:
+    with whole_file.replaced(whole_file.possible_path(target)) as file:
         file.write(contents)

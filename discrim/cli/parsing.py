@@ -1,4 +1,4 @@
-"""How the command line is read: values of options, mistakes answered with what is nearest, help that fits."""
+"""How the command line is read: values of options, mistakes and what is nearest to them, help that fits."""
 
 from __future__ import annotations
 
@@ -25,22 +25,6 @@ NARROWEST = 40
 """Columns of a text below which its numbers no longer stand beside their labels."""
 
 
-def number_or_word(text: str) -> float | str:
-    """A number where it is one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def folds(text: str) -> int | str:
-    """A number of folds, or the word for leaving out one row at a time."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
 def whole_from(least: int, what: str, way_out: str) -> Callable[[str], int]:
     """A reader of whole numbers from the least on."""
 
@@ -63,12 +47,14 @@ text_width = whole_from(NARROWEST, "number of columns", f"a whole one, {NARROWES
 def number_or(
     number: Callable[[str], T], *words: str, what: str = "whole number"
 ) -> Callable[[str], T | str]:
-    """A reader of numbers and of some words."""
+    """A reader of numbers and of some words; where none is named, any word is left to the verb."""
 
     def read(text: str) -> T | str:
         try:
             return text if text in words else number(text)
         except ValueError:
+            if not words:
+                return text
             known = " or ".join(words)
             raise argparse.ArgumentTypeError(
                 f"{text!r} is neither a {what} nor {known}: give one of them"
@@ -77,6 +63,7 @@ def number_or(
     return read
 
 
+number_or_word, folds = number_or(float), number_or(int)
 components = number_or(int, "bic")
 dimensions = number_or(int, "cattell", "bic")
 offset = number_or(float, "median", what="number")
@@ -129,17 +116,7 @@ def planes(text: str) -> list[float] | list[list[float]]:
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:
-    """Read a prior as it is typed on the command line.
-
-    Parameters
-    ----------
-    text : str
-        ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
-
-    Raises
-    ------
-    PriorError
-        A part is not a number, a class is named twice, or some parts name a class and some do not.
+    """Read a prior as ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
 
     Examples
     --------
@@ -189,12 +166,10 @@ def by_label(prior: Any, labels: Any) -> Any:
 _WIDEST = 100
 """Columns of a help text: longer lines are hard to read, however wide the terminal is."""
 
-_NARROWEST = 40
-
 
 def help_width() -> int:
     """Columns of a help text: those of the terminal, within reason."""
-    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
+    return max(NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -218,14 +193,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors look like all the others: one line, exit status 2.
 
-    Parameters
-    ----------
-    verb : str, optional
-        The verb whose arguments it takes; without it, it takes a verb.
-    takes : str, optional
-        What the verb takes beside options, in words.
-    **options
-        As of `argparse.ArgumentParser`.
+    It is of a verb, which takes something beside options, or takes a verb itself.
     """
 
     color = False
@@ -299,9 +267,8 @@ class Parser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         near = nearest(option, self.options())
         whose = f" of {self.verb}" if self.verb else ""
-        if near is not None:
-            self.error(f"no option {option!r}{whose}: did you mean {near}?")
-        self.error(f"no option {option!r}{whose}")
+        meant = "" if near is None else f": did you mean {near}?"
+        self.error(f"no option {option!r}{whose}{meant}")
 
 
 def nearest(word: Any, known: Iterable[str]) -> str | None:

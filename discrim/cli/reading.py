@@ -1,12 +1,8 @@
-"""What the command line reads as a table: a bundled one, or a file of CSV or Parquet, read into memory.
+"""What the command line reads as DATA: a table of the package, or files of CSV or Parquet.
 
-What the command line gives to pandas to read: a path, or contents where a path alone does not do.
-
-Which columns of a file hold labels, which are read as they are written there.
-
-What of DATA on the command line is read part by part: folders, patterns, and files that are large.
-
-The table of a verb, as it is named on the command line.
+A file is read into memory, and unpacked here where pandas does not do that to its end; folders, patterns and
+large files are read part by part. Classes and categories are labels, which are read as they are written in
+the file.
 """
 
 from __future__ import annotations
@@ -38,20 +34,8 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
     """Give what may be read twice: the path itself, or contents, where they can be read only once.
 
     Archives of tar and files of zstd are unpacked here: pandas does not read the first to their ends, where
-    damage shows, and takes the second as whole where they end too soon.
-
-    Parameters
-    ----------
-    source : str
-        A path; - is standard input.
-
-    Raises
-    ------
-    DataError
-        Standard input is closed; the path is that of a device, or of an archive of other than one file; or
-        the package that unpacks it is missing.
-    OSError, EOFError, or the unpacker's own error
-        The file cannot be read, or is damaged.
+    damage shows, and takes the second as whole where they end too soon. A file that is damaged raises the
+    unpacker's own error.
 
     Examples
     --------
@@ -68,9 +52,7 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
     stem, suffix = os.path.splitext(source.lower())
     if suffix == ".tar" or stem.endswith(".tar"):
         return io.BytesIO(_only_file(source, suffix))
-    if suffix == ".zst":
-        return io.BytesIO(_unpacked(source, suffix))
-    if stat.S_ISFIFO(mode):
+    if suffix == ".zst" or stat.S_ISFIFO(mode):
         return io.BytesIO(_unpacked(source, suffix))
     return source
 
@@ -130,14 +112,8 @@ def _zstd_frame(source: str) -> Any:
 class Labels(NamedTuple):
     """Columns that hold labels.
 
-    Attributes
-    ----------
-    typed : frozenset of str
-        They become numbers or truth values where nothing is lost.
-    text : frozenset of str
-        They stay text.
-    numbers : frozenset of str, optional
-        The only columns that are not labels; all others stay text as well.
+    Those that are `typed` become numbers or truth values where nothing is lost, and those of `text` stay
+    text. Where `numbers` are named, all columns but these stay text as well.
     """
 
     typed: frozenset[str] = frozenset()
@@ -187,28 +163,9 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
 def read_table(source: str, labels: Labels | None = None, dialect: Dialect | None = None) -> Any:
-    """Read a table by the name of a bundled one or of a file.
+    """Read a table by the name of a bundled one or of a file, into a DataFrame.
 
-    Parameters
-    ----------
-    source : str
-        As DATA on the command line.
-    labels : Labels, optional
-        Columns that hold labels and no measurements, which are kept as they are written.
-    dialect : Dialect, optional
-        How CSV is written.
-
-    Returns
-    -------
-    DataFrame
-        Of pandas, or of polars where a Parquet file is read without pyarrow.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read as a table, or two columns have the same name.
-    OSError
-        The file cannot be opened.
+    It is one of polars where a Parquet file is read without pyarrow.
 
     Examples
     --------
@@ -291,13 +248,15 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     warn_of_commas(table, source, labels)
     for position, name in enumerate(given):
         if not name:
-            read_as = table.columns[position]
-            message = (
-                f"column {position + 1} of {source!r} has no name and is called {read_as!r}: "
-                f"leave it out with - `{read_as}` if it only numbers the rows"
-            )
-            warn_user(message)
+            _warn_of_no_name(position + 1, source, table.columns[position])
     return table
+
+
+def _warn_of_no_name(position: int, source: str, name: str) -> None:
+    warn_user(
+        f"column {position} of {source!r} has no name and is called {name!r}: "
+        f"leave it out with - `{name}` if it only numbers the rows"
+    )
 
 
 def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
@@ -347,13 +306,7 @@ def _read_parquet(source: str) -> Any:
 
 
 def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
-    """Read whole numbers of Parquet beside missing ones again, as whole numbers.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As pandas reads the file: such columns are floating, and beyond 2^53 they are rounded.
-    """
+    """Read whole numbers of Parquet beside missing ones again, which pandas rounds to doubles."""
     import pandas as pd
 
     floating = [str(name) for name, dtype in table.dtypes.items() if dtype == "float64"]
@@ -377,20 +330,6 @@ _UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
 def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> Source | None:
     """What reads a folder, a pattern or a large file part by part; None of what is read into memory.
 
-    Parameters
-    ----------
-    given : str
-        As DATA on the command line.
-    labels : Labels
-        Columns of CSV that hold labels and no measurements.
-    dialect : Dialect, optional
-        How CSV is written.
-
-    Raises
-    ------
-    DataError
-        No file is there, or the files are no table.
-
     Examples
     --------
     >>> source_given("iris", Labels()) is None
@@ -411,10 +350,7 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
     warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
     for name in source.names:
         if unnamed := _UNNAMED.fullmatch(name):
-            warn_user(
-                f"column {int(unnamed[1]) + 1} of {files.files[0].path!r} has no name and is called "
-                f"{name!r}: leave it out with - `{name}` if it only numbers the rows"
-            )
+            _warn_of_no_name(int(unnamed[1]) + 1, files.files[0].path, name)
     return source
 
 
@@ -449,15 +385,7 @@ def labels_in(source: Source, name: str) -> list[Any]:
 
 
 class TableArgument(NamedTuple):
-    """A table as it is named on the command line.
-
-    Attributes
-    ----------
-    data : str
-        DATA.
-    dialect : Dialect
-        How CSV is written.
-    """
+    """DATA as it is named on the command line, and how its CSV is written."""
 
     data: str
     dialect: Any
@@ -472,13 +400,7 @@ class TableArgument(NamedTuple):
 
 
 def given_of(options: dict[str, Any]) -> TableArgument:
-    """Take the options of the table from the others.
-
-    Raises
-    ------
-    DataError
-        The decimal sign is the sign between fields.
-    """
+    """Take the options of the table from the others."""
     from discrim.frame.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))

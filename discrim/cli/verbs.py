@@ -1,10 +1,7 @@
-"""The verbs of the command line: what each takes, says of itself, and runs.
+"""The verbs of the command line: what each takes, what it says of itself, and what runs it.
 
-The verb datasets: which tables come with the package, and each of them as CSV.
-
-The way out of an error as it is typed: where a message names an argument, the option of that name.
-
-Models as they are typed in the value of an option: a verb, with options of its own behind it.
+A verb of a model may also be typed in the value of an option, with options of its own behind it. An error
+names the arguments of Python, so that here the options of that name are put behind it.
 """
 
 from __future__ import annotations
@@ -48,22 +45,10 @@ _DATA = (
 
 
 class Verb(NamedTuple):
-    """One verb.
+    """One verb: its name, its use in a line, its group, what it takes, and the address of its function.
 
-    Attributes
-    ----------
-    name, text : str
-        As it is typed, and what it is for in a line.
-    group : str
-        One of GROUPS.
-    takes : str
-        What it takes beside options, in words.
-    run : str
-        Address of the function that runs it.
-    examples : tuple of str
-        What may be typed after ``discrim``; each may need what those before it write.
-    reads : bool
-        Whether it takes DATA, of which the help has more to say.
+    Each example, which is typed after ``discrim``, may need what those before it write. Where a verb `reads`
+    DATA, the help has more to say of that.
     """
 
     name: str
@@ -205,14 +190,9 @@ class _Front(Parser):
 
 
 def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Build the parser of the whole command line.
+    """Build the parser of the whole command line, or with the arguments of some verbs `only`.
 
     An option that is not given is not in the namespace, so that each default is stated once, by the verb.
-
-    Parameters
-    ----------
-    only : sequence of str, optional
-        Verbs whose arguments are needed; of the others only the names are known. All by default.
 
     Examples
     --------
@@ -268,9 +248,8 @@ def _examples(commands: Sequence[str]) -> str:
     return "\n".join([heading, *(command_lines(f"discrim {command}", width) for command in commands)])
 
 
-def show_datasets(arguments: argparse.Namespace) -> None:
+def show_datasets(verb: str, options: dict[str, Any]) -> None:
     """List the tables, or write one of them."""
-    options = vars(arguments)
     name, target = options.get("name"), options.get("output")
     if name is None:
         if target is not None:
@@ -280,8 +259,7 @@ def show_datasets(arguments: argparse.Namespace) -> None:
         write_output(_listed())
         return
     if name not in datasets.names():
-        way_out = one_of(name, datasets.names())
-        raise DataError(f"no table {name!r} comes with the package{way_out}")
+        raise DataError(f"no table {name!r} comes with the package{one_of(name, datasets.names())}")
     if target is None:
         write_output(datasets.text(name))
         return
@@ -312,14 +290,7 @@ _ARGUMENT = re.compile(r"""\b([a-z_]+)=(True|False|'[^']*'|"[^"]*"|[0-9][0-9.]*\
 def with_options(message: object, parser: argparse.ArgumentParser, typed: Container[str]) -> str:
     """A message, and the options of a parser for the arguments that it says to pass.
 
-    Parameters
-    ----------
-    message : object
-        An error.
-    parser : ArgumentParser
-        Of the verb.
-    typed : container of str
-        Names of the arguments that were typed, which are what is at fault.
+    Arguments that were typed are what is at fault, and no way out.
 
     Examples
     --------
@@ -346,19 +317,7 @@ def with_options(message: object, parser: argparse.ArgumentParser, typed: Contai
 
 
 class TypedModel(NamedTuple):
-    """A model that is to be fitted.
-
-    Attributes
-    ----------
-    verb : str
-        Its public name.
-    options : dict of str to object
-        Arguments of the verb.
-    typed : str
-        As a person wrote it.
-    parser : Parser
-        Of its options.
-    """
+    """A model that is to be fitted: its public verb and arguments, as they were typed, and their parser."""
 
     verb: str
     options: dict[str, Any]
@@ -368,11 +327,6 @@ class TypedModel(NamedTuple):
 
 def models_of(typed: str) -> list[TypedModel]:
     """Models set apart by commas.
-
-    Raises
-    ------
-    DataError
-        A verb is none of a model that a formula and a table are enough for, or the text cannot be read.
 
     Examples
     --------
@@ -414,19 +368,12 @@ def _verb_named(word: str) -> str:
     }
     found = known.get(word.replace("_", "-"))
     if found is None:
-        way_out = one_of(word, list(known))
-        raise DataError(f"{word!r} is no verb of a model that can be fitted here{way_out}")
+        raise DataError(f"{word!r} is no verb of a model that can be fitted here{one_of(word, list(known))}")
     return found
 
 
 def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    """Fit a model, with options that it shares with others.
-
-    Raises
-    ------
-    DiscrimError
-        The model does not take a shared option, or cannot be fitted; the message names the model.
-    """
+    """Fit a model, with options that it shares with others; an error names the model."""
     import discrim
 
     verb = getattr(discrim, model.verb)

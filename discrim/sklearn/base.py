@@ -12,7 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
 import numpy as np
 import scipy
@@ -155,6 +155,9 @@ class SetMethods:
         return with_column(self._table(X), design.columns, design.response, codes, list(design.levels))
 
 
+Simpler: TypeAlias = ClassifierResults | None
+"""What is fitted where a verb has refused the rows; None where its error stands."""
+
 NUMBERS = "biuf"
 """Kinds of array that a verb reads as they stand."""
 
@@ -174,20 +177,18 @@ def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
     return cast("Callable[[Method], Method]", available_if(has))
 
 
-def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
-    """Classes, sorted, and the code of each row.
-
-    Raises
-    ------
-    ValueError
-        y is no column of class labels, or one is missing, or they are not as many as the rows.
-    DataError
-        The rows of positive weight are of one class.
-    """
+def given_labels(y: Any) -> Array:
+    """The labels (n,) of rows, of which none is missing."""
     if y is None:
         raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
-    labels = column_or_1d(y, warn=True)
+    labels: Array = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
+    return labels
+
+
+def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
+    """Classes, sorted, and the code of each row; rows of positive weight are of two classes at least."""
+    labels = given_labels(y)
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -310,8 +311,7 @@ class PosteriorMethods:
         X : (n, p) array or frame
             Rows with the columns of the fit.
         """
-        found: Floats = self._posteriors(X, logs=False)
-        return found
+        return cast("Floats", self._posteriors(X, logs=False))
 
     def predict_log_proba(self: Any, X: Any) -> Floats:
         """Logarithms of the posteriors (n, K), which are exact even where the posterior underflows.
@@ -321,8 +321,7 @@ class PosteriorMethods:
         X : (n, p) array or frame
             Rows with the columns of the fit.
         """
-        found: Floats = self._posteriors(X, logs=True)
-        return found
+        return cast("Floats", self._posteriors(X, logs=True))
 
 
 class VerbClassifier(FittedClassifier):
@@ -416,10 +415,8 @@ class VerbClassifier(FittedClassifier):
             return simpler
         return results
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
-        """A simpler fit where the verb has refused the rows; None where its error stands."""
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+        """What is fitted where the verb has refused the rows."""
         return None
 
     def _refuse_classes(self, classes: Array) -> None:

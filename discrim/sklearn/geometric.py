@@ -10,19 +10,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, SeparationError
 from discrim.frame.table import last_column
 from discrim.models.fits.reading import listed
-from discrim.models.independent.shrunken_centroids import shrunken_centroids
 from discrim.models.judging.validation import Splits
-from discrim.models.neighbours.kernel_density import kernel_density
-from discrim.models.neighbours.knn import knn
-from discrim.models.normal.nearest_centroid import nearest_centroid
-from discrim.models.planes.hyperplane import hyperplane
-from discrim.models.planes.perceptron import perceptron
-from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, PosteriorMethods, VerbClassifier, WeightedClassifier
+from discrim.sklearn.base import (
+    LinearCoefficients,
+    PosteriorMethods,
+    Simpler,
+    VerbClassifier,
+    WeightedClassifier,
+)
 
 
 @base.estimator
@@ -56,7 +56,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         over models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(knn)
+    verb = staticmethod(discrim.knn)
     goes_on = ("singular", "euclidean")
 
     _: KW_ONLY
@@ -68,14 +68,12 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     constant: str = "drop"
     singular: str = "euclidean"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
             return None
         options |= {"metric": "euclidean", "scale": True}
         return base.fitted_instead(
-            error, 'with metric="euclidean", scale=True', knn, formula, data, **options
+            error, 'with metric="euclidean", scale=True', discrim.knn, formula, data, **options
         )
 
     def _has_scores(self) -> bool:
@@ -93,7 +91,7 @@ class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
         nearest mean. None stands for the class proportions of the rows.
     """
 
-    verb = staticmethod(nearest_centroid)
+    verb = staticmethod(discrim.nearest_centroid)
 
     _: KW_ONLY
     prior: Any = "equal"
@@ -133,7 +131,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
         warning. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(shrunken_centroids)
+    verb = staticmethod(discrim.shrunken_centroids)
     takes_sparse = True
     goes_on = ("single", "warn")
 
@@ -148,9 +146,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
     prior: Any = None
     single: str = "warn"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         counts = base.class_sizes(data, options)
         larger = counts.index[counts > base.MOST_FEW]
         if options["threshold"] is not None or len(larger) == len(counts):
@@ -160,7 +156,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
             threshold = self._threshold(formula, data, last_column(data).isin(larger).to_numpy(), options)
         words = f"with threshold={threshold:.4g}, by the classes of more rows,"
         options |= {"threshold": threshold}
-        return base.fitted_instead(error, words, shrunken_centroids, formula, data, **options)
+        return base.fitted_instead(error, words, discrim.shrunken_centroids, formula, data, **options)
 
     def _threshold(self, formula: str, data: Any, some: NDArray[Any], options: dict[str, Any]) -> float:
         """The threshold that some of the rows choose."""
@@ -169,7 +165,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
         with warnings.catch_warnings():
             # That classes have no row is why these are asked.
             warnings.simplefilter("ignore", DiscrimWarning)
-            return float(shrunken_centroids(formula, data[some], **own).threshold)
+            return float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
 
 
 @base.estimator
@@ -196,7 +192,7 @@ class PerceptronClassifier(LinearCoefficients, VerbClassifier):
         or refused.
     """
 
-    verb = staticmethod(perceptron)
+    verb = staticmethod(discrim.perceptron)
 
     _: KW_ONLY
     step: float = 1.0
@@ -221,22 +217,22 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
         or refused.
     """
 
-    verb = staticmethod(hyperplane)
+    verb = staticmethod(discrim.hyperplane)
     goes_on = ("overlap", "warn")
 
     _: KW_ONLY
     overlap: str = "warn"
     constant: str = "drop"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, SeparationError):
             return None
         with warnings.catch_warnings():
             # The error says that no plane separates the classes.
             warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
-            return base.fitted_instead(error, "the perceptron's plane", perceptron, formula, data, **options)
+            return base.fitted_instead(
+                error, "the perceptron's plane", discrim.perceptron, formula, data, **options
+            )
 
     def _refuse_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) > 2:
@@ -287,7 +283,7 @@ class KernelDensityClassifier(WeightedClassifier):
         models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(kernel_density)
+    verb = staticmethod(discrim.kernel_density)
     goes_on = ("singular", "euclidean")
 
     bandwidth: Any = None
@@ -300,9 +296,7 @@ class KernelDensityClassifier(WeightedClassifier):
     prior: Any = None
     singular: str = "euclidean"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
         ways: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
         if isinstance(error, CollinearError):
@@ -310,5 +304,7 @@ class KernelDensityClassifier(WeightedClassifier):
         for way in ways:
             with suppress(CollinearError, DataError):
                 words = "with " + ", ".join(f'{name}="{value}"' for name, value in way.items())
-                return base.fitted_instead(error, words, kernel_density, formula, data, **options | way)
+                return base.fitted_instead(
+                    error, words, discrim.kernel_density, formula, data, **options | way
+                )
         return None

@@ -16,8 +16,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+import discrim
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.scatter.robust import ROBUST
@@ -33,19 +34,14 @@ from discrim.errors import (
 from discrim.frame.grammar import quote
 from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, listed, prior_of_some
-from discrim.models.independent.naive_bayes import naive_bayes
 from discrim.models.judging.validation import Splits
-from discrim.models.mixtures.mixture import mixture
 from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.normal.covariance_options import read_scatter
 from discrim.models.normal.lda import STRUCTURES as OF_LDA
-from discrim.models.normal.lda import lda
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
-from discrim.models.normal.qda import qda
-from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
 
 
 class PartialClassifier(WeightedClassifier):
@@ -226,10 +222,7 @@ class PartialClassifier(WeightedClassifier):
 
 def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     """Position of each label (n,) among the classes."""
-    if y is None:
-        raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
-    labels = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
+    labels = base.given_labels(y)
     check_consistent_length(rows, labels)
     position = {label: k for k, label in enumerate(classes.tolist())}
     codes = np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
@@ -305,7 +298,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     (150, 1)
     """
 
-    verb = staticmethod(lda)
+    verb = staticmethod(discrim.lda)
     takes_sparse = True
 
     _: KW_ONLY
@@ -322,14 +315,12 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     ncomp: int | None = None
     collinear: str = "drop"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         ways_on = options["collinear"] != "raise" and base.shrinkable(options, "pooled")
         if not isinstance(error, CollinearError) or not ways_on:
             return None
         words = f"with {base.words(options)}"
-        return base.fitted_instead(error, words, lda, formula, data, **base.shrunk_options(options))
+        return base.fitted_instead(error, words, discrim.lda, formula, data, **base.shrunk_options(options))
 
     def _spread(self) -> Spread | None:
         keywords = CovarianceKeywords(self.shrinkage, self.variance_shrinkage, self.grid, self.standardize)
@@ -439,7 +430,7 @@ class QDAClassifier(PartialClassifier):
         gives a warning, and a search over models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(qda)
+    verb = staticmethod(discrim.qda)
     goes_on = ("singular", "shrink")
 
     _: KW_ONLY
@@ -463,9 +454,7 @@ class QDAClassifier(PartialClassifier):
         # Where a class has no covariance, those of all classes are turned to.
         return None if kind.needs_rows or self.method in ROBUST else "class"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError) or not base.shrinkable(options, *OF_QDA):
             return None
         for name in ("dimensions", "form", "threshold"):
@@ -473,10 +462,10 @@ class QDAClassifier(PartialClassifier):
             del options[name]
         words, other = base.words(options), base.shrunk_options(options)
         try:
-            return base.fitted_instead(error, f"with {words}", qda, formula, data, **other)
+            return base.fitted_instead(error, f"with {words}", discrim.qda, formula, data, **other)
         except CollinearError as why:
             other["collinear"] = "drop"
-            return base.fitted_instead(why, f"lda() with {words}", lda, formula, data, **other)
+            return base.fitted_instead(why, f"lda() with {words}", discrim.lda, formula, data, **other)
 
 
 @base.estimator
@@ -525,7 +514,7 @@ class NaiveBayesClassifier(PartialClassifier):
         the rows that have it.
     """
 
-    verb = staticmethod(naive_bayes)
+    verb = staticmethod(discrim.naive_bayes)
     takes_sparse = True
     goes_on = ("singular", "smooth")
 
@@ -553,9 +542,7 @@ class NaiveBayesClassifier(PartialClassifier):
             warn_user(f"{incomplete} {rows} a value: fitted without.")
         return super()._results(formula, data, options)
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if not isinstance(error, CollinearError):
             return None
         several = base.class_sizes(data, options).min() > 1
@@ -571,12 +558,14 @@ class NaiveBayesClassifier(PartialClassifier):
             names = ("prior", "weights", "method", "na_action", "moments")
             other = {name: options.get(name) for name in names}
             other |= {"covariance": "diagonal", "collinear": "drop"}
-            return base.fitted_instead(error, 'lda() with covariance="diagonal"', lda, formula, data, **other)
+            return base.fitted_instead(
+                error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **other
+            )
         else:
             words = 'with method="mle", smoothing=1e-9'
         # A class of one row has no variance of divisor n - 1.
         options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
-        return base.fitted_instead(error, words, naive_bayes, formula, data, **options)
+        return base.fitted_instead(error, words, discrim.naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Whether all columns are numbers."""
@@ -646,7 +635,7 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
         models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(rda)
+    verb = staticmethod(discrim.rda)
     goes_on = ("singular", "shrink")
 
     _: KW_ONLY
@@ -662,18 +651,16 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
     method: str = "moment"
     singular: str = "shrink"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
         other, words = base.plainly_shrunk(options, "method"), f"with {base.SHRUNK}"
         if self.alpha == 1 and not few:
             with suppress(CollinearError):
-                return base.fitted_instead(error, f"qda() {words}", qda, formula, data, **other)
+                return base.fitted_instead(error, f"qda() {words}", discrim.qda, formula, data, **other)
         other["collinear"] = "drop"
-        return base.fitted_instead(error, f"lda() {words}", lda, formula, data, **other)
+        return base.fitted_instead(error, f"lda() {words}", discrim.lda, formula, data, **other)
 
 
 SIMPLER = (
@@ -719,7 +706,7 @@ class MixtureClassifier(WeightedClassifier):
         over models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(mixture)
+    verb = staticmethod(discrim.mixture)
     goes_on = ("singular", "simpler")
 
     components: Any = "bic"
@@ -734,12 +721,10 @@ class MixtureClassifier(WeightedClassifier):
     prior: Any = None
     singular: str = "simpler"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         for simpler in SIMPLER:
             with suppress(CollinearError):
                 words = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
                 other = options | {"over": None} | simpler
-                return base.fitted_instead(error, words, mixture, formula, data, **other)
+                return base.fitted_instead(error, words, discrim.mixture, formula, data, **other)
         return None

@@ -9,15 +9,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError
 from discrim.models.fits.reading import is_whole
 from discrim.models.judging.validation import Splits
-from discrim.models.normal.lda import lda
-from discrim.models.projections.pls import pls
-from discrim.models.projections.sparse_lda import sparse_lda
-from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier
+from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
 
 
 @base.estimator
@@ -65,7 +62,7 @@ class PLSClassifier(FrequencyClassifier):
         with a warning, so that a search over models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(pls)
+    verb = staticmethod(discrim.pls)
     goes_on = ("few", "fewer")
 
     components: int | None = None
@@ -95,9 +92,7 @@ class PLSClassifier(FrequencyClassifier):
         """Logarithms of the posteriors (n, K); only with rule="lda"."""
         return self._posteriors(X, logs=True)
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         given = options["components"]
         if not (given is None or is_whole(given)):
             return None
@@ -106,7 +101,7 @@ class PLSClassifier(FrequencyClassifier):
             with suppress(CollinearError, DataError):
                 words = f"{count} component{'s' if count > 1 else ''}"
                 other = options | {"components": count}
-                return base.fitted_instead(error, words, pls, formula, data, **other)
+                return base.fitted_instead(error, words, discrim.pls, formula, data, **other)
         return None
 
 
@@ -150,7 +145,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         search over models goes on. "raise" refuses, as the verb does.
     """
 
-    verb = staticmethod(sparse_lda)
+    verb = staticmethod(discrim.sparse_lda)
     goes_on = ("singular", "shrink")
 
     _: KW_ONLY
@@ -166,11 +161,9 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     prior: Any = None
     singular: str = "shrink"
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         few = base.class_sizes(data, options).min() <= base.MOST_FEW
         if not (few or isinstance(error, CollinearError)):
             return None
         other = base.plainly_shrunk(options) | {"collinear": "drop"}
-        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", lda, formula, data, **other)
+        return base.fitted_instead(error, f"lda() with {base.SHRUNK}", discrim.lda, formula, data, **other)

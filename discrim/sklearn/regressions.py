@@ -13,17 +13,15 @@ from typing import Any, Literal
 
 from sklearn.utils import all_estimators
 
+import discrim
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import DataError, DiscrimError, SeparationError
 from discrim.models.fits.reading import check_word
 from discrim.models.judging.validation import Splits
-from discrim.models.regression.fda import fda
-from discrim.models.regression.indicator import indicator
-from discrim.models.regression.logistic import logistic
 from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, WeightedClassifier
+from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
 
 MOST_REDUCED = 400
 """Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
@@ -87,7 +85,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         Seed by which the rows are dealt to folds: the same at each fit, unless it is None.
     """
 
-    verb = staticmethod(logistic)
+    verb = staticmethod(discrim.logistic)
 
     _: KW_ONLY
     reference: Any = None
@@ -110,24 +108,24 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
         if self.penalty is not None:
-            return logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
+            return discrim.logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
         # What searches over models sets cv of any estimator that has it.
         del options["folds"]
         if self.separation == "reduce":
             options["separation"] = "raise"
         return super()._results(formula, data, options)
 
-    def _instead(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> ClassifierResults | None:
+    def _instead(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
         if self.separation != "reduce" or not isinstance(error, SeparationError):
             return None
         # An empty cell is found before any program, and has no certificate.
         direction = getattr(error.certificate, "direction", None)
         if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
-            return logistic(formula, data, **options | {"separation": "warn"})
+            return discrim.logistic(formula, data, **options | {"separation": "warn"})
         options["bias_reduction"] = True
-        return base.fitted_instead(error, "with bias_reduction=True", logistic, formula, data, **options)
+        return base.fitted_instead(
+            error, "with bias_reduction=True", discrim.logistic, formula, data, **options
+        )
 
 
 @base.estimator
@@ -142,7 +140,7 @@ class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
         are dropped by default, so that a search over models goes on.
     """
 
-    verb = staticmethod(indicator)
+    verb = staticmethod(discrim.indicator)
     takes_sparse = True
 
     _: KW_ONLY
@@ -166,7 +164,7 @@ class FDAClassifier(WeightedClassifier):
         Number of axes to keep; by default K - 1.
     """
 
-    verb = staticmethod(fda)
+    verb = staticmethod(discrim.fda)
 
     engine: Any = None
     _: KW_ONLY
@@ -177,7 +175,7 @@ class FDAClassifier(WeightedClassifier):
         from sklearn.linear_model import Ridge
 
         engine = Ridge() if self.engine is None else self.engine
-        return fda(formula, data, **options | {"engine": engine})
+        return discrim.fda(formula, data, **options | {"engine": engine})
 
 
 def engine_of(text: str) -> Any:
