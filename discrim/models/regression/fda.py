@@ -10,13 +10,11 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.by_estimator import copied
 from discrim.errors import DataError, NotSupportedError
@@ -45,7 +43,7 @@ class Engine(Protocol):
         """Fitted values of rows (m, p)."""
 
 
-def regressed(
+def _regressed(
     engine: Any,
     blocks: Blocks,
     moments: ClassMoments,
@@ -54,25 +52,21 @@ def regressed(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> tuple[FlexibleFit, Any]:
-    """The flexible fit of a copy of the engine, and that copy.
-
-    Parameters
-    ----------
-    engine : object with fit and predict
-        Copied, as scikit-learn's `clone` does where it has `get_params`, else deeply.
-    prior : (K,) float
-    ncomp, estimated_prior
-        As of `fit_flexible`.
-    """
+    """The flexible fit of a copy of the engine, and that copy; other arguments are as of `fit_flexible`."""
     copy, width = _copy_of(engine), moments.n_classes - 1
-    reading.refuse_large(
-        blocks, "fda() gives the engine all rows", times=moments.total if blocks.weights is not None else 0
-    )
+    times = moments.total if blocks.weights is not None else 0
+    reading.refuse_large(blocks, "fda() gives the engine all rows", times=times)
     rows = gathered_rows(blocks)
     x, codes = rows.x, rows.codes
     if blocks.weights is not None:
         weights = blocks.weights[rows.positions]
-        _refuse_fractions(engine, blocks, rows.positions, weights)
+        odd = weights != np.round(weights)
+        if odd.any():
+            row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))
+            raise NotSupportedError(
+                f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and "
+                f"that of row {row!r} is {weights[odd][0]:.6g}. Give such weights, or repeat rows."
+            )
         x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
@@ -110,6 +104,7 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
 
 
 def _copy_of(engine: Any) -> Any:
+    """A copy, as scikit-learn's `clone` makes it where there is `get_params`, else a deep one."""
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
@@ -123,16 +118,6 @@ def _copy_of(engine: Any) -> Any:
             f"engine={text_of(engine)} cannot be copied: {error}. Each fit needs an engine of its own: "
             "have it make what cannot be copied in fit(X, Y)."
         ) from error
-
-
-def _refuse_fractions(engine: Any, blocks: Blocks, positions: NDArray[np.intp], weights: Floats) -> None:
-    odd = weights != np.round(weights)
-    if odd.any():
-        row = blocks.table.label(int(positions[int(np.argmax(odd))]))
-        raise NotSupportedError(
-            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and that "
-            f"of row {row!r} is {weights[odd][0]:.6g}. Give such weights, or repeat rows."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +240,7 @@ def fda(
             f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes; give 1 to {most}, or None."
         )
     shares = reading.prior_vector(prior, blocks.design.levels, moments.counts)
-    fit, fitted = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
+    fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
     return FDAResults(fda_fit(fit, blocks, options, fitted), fitted)
 
 
@@ -279,7 +264,8 @@ def fda_fit(
 ) -> Fit[FlexibleFit]:
     """A flexible discriminant analysis as one value, with the engine that was fitted."""
     rule = partial(_refitted_rule, engine)
-    refits = replace(moment_refits(None), of_rows=rule, left_out=_left_out)
+    left_out = partial(left_out_by_refits, takes="takes a fit of the engine a row")
+    refits = replace(moment_refits(None), of_rows=rule, left_out=left_out)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options)
 
 
@@ -288,12 +274,8 @@ def _refitted_rule(engine: Any, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule |
     if not (moments.counts > 0).all():
         return None
     ncomp, estimated = fit.options["ncomp"], numbers.estimated_prior
-    refit, _ = regressed(engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=estimated)
+    refit, _ = _regressed(engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=estimated)
     return refit.rule(fit.log_prior())
-
-
-def _left_out(fit: Fit[FlexibleFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
 class FDAResults(ClassMeans, ClassifierResults):

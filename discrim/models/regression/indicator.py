@@ -30,6 +30,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 if TYPE_CHECKING:
+    from discrim.report.grid import Part
     from discrim.report.tables import Summary
 
 
@@ -102,21 +103,16 @@ class OptimalScoring(Shown):
     def summary(self) -> Summary:
         """Scores, correlations and discriminants as a summary, which prints as text."""
         from discrim.report.grid import Section
-        from discrim.report.tables import summarize
+        from discrim.report.tables import Summary
 
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
-        return summarize(
-            "Optimal scoring",
-            {
-                "correlations": lambda: Section("Canonical correlations", table, source=".correlations"),
-                "scores": lambda: Section(
-                    "Scores of the classes", self.scores.rename_axis(index=None), source=".scores"
-                ),
-                "coefficients": lambda: Section(
-                    "Regressions of the scores", self.coef, shared=True, source=".coef"
-                ),
-            },
-        )
+        scores = self.scores.rename_axis(index=None)
+        parts: dict[str, Part] = {
+            "correlations": Section("Canonical correlations", table, source=".correlations"),
+            "scores": Section("Scores of the classes", scores, source=".scores"),
+            "coefficients": Section("Regressions of the scores", self.coef, shared=True, source=".coef"),
+        }
+        return Summary("Optimal scoring", parts)
 
 
 @by_moments("pooled")

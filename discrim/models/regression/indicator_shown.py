@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import listed, told
@@ -16,7 +15,7 @@ from discrim.models.pictures.pictured import needed_rows
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
 from discrim.report.numbers import clean, shorten
-from discrim.report.plots.style import SIGNS, Signs, add_legend, label_codes, new_axes, shown_name
+from discrim.report.plots.style import Signs, add_legend, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -31,59 +30,38 @@ FITTED = 0.0001
 """How far a fitted value by printed coefficients may be from the fit's."""
 
 
-def indicator_sections(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Sections:
-    """Sections of a regression of class indicators, in their order."""
-    return {
-        "header": _header,
-        "classes": _classes,
-        "regressions": _regressions,
-        "coefficients": _tests,
-    }
-
-
 def _header(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Pairs:
+    masked = list(results.masked) if fit.has_rows else []
+    number: Any = len(masked) if fit.has_rows else "not available"
     items = [
         *headers.row_items(fit),
         ("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
-        _masked_pair(results, fit),
+        ("Masked classes", number, str(number or "none")),
         *headers.size_items(fit),
         *headers.error_items(fit),
     ]
-    return headers.header(fit, items, _note(results, fit))
-
-
-def _masked_pair(results: IndicatorResults, fit: Fit[IndicatorFit]) -> tuple[str, Any, str]:
-    if not fit.has_rows:
-        return "Masked classes", "not available", "not available"
-    masked = results.masked
-    return "Masked classes", len(masked), str(len(masked)) if len(masked) else "none"
-
-
-def _note(results: IndicatorResults, fit: Fit[IndicatorFit]) -> str:
     said = [headers.dropped_note(fit, "over all rows")]
-    masked = list(results.masked) if fit.has_rows else []
     if masked:
         said.append(
             f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in the "
             "formula, or lda()."
         )
-    few = _few_won(results, masked) if fit.has_rows else []
+    few = [label for label in _few_won(results) if label not in masked] if fit.has_rows else []
     if few:
         said.append(
             f"Less than half of their own rows won: {listed(few)}. That is near masking, or overlap: see if "
             "lda() does better."
         )
-    return " ".join(said).strip()
+    return headers.header(fit, items, " ".join(said).strip())
 
 
 def _own_rows_won(results: IndicatorResults) -> pd.Series:
     return pd.Series(np.diagonal(results.confusion()), index=results.classes)
 
 
-def _few_won(results: IndicatorResults, masked: list[Any]) -> list[Any]:
-    """Classes that are not masked and have the largest fitted value in less than half of their rows."""
-    few = _own_rows_won(results) < 0.5 * results.counts
-    return [label for label in results.classes[few] if label not in masked]
+def _few_won(results: IndicatorResults) -> pd.Index:
+    """Classes that have the largest fitted value in less than half of their rows."""
+    return results.classes[_own_rows_won(results) < 0.5 * results.counts]
 
 
 def _classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
@@ -102,20 +80,16 @@ def _regressions(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact = results.classes[fit.numbers.fitted_exactly()]
-    note = (
-        f"Fitted without error: {listed(exact)}. Errors and tests of these are mere rounding."
-        if len(exact)
-        else ""
-    )
+    exact, note = results.classes[fit.numbers.fitted_exactly()], ""
+    if len(exact):
+        note = f"Fitted without error: {listed(exact)}. Errors and tests of these are mere rounding."
     headings = {"p": "P > F"}
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
 
 def _coefficients(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
-    table = pd.concat([results.intercept.to_frame("constant").T, results.coef]).rename_axis(
-        index=None, columns=None
-    )
+    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    table = table.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), FITTED)
     return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
@@ -137,13 +111,25 @@ def _tests(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
     return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)
 
 
+indicator_sections: Sections = {
+    "header": _header,
+    "classes": _classes,
+    "regressions": _regressions,
+    "coefficients": _tests,
+}
+"""Sections of a regression of class indicators, in their order."""
+
 indicator_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
 """The short form: classes and coefficients."""
 
 
 def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Fitted values against a numeric column of the table, by default the first such of the formula."""
-    fit, column = fit, options.columns
+    """Fitted values against a numeric column of the table, by default the first such of the formula.
+
+    A colour is a class; below the values are the rows of each class. Of a formula of one column they are
+    functions of it, which are drawn in the place of those of the rows.
+    """
+    column = options.columns
     rows = needed_rows(fit, options, "fitted")
     blocks = rows.blocks
     values = results.fitted if options.data is None else results.fitted_values(blocks)
@@ -158,80 +144,34 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
             f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in "
             "columns= or see fitted."
         )
-    name = numeric[0]
-    held = columns[name]
-    curves = None
-    if len(used) == 1:
-        at = np.linspace(held.min(), held.max(), 401)
-        curves = results.fitted_values(pd.DataFrame({name: at})).set_axis(at)
-    signs = options.signs(fit.classes)
-    return draw_fitted_values(
-        held, values, rows.labels, list(results.masked), curves=curves, ax=options.ax, signs=signs
-    )
-
-
-def draw_fitted_values(
-    column: pd.Series,
-    values: pd.DataFrame,
-    labels: pd.Series,
-    masked: Sequence[Any],
-    *,
-    curves: pd.DataFrame | None = None,
-    ax: Axes | None = None,
-    signs: Signs = SIGNS,
-) -> Axes:
-    """Fitted values against a column, a colour a class, and below them the rows of each class.
-
-    Parameters
-    ----------
-    column : Series of length n
-    values : DataFrame, rows by classes
-    labels : Series
-        Class of each row.
-    masked : sequence
-        Classes to be named in the title.
-    curves : DataFrame, values of the column by classes, optional
-        Where the fitted values are functions of the column: drawn in the place of those of the rows.
-    """
-    x = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    name, signs, masked = numeric[0], options.signs(fit.classes), list(results.masked)
+    x = columns[name].to_numpy(dtype=np.float64, na_value=np.nan)
     fitted = values.to_numpy(dtype=np.float64)
     known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
-    axes, is_new = new_axes(ax)
-    if curves is None:
-        _draw_fitted(axes, x[known], values[known], signs)
-    else:
-        fitted, at = curves.to_numpy(dtype=np.float64), curves.index.to_numpy(dtype=np.float64)
-        for k, label in enumerate(curves.columns):
-            style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
-            axes.plot(at, fitted[:, k], label=shown_name(label), **style)
-    codes = np.where(known, label_codes(labels, list(values.columns)), -1)
+    axes, is_new = new_axes(options.ax)
+    if len(used) == 1:
+        at = np.linspace(columns[name].min(), columns[name].max(), 401)
+        fitted = results.fitted_values(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
+    for k, label in enumerate(values.columns):
+        style: dict[str, Any] = {"color": signs.colour(k), "label": shown_name(label)}
+        if len(used) == 1:
+            axes.plot(at, fitted[:, k], linestyle=signs.line(k), **style)
+        else:
+            style |= {"marker": signs.marker(k), "s": 14, "alpha": 0.6, "linewidths": 0}
+            axes.scatter(x[known], fitted[known, k], rasterized=known.sum() > 5_000, **style)
+    codes = np.where(known, label_codes(rows.labels, list(values.columns)), -1)
     _draw_rows(axes, x, codes, fitted, values.shape[1], signs)
-    axes.set_xlabel(shown_name(column.name))
+    axes.set_xlabel(shown_name(name))
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
-    if len(masked):
-        names = ", ".join(shown_name(label, 12) for label in list(masked)[:3])
+    if masked:
+        names = ", ".join(shown_name(label, 12) for label in masked[:3])
         title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
     axes.set_title(title)
     return add_legend(axes, is_new)
 
 
-def _draw_fitted(axes: Axes, x: NDArray[np.float64], values: pd.DataFrame, signs: Signs) -> None:
-    """A point for each row and class."""
-    for k, label in enumerate(values.columns):
-        style: dict[str, Any] = {"color": signs.colour(k), "label": shown_name(label)}
-        style |= {"marker": signs.marker(k), "s": 14, "alpha": 0.6}
-        axes.scatter(x, values.iloc[:, k], linewidths=0, rasterized=len(x) > 5_000, **style)
-
-
-def _draw_rows(
-    axes: Axes,
-    x: NDArray[np.float64],
-    codes: NDArray[np.intp],
-    fitted: NDArray[np.float64],
-    n_classes: int,
-    signs: Signs,
-) -> None:
+def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, n_classes: int, signs: Signs) -> None:
     """A line of ticks for the rows of each class, below all fitted values."""
     known = fitted[np.isfinite(fitted)]
     low, height = (known.min(), np.ptp(known) or 1.0) if known.size else (0.0, 1.0)
@@ -242,17 +182,6 @@ def _draw_rows(
         at = np.full(len(rows), float(low) - (k + 1.5) * step)
         colour = signs.colour(k)
         axes.scatter(rows, at, marker="|", s=25, color=colour, linewidths=0.8, rasterized=len(rows) > 5_000)
-
-
-def fda_sections(results: FDAResults, fit: Fit[FlexibleFit]) -> Sections:
-    """Sections of a flexible discriminant analysis, in their order."""
-    return {
-        "header": _fda_header,
-        "classes": _fda_classes,
-        "axes": _axes,
-        "scores": _scores,
-        "centroids": _centroids,
-    }
 
 
 def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:
@@ -281,16 +210,23 @@ def _axes(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
 
 
 def _scores(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
-    return Section(
-        "Optimal scores of the classes", results.scores.rename_axis(index=None), source="fit.scores"
-    )
+    scores = results.scores.rename_axis(index=None)
+    return Section("Optimal scores of the classes", scores, source="fit.scores")
 
 
 def _centroids(results: FDAResults, fit: Fit[FlexibleFit]) -> Section:
-    return Section(
-        "Centroids among the variates", results.centroids.rename_axis(index=None), source="fit.centroids"
-    )
+    centroids = results.centroids.rename_axis(index=None)
+    return Section("Centroids among the variates", centroids, source="fit.centroids")
 
+
+fda_sections: Sections = {
+    "header": _fda_header,
+    "classes": _fda_classes,
+    "axes": _axes,
+    "scores": _scores,
+    "centroids": _centroids,
+}
+"""Sections of a flexible discriminant analysis, in their order."""
 
 fda_brief: Sections = {"classes": _fda_classes, "axes": _axes, "centroids": _centroids}
 """The short form: classes, axes and centroids."""

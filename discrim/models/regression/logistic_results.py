@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -15,7 +16,6 @@ from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit, fit_from_search
 from discrim.core.regression.row_diagnostics import Influence
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -60,12 +60,9 @@ def logistic_fit(
     certificate: Certificate | None = None,
 ) -> Fit[LogisticFit]:
     """A logistic regression as one value, with the certificate of separation where there is one."""
-    refits = replace(
-        moment_refits(None),
-        of_rows=_refitted_rule,
-        left_out=_left_out,
-        drops=options["collinear"] == "drop",
-    )
+    left_out = partial(left_out_by_refits, takes="of a logistic regression takes a refit a row")
+    drops = options["collinear"] == "drop"
+    refits = replace(moment_refits(None), of_rows=_refitted_rule, left_out=left_out, drops=drops)
     cache = {} if certificate is None else {"separation": certificate}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, cache=cache)
 
@@ -73,10 +70,6 @@ def logistic_fit(
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
     refit = logistic_search.refitted_terms(fit.numbers, tuple(fit.terms), blocks)
     return None if refit is None else refit.rule(fit.log_prior())
-
-
-def _left_out(fit: Fit[LogisticFit]) -> LeftOut:
-    return left_out_by_refits(fit, "of a logistic regression takes a refit a row")
 
 
 SAVED = Saved(
@@ -127,12 +120,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            prove = (
-                logistic_search.certify
-                if self._fit.numbers.bias_reduction
-                else logistic_search.overlap_by_score
-            )
-            self._fit.cache["separation"] = prove(self._fit.numbers, blocks)
+            numbers, search = self._fit.numbers, logistic_search
+            prove = search.certify if numbers.bias_reduction else search.overlap_by_score
+            self._fit.cache["separation"] = prove(numbers, blocks)
         certificate: Certificate = self._fit.cache["separation"]
         return certificate
 
@@ -413,7 +403,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> fit.residuals().round(3).iloc[:2].tolist()
         [0.912, -1.226]
         """
-        return residuals(self._fit, kind)
+        return _residuals(self._fit, kind)
 
     def leverage(self) -> pd.Series:
         """Leverage of the rows of the fit: their share in their own fitted values.
@@ -437,7 +427,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> float(logistic("sex ~ bill_depth_mm", load_penguins()).leverage().sum().round(6))
         2.0
         """
-        return leverage(self._fit)
+        return _influence(self._fit, "leverage()")["leverage"]
 
     @displayed(every="share")
     def influence(self) -> pd.DataFrame:
@@ -465,7 +455,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> table["cooks_distance"].idxmax()
         114
         """
-        return influence(self._fit)
+        return _influence(self._fit)
 
     def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
         """How much each coefficient changes without a row, by one step of Newton's method.
@@ -493,7 +483,22 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         >>> logistic("sex ~ bill_depth_mm", load_penguins()).dfbetas().shape
         (344, 2)
         """
-        return dfbetas(self._fit, scaled, self.bse.to_numpy())
+        check_flag("scaled", scaled)
+        blocks = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
+        p1, q = self.bse.shape
+        n, turn, bse = blocks.table.nrows, self._fit.numbers.frame.to_data(), self.bse.to_numpy()
+        what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
+        refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
+        # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
+        lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
+        out = np.full((n, q * p1), np.nan)
+        for rows, part, _ in _influence_by_piece(self._fit, blocks, moves=True):
+            moves: Any = part.moves
+            for k, line in enumerate(lines):
+                of_class = slice(k * p1, (k + 1) * p1)
+                out[rows, of_class] = (line @ moves[of_class]).T
+        columns = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
+        return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
     @displayed(deviance="z", LRT="z")
     def drop1(self) -> pd.DataFrame:
@@ -737,12 +742,9 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
 
 
-KINDS = ("deviance", "pearson", "response", "working")
-
-
-def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
+def _residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     """Residuals of the rows; see `LogisticResults.residuals`."""
-    check_word("kind", kind, KINDS)
+    check_word("kind", kind, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
     numbers, n = fit.numbers, blocks.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
@@ -759,12 +761,7 @@ def residuals(fit: Fit[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
     return pd.DataFrame(out.T, index=index, columns=columns)
 
 
-def leverage(fit: Fit[LogisticFit]) -> pd.Series:
-    """Leverage of the rows; see `LogisticResults.leverage`."""
-    return influence(fit, "leverage()")["leverage"]
-
-
-def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
+def _influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
     """Influence of the rows; see `LogisticResults.influence`."""
     blocks = logistic_search.rows_with_maximum(fit, what)
     two, names = len(fit.classes) == 2, ("leverage", "cooks_distance", "studentized_pearson")
@@ -774,33 +771,10 @@ def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
         table["cooks_distance"][rows] = part.cook
         table["studentized_pearson"][rows] = part.standardized * (sign if two else 1.0)
     if two:
-        deviance = residuals(fit, "deviance").to_numpy()
+        deviance = _residuals(fit, "deviance").to_numpy()
         with np.errstate(divide="ignore", invalid="ignore"):
             table["studentized_deviance"] = deviance / np.sqrt(1 - table["leverage"])
     return pd.DataFrame(table, index=blocks.table.index)
-
-
-def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
-    """What each coefficient moves by without a row; see `LogisticResults.dfbetas`."""
-    check_flag("scaled", scaled)
-    blocks = logistic_search.rows_with_maximum(fit, "dfbetas()")
-    numbers = fit.numbers
-    p1, q = numbers.newton.coef.shape
-    n = blocks.table.nrows
-    refuse_beyond_memory(
-        float(n) * p1 * q, f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients", "Ask for influence()"
-    )
-    turn = numbers.frame.to_data()
-    # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
-    lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
-    out = np.full((n, q * p1), np.nan)
-    for rows, part, _ in _influence_by_piece(fit, blocks, moves=True):
-        moves: Any = part.moves
-        for k, line in enumerate(lines):
-            of_class = slice(k * p1, (k + 1) * p1)
-            out[rows, of_class] = (line @ moves[of_class]).T
-    columns = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
-    return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
 def _influence_by_piece(

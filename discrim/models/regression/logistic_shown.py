@@ -52,20 +52,19 @@ def logistic_sections(results: LogisticResults, fit: Fit[LogisticFit]) -> Sectio
 def _params(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     params = results.params.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.SCORES)
-    return Section(_against(results), params, errors=errors, source="fit.params")
+    return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
 
 
 logistic_brief: Sections = {"classes": headers.classes_section, "params": _params}
 """The short form: classes and coefficients."""
 
 
-def _against(results: LogisticResults) -> str:
-    return f"Log odds against {results.reference}"
-
-
 def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
     test, numbers = results.lr_test(), fit.numbers
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
+    robust = []
+    if results.cov_type != "nonrobust":
+        robust = [("Standard errors", results.cov_type, estimator_note(numbers.robust))]
     items: list[tuple[str, Any, str]] = [
         *headers.row_items(fit),
         ("Log-likelihood", results.llf, f"{results.llf:.2f}"),
@@ -79,30 +78,22 @@ def _header(results: LogisticResults, fit: Fit[LogisticFit]) -> Pairs:
         ("BIC", results.bic, f"{results.bic:.2f}"),
         ("Estimates", method, method),
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
-        *_covariance_item(results, fit),
+        *robust,
         headers.error_item(fit, "apparent"),
     ]
     note = "" if numbers.newton.converged else results.separation.message
     return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
 
 
-def _covariance_item(results: LogisticResults, fit: Fit[LogisticFit]) -> list[tuple[str, Any, str]]:
-    """What the standard errors are by, where that is not the model."""
-    if results.cov_type == "nonrobust":
-        return []
-    return [("Standard errors", results.cov_type, estimator_note(fit.numbers.robust))]
-
-
 def _log_odds(results: LogisticResults, fit: Fit[LogisticFit]) -> Section:
     table = results.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
-    headings = INTERVAL | {"p": "P>|z|"}
     sizes = headers.score_sizes(fit.numbers.moments)
     return Section(
-        _against(results),
+        f"Log odds against {results.reference}",
         table,
         formats,
-        headings=headings,
+        headings=INTERVAL | {"p": "P>|z|"},
         errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
         note=headers.holds_note("log odds", results.params, sizes, headers.SCORES),
         source="fit.log_odds()",
@@ -144,13 +135,10 @@ NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: Fit[Any]) -> Sections:
     """Sections of a penalized logistic regression, in their order."""
-    parts: Sections = {
-        "header": _penalized_header,
-        "classes": headers.classes_section,
-        "params": _penalized_params,
-    }
+    parts: Sections = {"header": _penalized_header, "classes": headers.classes_section}
+    parts["params"] = _penalized_params
     if len(results.classes) > 2:
-        parts["class_params"] = _class_params
+        parts["class_params"] = partial(_penalized_params, by_class=True)
     if fit.path is not None:
         parts["path"] = _strength_path
     return parts
@@ -192,50 +180,29 @@ def _penalized_header(results: PenalizedLogisticResults, fit: Fit[Any]) -> Pairs
     return Pairs(results.formula, items, note)
 
 
-def _order(results: PenalizedLogisticResults, most: int) -> tuple[list[str], str]:
-    """The terms to show, the constant first and then the largest, and how many are not shown."""
-    shown = results.selected
-    zero, more = len(results.terms) - len(shown), len(shown) - most
-    said = []
-    if more > 0:
-        said.append(f"And {more} more: fit.params.")
-    if zero:
-        said.append(f"{zero} of {len(results.terms)} terms have no part: all their coefficients are zero.")
-    return ["constant", *shown[:most]], " ".join(said)
-
-
-def _penalized_section(
-    results: PenalizedLogisticResults,
-    fit: Fit[Any],
-    heading: str,
-    table: pd.DataFrame,
-    most: int,
-    note: str,
-    source: str,
+def _penalized_params(
+    results: PenalizedLogisticResults, fit: Fit[Any], most: int = MOST_TERMS, *, by_class: bool = False
 ) -> Section:
-    terms, less = _order(results, most)
+    """The coefficients of the constant and of the largest terms."""
+    selected, every = results.selected, len(results.terms)
+    heading, table, source = f"Log odds against {results.reference}", results.params, "fit.params"
+    notes = ["Largest first, of standardized columns."]
+    if by_class:
+        heading = "Coefficients by class, symmetric parametrization"
+        table, source = results.class_params, "fit.class_params"
+        notes.append("These are penalized; their differences are the log odds.")
+    if len(selected) > most:
+        notes.append(f"And {len(selected) - most} more: fit.params.")
+    if every > len(selected):
+        zero = f"{every - len(selected)} of {every} terms"
+        notes.append(f"{zero} have no part: all their coefficients are zero.")
     sizes = headers.score_sizes(fit.numbers.moments)
     # The constant comes first whatever a column is called.
-    places = np.concatenate([[0], 1 + results.terms.get_indexer(pd.Index(terms[1:]))]).astype(np.intp)
+    places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
     shown = table.iloc[places].rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
-    holds = headers.holds_note("log odds", shown, sizes[places], headers.SCORES)
-    text = " ".join(each for each in ("Largest first, of standardized columns.", note, less, holds) if each)
-    return Section(heading, shown, errors=errors, note=text, source=source)
-
-
-def _penalized_params(results: PenalizedLogisticResults, fit: Fit[Any], most: int = MOST_TERMS) -> Section:
-    return _penalized_section(
-        results, fit, f"Log odds against {results.reference}", results.params, most, "", "fit.params"
-    )
-
-
-def _class_params(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
-    note = "These are penalized; their differences are the log odds."
-    heading = "Coefficients by class, symmetric parametrization"
-    return _penalized_section(
-        results, fit, heading, results.class_params, MOST_TERMS, note, "fit.class_params"
-    )
+    notes.append(headers.holds_note("log odds", shown, sizes[places], headers.SCORES))
+    return Section(heading, shown, errors=errors, note=" ".join(notes), source=source)
 
 
 def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
@@ -291,10 +258,10 @@ def choice(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Coefficients of standardized columns along the strength."""
-    held = fit_path(fit)
-    betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
+    along = fit_path(fit)
+    betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
     axes, _ = new_axes(options.ax)
-    at, functions = held.table["strength"].to_numpy(), betas.shape[1]
+    at, functions = along.table["strength"].to_numpy(), betas.shape[1]
     lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
     named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
     for c, j in np.argwhere(betas.any(axis=0)).tolist():
@@ -314,7 +281,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.axvline(results.penalty.strength, label="the fit", **style)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Coefficient of a standardized column")
-    _count_above(axes, held.table)
+    _count_above(axes, along.table)
     axes.legend(loc="best", fontsize="small")
     set_title(axes, "Coefficients by strength")
     return axes

@@ -18,9 +18,9 @@ statistic is the same difference of its quadratic approximation at the maximum.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,8 @@ from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.fits.fit import Fit, by_class_and_term
-from discrim.models.fits.reading import asked_type, check_word, is_number, listed, told
+from discrim.models.fits.reading import check_word, is_number, listed, told
 from discrim.models.regression import logistic_search
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COV_TYPES = ("nonrobust", "HC0", "HC1", "cluster")
 
@@ -76,7 +73,14 @@ def with_covariance(
     if groups is None:
         with watched(blocks, "squares of the scores") as passed:
             squares = logistic.score_squares(passed, *at)
-        factor = _small_sample(total, coefficients) if cov_type == "HC1" and convention is None else 1.0
+        factor = 1.0
+        if cov_type == "HC1" and convention is None:
+            if total <= coefficients:
+                raise NotSupportedError(
+                    f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than the '
+                    f'{coefficients} coefficients: use "HC0", or fit fewer columns.'
+                )
+            factor = total / (total - coefficients)
     else:
         codes, name, labels = _group_codes(groups, blocks)
         sums = _sums_by_group(fit, blocks, codes, labels)
@@ -87,15 +91,6 @@ def with_covariance(
     root, rank = logistic.root_of_scores(ended.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, name, rank)
     return replace(fit, numbers=replace(numbers, robust=robust), cache=kept)
-
-
-def _small_sample(total: float, coefficients: int) -> float:
-    if total <= coefficients:
-        raise NotSupportedError(
-            f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than the '
-            f'{coefficients} coefficients: use "HC0", or fit fewer columns.'
-        )
-    return total / (total - coefficients)
 
 
 def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
@@ -217,11 +212,8 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
         return _text(fit, hypothesis, index)
     if isinstance(hypothesis, pd.DataFrame):
         return _labelled(hypothesis, index)
-    if (
-        isinstance(hypothesis, Sequence | pd.Index)
-        and len(hypothesis)
-        and all(isinstance(each, str) for each in hypothesis)
-    ):
+    is_list = isinstance(hypothesis, Sequence | pd.Index) and len(hypothesis)
+    if is_list and all(isinstance(each, str) for each in hypothesis):
         parts = [_text(fit, each, index) for each in hypothesis]
         return np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     try:
@@ -321,10 +313,7 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
 class Margins:
     """Which terms others contain, as `a` is contained in `a:b`.
 
-    Attributes
-    ----------
-    terms : dict of str to frozenset of str
-        The terms of the formula in R's order, those of fewer factors first, and their factors.
+    `terms` are those of the formula in R's order, those of fewer factors first, each with its factors.
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
@@ -356,15 +345,7 @@ def _factors(design: Design, text: str) -> frozenset[str]:
 
 
 class TermFit(NamedTuple):
-    """A fit to some terms.
-
-    Attributes
-    ----------
-    deviance : float
-        Minus twice the log-likelihood, without a penalty.
-    numbers : LogisticFit or None
-        None of no term.
-    """
+    """A fit to some terms; the deviance is without a penalty, and the numbers of no term are None."""
 
     deviance: float
     parameters: int
@@ -372,15 +353,7 @@ class TermFit(NamedTuple):
 
 
 class TermFits:
-    """Fits to some terms of a formula, to the rows that are complete in all.
-
-    Parameters
-    ----------
-    blocks, moments
-        Of all terms, no column constant or collinear.
-    tol, maxiter
-        As of `discrim.logistic`.
-    """
+    """Fits to some terms of a formula, to the rows that are complete in all; no column is collinear."""
 
     def __init__(
         self,
@@ -448,18 +421,14 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
     if "drop1" in fit.cache:
         kept: pd.DataFrame = fit.cache["drop1"]
         return kept.copy()
-    numbers = fit.numbers
-    fits = TermFits(
-        blocks, numbers.moments, reference=numbers.reference, bias_reduction=numbers.bias_reduction
-    )
+    numbers, reduced = fit.numbers, fit.numbers.bias_reduction
+    fits = TermFits(blocks, numbers.moments, reference=numbers.reference, bias_reduction=reduced)
     deviance, q = -2 * numbers.llf(), len(numbers.others)
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
     }
-    few, factor = (
-        logistic_search.cached_rows(blocks, logistic_search.FEW),
-        cho_factor(numbers.newton.information),
-    )
+    few = logistic_search.cached_rows(blocks, logistic_search.FEW)
+    factor = cho_factor(numbers.newton.information)
     removable = fits.margins.removable(fits.parts)
     with late_bar(len(removable), "terms removed") as tell:
         for label in removable:
@@ -471,7 +440,7 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
                 )
             df = float(q * len(fits.parts[label]))
             left = deviance + ratio
-            if numbers.bias_reduction:
+            if reduced:
                 left = fits.fit([other for other in fits.parts if other != label]).deviance
             aic = left + 2 * (numbers.df_model() - df)
             rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
@@ -492,13 +461,8 @@ class _Pairs:
         y = np.empty((0, len(self._small.terms)))
         for _, x, _, weights in ours:
             # Blocks of other widths break at other rows.
-            parts = [y]
-            have = len(y)
-            while have < len(x):
-                more = next(theirs)[1].copy()
-                parts.append(more)
-                have += len(more)
-            y = np.concatenate(parts) if len(parts) > 1 else y
+            while len(y) < len(x):
+                y = np.concatenate([y, next(theirs)[1]])
             yield x, y[: len(x)], weights
             y = y[len(x) :]
 
@@ -508,78 +472,57 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
 
     That of penalized fits is held in the penalized likelihood of the large one.
     """
-    ours, theirs = (
-        logistic_search.rows_with_maximum(large, "lr_test()"),
-        logistic_search.rows_with_maximum(small, "lr_test()"),
-    )
+    ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
     nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
     if not nest.nested:
-        _refuse_not_nested(small, large, nest.left)
+        worst = small.terms[int(np.argmax(nest.left))]
+        raise DataError(
+            f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
+            f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
+            "columns; to set other fits side by side, see compare()."
+        )
     df = float(large.numbers.df_model() - small.numbers.df_model())
     if not large.numbers.bias_reduction or not df:
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
     normals = profile_likelihood.null_directions(nest.combinations)
-    return profile_likelihood.deviance_on(
-        large.numbers, logistic_search.cached_rows(ours, logistic_search.FEW), normals
-    ), df
+    rows = logistic_search.cached_rows(ours, logistic_search.FEW)
+    return profile_likelihood.deviance_on(large.numbers, rows, normals), df
 
 
-def _refuse_not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> NoReturn:
-    worst = small.terms[int(np.argmax(left))]
-    raise DataError(
-        f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
-        f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
-        "columns; to set other fits side by side, see compare()."
-    )
+class _TermTest(NamedTuple):
+    """What a test of a term says of the coefficients (p + 1) of one class: combinations that are zero.
 
-
-ROMAN = {1: "I", 2: "II", 3: "III"}
-
-
-@dataclass(frozen=True, slots=True)
-class _TermTest:
-    """What a test of a term says of the coefficients of one class.
-
-    Attributes
-    ----------
-    contrasts : (r, p + 1) float
-        L, of the constant and the columns of the data.
-    held : (s, p + 1) float
-        M, the combinations that are zero in both models.
+    L (r, p + 1) are those of the term, M (s, p + 1) those that are zero in both models.
     """
 
     contrasts: Floats
-    held: Floats
+    in_both: Floats
 
 
-def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
+def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
-    kind = asked_type(asked)
     blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {kind}"
     if key in fit.cache:
         kept: pd.DataFrame = fit.cache[key]
         return kept.copy()
     tests = _tests(blocks, kind)
-    rows, factor = (
-        logistic_search.cached_rows(blocks, logistic_search.FEW),
-        cho_factor(fit.numbers.newton.information),
-    )
+    rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
+    factor = cho_factor(fit.numbers.newton.information)
     falls: dict[bytes, float] = {np.empty(0).tobytes(): 0.0}
 
     def fall(combinations: Floats) -> float:
         """D, once for the terms that one term contains."""
         which = combinations.tobytes()
         if which not in falls:
-            falls[which] = profile_likelihood.deviance_on(
-                fit.numbers, rows, _normals(fit.numbers, combinations), factor
-            )
+            normals = _normals(fit.numbers, combinations)
+            falls[which] = profile_likelihood.deviance_on(fit.numbers, rows, normals, factor)
         return falls[which]
 
     statistics = {}
     with late_bar(len(tests), "likelihood ratios of terms") as tell:
         for label, test in tests.items():
-            statistic = fall(np.vstack([test.held, test.contrasts])) - fall(test.held)
+            statistic = fall(np.vstack([test.in_both, test.contrasts])) - fall(test.in_both)
             if np.isnan(statistic):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
@@ -592,17 +535,14 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame
     return table.copy()
 
 
-def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
+def wald_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
-    kind = asked_type(asked)
     logistic_search.refuse_no_maximum(fit, "wald_test()")
     numbers = fit.numbers
-    classes, root = np.eye(len(numbers.others)), numbers.root()
-    estimates = numbers.params().T.ravel()
+    q, root, estimates = len(numbers.others), numbers.root(), numbers.params().T.ravel()
     tests, statistics = _tests(fit.blocks, kind), {}
     for label, test in tests.items():
-        contrasts = np.asarray(np.kron(classes, test.contrasts), dtype=np.float64)
-        given = np.asarray(np.kron(classes, test.held), dtype=np.float64)
+        contrasts, given = _for_each(q, test.contrasts), _for_each(q, test.in_both)
         statistics[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
         if np.isnan(statistics[label]):
             raise NotSupportedError(
@@ -610,20 +550,15 @@ def wald_by_term(fit: Fit[LogisticFit], asked: Any) -> pd.DataFrame:
                 'precision: use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), '
                 "or give the columns in other units, as standardize() does."
             )
-    return _table(statistics, tests, len(classes))
+    return _table(statistics, tests, q)
 
 
-def type_note(blocks: Blocks, asked: Any = 2) -> str:
-    """What the tests of terms compare, as a sentence below their table."""
-    kind = asked_type(asked)
+def type_note(blocks: Blocks) -> str:
+    """What the tests of terms compare, of type II, as a sentence below their table."""
     margins = Margins(blocks.design, logistic_search.parts_of(blocks))
-    if kind != 1 and len(margins.removable(margins.terms)) == len(margins.terms):
+    if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
-    return {
-        1: "Type I: each term after those before it.",
-        2: "Type II: each term after all terms that do not contain it.",
-        3: "Type III: each term after all others, over the mean of levels of factors, at covariates of zero.",
-    }[kind]
+    return "Type II: each term after all terms that do not contain it."
 
 
 def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
@@ -665,11 +600,8 @@ def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
 
 def _averaged(blocks: Blocks, label: str) -> Floats:
     """The combinations of type III of a term that others contain."""
-    spec = blocks.design.spec
-    if spec is None:
-        raise DataError(
-            f"The formula has no term {label!r}: name one of {listed(logistic_search.parts_of(blocks))}."
-        )
+    # A design without one has no term that others contain.
+    spec: Any = blocks.design.spec
     if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
         raise NotSupportedError(
             f"The type III test of {label!r} averages over the levels of other factors, and columns of the "
@@ -711,16 +643,11 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
         if levels is None:
             parts[factor] = np.eye(spec.factors[factor].width)
             continue
-        effects = (
-            _tested(spec, factor, wanted[factor])
-            if factor in wanted
-            else np.full((1, len(levels)), 1 / len(levels))
-        )
-        values = (
-            _term_values(spec.codings[there[factor]], len(levels))
-            if factor in there
-            else np.ones((len(levels), 1))
-        )
+        effects, values = np.full((1, len(levels)), 1 / len(levels)), np.ones((len(levels), 1))
+        if factor in wanted:
+            effects = _tested(spec, factor, wanted[factor])
+        if factor in there:
+            values = _term_values(spec.codings[there[factor]], len(levels))
         parts[factor] = effects @ values
     outer = np.ones(())
     for each in parts.values():

@@ -12,23 +12,13 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
-from discrim.core.regression.penalized import (
-    PenalizedFit,
-    fit_at,
-    fit_from_end,
-    penalized_path,
-    refitted,
-    scores_along,
-    standard_rows,
-    strengths_of,
-)
+from discrim.core.regression import penalized as core
+from discrim.core.regression.penalized import PenalizedFit
 from discrim.core.regression.proximal_newton import Ended, Likelihood
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -75,20 +65,10 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StrengthSearch:
-    """How a penalized fit is made.
+    """How a penalized fit is made: at a strength, or at one that folds choose of those of a path.
 
-    Attributes
-    ----------
-    penalty : {"ridge", "lasso", "elastic_net"}
-    strength : float or None
-        None where it is to be chosen.
-    grid : (L,) float or None
-        Strengths of the path, in decreasing order; None for evenly spaced ones.
-    n_strengths : int
-        How many of those.
-    select : {"min", "1se"}
-    folds : TuningFolds, optional
-        By which a strength is chosen; None until the rows are read.
+    The grid (L,) has the strengths of the path in decreasing order; without it they are evenly spaced, as
+    many as `n_strengths`. Folds are known when the rows are read.
     """
 
     penalty: PenaltyName
@@ -174,37 +154,23 @@ CONSTANT = 1e-10
 
 
 class Path(NamedTuple):
-    """Fits along strengths.
-
-    Attributes
-    ----------
-    table : DataFrame
-        strength, df, explained; of a choice deviance, se and error too.
-    ends : list of Ended
-        A fit a strength.
-    """
+    """Fits along strengths: a table of strength, df, explained, of a choice deviance, se and error too."""
 
     table: pd.DataFrame
     ends: list[Ended]
 
 
-def coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float | None = None) -> Path:
-    """Fits along the strengths of the grid, or evenly spaced ones.
-
-    Parameters
-    ----------
-    within : float, optional
-        A strength down to which the path goes at least.
-    """
+def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> Path:
+    """Fits along the strengths of the grid, or evenly spaced ones, down to some strength at least."""
     strengths = search.grid
     if strengths is None:
-        strengths = strengths_of(model, search.l1_ratio, search.n_strengths)
+        strengths = core.strengths_of(model, search.l1_ratio, search.n_strengths)
     what = f"The coefficients of {len(strengths):,} strengths"
     numbers = float(len(strengths)) * model.functions * len(model.z)
     refuse_beyond_memory(numbers, what, "Give a shorter grid=, or one strength=")
-    may_end = search.grid is None and not (within is not None and within < strengths[-1])
+    may_end = search.grid is None and within >= strengths[-1]
     with late_bar(len(strengths), "path of the strength") as tell:
-        ends = penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell)
+        ends = core.penalized_path(model, search.l1_ratio, strengths, search.maxiter, ends=may_end, tell=tell)
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
@@ -222,7 +188,7 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
             )
 
 
-def choose_strength(
+def _choose_strength(
     blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
 ) -> tuple[int, Path]:
     """The position of the strength that is chosen, and the path.
@@ -231,7 +197,7 @@ def choose_strength(
     row, -2 log P, with weights; its standard error is that of the means of the folds, as cv.glmnet's. The
     error counts rows by the labels under the prior, which may be sampled, the class proportions.
     """
-    path = coefficient_path(model, search)
+    path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
     deviances, sizes = np.empty((0, len(strengths))), np.empty(0)
     k = model.n_classes
@@ -243,18 +209,27 @@ def choose_strength(
         for fold, (train, test) in enumerate(parts):
             part = _without(model, train)
             if part is None:
-                _refuse_fold(folds, fold, blocks, model.codes[train > 0])
+                levels = blocks.design.levels
+                absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
+                where, more = folds.training_rows(fold)
+                raise DataError(
+                    f"{where} class {reading.listed(absent)} has no row: give strength=, or {more}, or merge "
+                    "the class with another."
+                )
             at = np.flatnonzero(test)
             tell(1)
             if not len(at):
                 continue
             less, mean, sd = part
-            ends = penalized_path(less, search.l1_ratio, strengths, search.maxiter)
+            ends = core.penalized_path(less, search.l1_ratio, strengths, search.maxiter)
             _refuse_unfinished(ends, strengths, search)
             z = model.z[:, at].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
-            scores = _by_class(scores_along(ends, z))
+            scores = core.scores_along(ends, z)
+            if scores.shape[1] == 1:
+                scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+            scores = np.swapaxes(scores, 1, 2)
             times, codes = model.weights[at] * test[at], model.codes[at]
             logs = np.stack([log_posteriors(each)[np.arange(len(at)), codes] for each in scores])
             deviances = np.vstack([deviances, -2 * (logs @ times)[None] / times.sum()])
@@ -269,23 +244,12 @@ def choose_strength(
     spread = share @ (deviances - table["deviance"].to_numpy()) ** 2
     table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
     table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
-    return _chosen(table, search), path
-
-
-def _chosen(table: pd.DataFrame, search: StrengthSearch) -> int:
-    """The least deviance, or the largest strength within a standard error of it."""
+    # The least deviance, or the largest strength within a standard error of it.
     deviance = table["deviance"].to_numpy()
     least = int(np.argmin(deviance))
     if search.select == "min":
-        return least
-    return int(np.argmax(deviance <= deviance[least] + table["se"].to_numpy()[least]))
-
-
-def _by_class(scores: Floats) -> Floats:
-    """Scores (L, m, K) of functions (L, C, m)."""
-    if scores.shape[1] == 1:
-        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return np.swapaxes(scores, 1, 2)
+        return least, path
+    return int(np.argmax(deviance <= deviance[least] + table["se"].to_numpy()[least])), path
 
 
 def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
@@ -294,10 +258,8 @@ def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Float
         return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
     codes = used_codes(blocks)
     dealt = dealt_codes(codes, folds.count, folds.seed)[codes >= 0]
-    return [
-        ((dealt != fold).astype(np.float64), (dealt == fold).astype(np.float64))
-        for fold in range(folds.count)
-    ]
+    judged = [(dealt == fold).astype(np.float64) for fold in range(folds.count)]
+    return [(1.0 - test, test) for test in judged]
 
 
 def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floats] | None:
@@ -321,16 +283,6 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
     return Likelihood(z, model.codes[at], weights, model.n_classes), mean, sd
 
 
-def _refuse_fold(folds: TuningFolds, fold: int, blocks: Blocks, codes: NDArray[np.intp]) -> NoReturn:
-    levels = blocks.design.levels
-    absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), codes)]
-    where, more = folds.training_rows(fold)
-    raise DataError(
-        f"{where} class {reading.listed(absent)} has no row: give strength=, or {more}, or merge the class "
-        "with another."
-    )
-
-
 COPIES = 3
 """Times that the rows are in memory: as they are, those of a fold, and those of the columns in the search."""
 
@@ -349,7 +301,7 @@ MODEL = Model(
 )
 
 
-def rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
+def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
     """The rows that moments are of, in memory."""
     rows, p = int(moments.rows.sum()), moments.n_columns
     refuse_beyond_memory(
@@ -364,7 +316,7 @@ def rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
     with watched(blocks, PASSES) as passed:
-        return standard_rows(passed, moments)
+        return core.standard_rows(passed, moments)
 
 
 def penalized(
@@ -388,19 +340,20 @@ def penalized(
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
         refuse_many_coefficients(count, rank, moments.n_classes, others)
-    numbers, path = _searched(begun, blocks, rows_in_memory(blocks, moments), search, prior)
+    numbers, path = _searched(begun, blocks, moments, search, prior)
     return penalized_fit(numbers, blocks, options, search=search, path=path)
 
 
 def _searched(
-    fit: PenalizedFit, blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats
+    fit: PenalizedFit, blocks: Blocks, moments: ClassMoments, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
     """The numbers at the strength that is given, or chosen with its path."""
+    model = _rows_in_memory(blocks, moments)
     strength, path, start = search.strength, None, None
     if strength is None:
-        at, path = choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
+        at, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
-    ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    ended = core.fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
         by_rounding = ended.steps < search.maxiter
         more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
@@ -421,46 +374,38 @@ def penalized_fit(
     path: Path | None = None,
 ) -> Fit[PenalizedFit]:
     """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
-    refits = replace(
-        moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out, search=search
-    )
+    held = _refitted_rule
+    left_out = partial(left_out_by_refits, takes="of a penalized logistic regression takes a refit a row")
+    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=left_out, search=search)
     if search is not None and search.strength is None:
-        refits = replace(refits, of_rows=partial(_chosen_rule, search), choice="the strength")
+        refits = replace(refits, of_rows=partial(held, search=search), choice="the strength")
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
 
 
-def _held_rule(fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
+def _refitted_rule(
+    fit: Fit[PenalizedFit], blocks: Blocks, search: StrengthSearch | None = None
+) -> Rule | None:
+    """The rule of other rows, at the strength of the fit or one that is chosen anew."""
     moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all():
         return None
-    search = fit.refits.search
-    maxiter = 50 if search is None else search.maxiter
-    refit = refitted(fit.numbers, moments, rows_in_memory(blocks, moments), maxiter)
-    return None if refit is None else refit.rule(fit.log_prior())
-
-
-def _chosen_rule(search: StrengthSearch, fit: Fit[PenalizedFit], blocks: Blocks) -> Rule | None:
-    moments = reading.class_moments(blocks, "diagonal")
-    if not (moments.counts > 0).all():
-        return None
-    numbers = replace(fit.numbers, moments=moments)
+    if search is None:
+        maxiter = 50 if fit.refits.search is None else fit.refits.search.maxiter
+        refit = core.refitted(fit.numbers, moments, _rows_in_memory(blocks, moments), maxiter)
+        return None if refit is None else refit.rule(fit.log_prior())
     try:
-        refit, _ = _searched(numbers, blocks, rows_in_memory(blocks, moments), search, fit.prior)
+        refit, _ = _searched(replace(fit.numbers, moments=moments), blocks, moments, search, fit.prior)
     except DataError:
         return None
     return refit.rule(fit.log_prior())
-
-
-def _left_out(fit: Fit[PenalizedFit]) -> LeftOut:
-    return left_out_by_refits(fit, "of a penalized logistic regression takes a refit a row")
 
 
 SAVED = Saved(
     {"estimated_prior": (bool,), "reference": (int,), "penalty": (str,), "strength": (float,)}
     | {"l1_ratio": (float,)},
     "diagonal",
-    fit_from_end,
+    core.fit_from_end,
     penalized_fit,
     PenalizedFit.end,
     lambda k, p: {"beta": (1 if k == 2 else k, p + 1), "course": (3,)},
@@ -471,8 +416,8 @@ SAVED = Saved(
 def fit_path(fit: Fit[PenalizedFit]) -> Path:
     """The path of a fit, made where it was not."""
     if "along" not in fit.cache:
-        model = rows_in_memory(fit.rows("path"), fit.numbers.moments)
-        fit.cache["along"] = coefficient_path(model, fit.refits.search, within=fit.numbers.strength)
+        model = _rows_in_memory(fit.rows("path"), fit.numbers.moments)
+        fit.cache["along"] = _coefficient_path(model, fit.refits.search, within=fit.numbers.strength)
     path: Path = fit.cache["along"]
     return path
 
