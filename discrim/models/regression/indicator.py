@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,7 +31,6 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved
 
 if TYPE_CHECKING:
-    from discrim.report.grid import Part
     from discrim.report.tables import Summary
 
 
@@ -103,16 +103,18 @@ class OptimalScoring(Shown):
     def summary(self) -> Summary:
         """Scores, correlations and discriminants as a summary, which prints as text."""
         from discrim.report.grid import Section
-        from discrim.report.tables import Summary
+        from discrim.report.tables import summarize
 
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
         scores = self.scores.rename_axis(index=None)
-        parts: dict[str, Part] = {
-            "correlations": Section("Canonical correlations", table, source=".correlations"),
-            "scores": Section("Scores of the classes", scores, source=".scores"),
-            "coefficients": Section("Regressions of the scores", self.coef, shared=True, source=".coef"),
+        parts = {
+            "correlations": partial(Section, "Canonical correlations", table, source=".correlations"),
+            "scores": partial(Section, "Scores of the classes", scores, source=".scores"),
+            "coefficients": partial(
+                Section, "Regressions of the scores", self.coef, shared=True, source=".coef"
+            ),
         }
-        return Summary("Optimal scoring", parts)
+        return summarize("Optimal scoring", parts)
 
 
 @by_moments("pooled")

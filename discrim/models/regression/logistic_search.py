@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.planes.separation import Separation, evened_rows, separation
@@ -213,7 +212,7 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
     return wrapper(results(model, ended))
 
 
-def _design(fit: Fit[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+def _design(fit: Fit[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
     """The design of the rows of a fit, the constant first, and their classes."""
     rows = gathered_rows(blocks)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
@@ -231,8 +230,6 @@ ANY = 1e-20
 
 NOT_FINITE = 2**14
 """Numbers of a table up to which its rows stay in memory for a search."""
-
-NO_ROWS = np.zeros(0, dtype=np.intp)
 
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
@@ -318,15 +315,6 @@ def _has_far_rows(blocks: Blocks) -> bool:
         return bool(evened_rows(x).size.max() > FAR)
 
 
-def _ways_out(fit: LogisticFit) -> str:
-    """What can be done about separated classes: the covariance of many columns takes shrinkage."""
-    moments = fit.moments
-    wide = moments.n_columns > moments.rows.sum() - moments.n_classes
-    other = 'lda(covariance="shrunk")' if wide else "lda()"
-    less = "leave out one of these terms, " if moments.n_columns > 1 else ""
-    return f"Pass bias_reduction=True, {less}or use {other}."
-
-
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     """The certificate that a maximum is: at a score of zero the probabilities are the weights."""
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
@@ -336,23 +324,23 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     if blocks.weights is not None:
         weights *= blocks.weights[rows.positions][:, None]
     coef = np.zeros((len(fit.frame.scale) + 1, weights.shape[1]))
-    proof = Separation("overlap", coef, 0.0, NO_ROWS, weights)
+    proof = Separation("overlap", coef, 0.0, np.zeros(0, dtype=np.intp), weights)
     return labelled_certificate(proof, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
-def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
-    """What becomes of a search that did not converge: it goes on (None), or a warning or an error ends it.
-
-    Returns
-    -------
-    Certificate or None
-        None where classes overlap.
-    """
+def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
+    """What becomes of a search that did not converge: a warning or an error; None where classes overlap."""
     certificate = certify(fit, blocks)
     if certificate.kind == "overlap":
         return None
     if not warn:
-        raise SeparationError(f"{certificate.message} {_ways_out(fit)}", certificate)
+        # The covariance of many columns takes shrinkage.
+        moments = fit.moments
+        wide = moments.n_columns > moments.rows.sum() - moments.n_classes
+        other = 'lda(covariance="shrunk")' if wide else "lda()"
+        less = "leave out one of these terms, " if moments.n_columns > 1 else ""
+        way_out = f"Pass bias_reduction=True, {less}or use {other}."
+        raise SeparationError(f"{certificate.message} {way_out}", certificate)
     warn_user(
         f"{certificate.message} The estimates that are given are those at which the search stopped, "
         "and mean nothing; separation.direction is the direction in which they grow."
@@ -360,7 +348,7 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certifi
     return certificate
 
 
-def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
+def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     """Raise a DataError where classes overlap and the search has not found the maximum."""
     steps = fit.newton.steps
     if fit.newton.converged:
@@ -399,7 +387,7 @@ def searched(
     if not fit.newton.converged and bias_reduction:
         raise DataError(_unfinished_penalized(fit, maxiter))
     if not fit.newton.converged:
-        certificate = settle_separated(fit, blocks, warn=warn)
+        certificate = _settle_separated(fit, blocks, warn=warn)
         even = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
@@ -407,7 +395,7 @@ def searched(
         with watched(table, PASSES) as rows:
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:
-        refuse_unfinished(fit, maxiter)
+        _refuse_unfinished(fit, maxiter)
     return fit, certificate
 
 
@@ -429,7 +417,7 @@ def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
 
 
 def _separation_message(
-    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
+    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: Codes
 ) -> str:
     # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]

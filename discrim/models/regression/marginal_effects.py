@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import late_bar
@@ -68,18 +67,13 @@ def marginal_effects(
     wanted = _wanted(columns, rows.names)
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
-    shift = _shift(fit)
+    # What a given prior moves the log odds of the classes by, (K,).
+    numbers, shift = fit.numbers, np.zeros(len(fit.classes))
+    if not numbers.estimated_prior:
+        shift = logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum())
     if at == "mean":
         return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, half)
     return _table(fit, changes, rows.overall(changes, shift), survey.total, half)
-
-
-def _shift(fit: Fit[LogisticFit]) -> Floats:
-    """What a given prior moves the log odds of the classes by, (K,)."""
-    numbers = fit.numbers
-    if numbers.estimated_prior:
-        return np.zeros(len(fit.classes))
-    return np.asarray(logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum()))
 
 
 def _table(
@@ -99,10 +93,8 @@ def _table(
             variance += float(constants @ known @ constants)
             lines.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
             index.append((fit.classes[k], change.column, change.words))
-    names = ["class", "column", "change"]
-    table = pd.DataFrame(
-        lines, index=pd.MultiIndex.from_tuples(index, names=names), columns=["estimate", "se"]
-    )
+    labels = pd.MultiIndex.from_tuples(index, names=["class", "column", "change"])
+    table = pd.DataFrame(lines, index=labels, columns=["estimate", "se"])
     with np.errstate(divide="ignore", invalid="ignore"):
         table["z"] = table["estimate"] / table["se"]
     table["p"] = 2 * normal_sf(table["z"].abs())
@@ -127,18 +119,9 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
 
 
 class _Survey(NamedTuple):
-    """What a first pass tells of the rows.
+    """What a first pass tells of the rows: their weight, columns of numbers, and categories by factor.
 
-    Attributes
-    ----------
-    total : float
-        Rows, or the sum of their weights.
-    means : dict of str to float
-        Of the columns of numbers.
-    binary : set of str
-        Those that hold nothing but 0 and 1.
-    shares : dict of int to (levels,) float
-        Proportions of categories, by factor.
+    Binary columns hold nothing but 0 and 1.
     """
 
     total: float
@@ -171,9 +154,9 @@ class _AveragedRows:
         if self._plain:
             yield from self._plain_pieces()
             return
-        blocks = self._blocks
-        kinds = dict(zip(blocks.design.columns, self._spec().kinds, strict=True))
-        known = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
+        blocks, spec = self._blocks, self._blocks.design.spec
+        kinds = () if spec is None else zip(blocks.design.columns, spec.kinds, strict=True)
+        known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
         used, weights = self._used()
         for start in range(0, blocks.table.nrows, ROWS):
             stop = min(start + ROWS, blocks.table.nrows)
@@ -182,10 +165,7 @@ class _AveragedRows:
                 rows = RowRange(blocks.table, start, stop, None if here.all() else here, known)
                 yield rows, weights[start:stop][here]
 
-    def _spec(self) -> Any:
-        return self._blocks.design.spec
-
-    def _used(self) -> tuple[NDArray[np.bool_], Floats]:
+    def _used(self) -> tuple[Any, Floats]:
         """Which rows (n,) of the table count, and their weights."""
         blocks = self._blocks
         if self._of_fit:
@@ -259,23 +239,35 @@ class _AveragedRows:
         return sums
 
     def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:
-        fit, frame = self._numbers, self._numbers.frame
-        if self._plain:
-            z = frame.columns(rows)
-            for change in changes:
-                j = self.names.index(change.column)
-                if change.then is None:
-                    yield marginal.slope(fit, z, self._unit(j), shift, weights)
-                    continue
-                ends = []
-                for value in (change.first, change.then):
-                    moved = np.array(rows)
-                    moved[:, j] = float(value)
-                    ends.append(frame.columns(moved))
-                yield marginal.difference(fit, ends[0], ends[1], shift, weights)
-            return
-        changing = Changing(self._blocks.design, rows, self._functions)
-        yield from self._of_changing(changing, changes, shift, weights)
+        if not self._plain:
+            changing = Changing(self._blocks.design, rows, self._functions)
+            return self._of_changing(changing, changes, shift, weights)
+        frame = self._numbers.frame
+
+        def moved(j: int, value: float) -> Floats:
+            """The rows in the frame, with one value in a column."""
+            others = np.array(rows)
+            others[:, j] = value
+            return frame.columns(others)
+
+        return self._of_plain(frame.columns(rows), moved, changes, shift, weights)
+
+    def _of_plain(
+        self,
+        z: Floats,
+        moved: Callable[[int, float], Floats],
+        changes: list[Change],
+        shift: Floats,
+        weights: Floats,
+    ) -> Iterator[Effect]:
+        """Effects of columns as they stand in the table; z are rows in the frame, where they may be moved."""
+        for change in changes:
+            j = self.names.index(change.column)
+            if change.then is None:
+                yield marginal.slope(self._numbers, z, self._unit(j), shift, weights)
+            else:
+                first, then = moved(j, float(change.first)), moved(j, float(change.then))
+                yield marginal.difference(self._numbers, first, then, shift, weights)
 
     def _of_changing(
         self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
@@ -313,21 +305,15 @@ class _AveragedRows:
             )
             return list(self._of_changing(changing, changes, shift, one))
         means = np.array([survey.means[name] for name in self.names])
-        frame, fit = self._numbers.frame, self._numbers
         z = np.zeros((len(means) + 1, 1))
         z[0] = 1.0
         if not self._of_fit:
-            z = frame.columns(means[None, :])
-        effects = []
-        for change in changes:
-            j = self.names.index(change.column)
-            if change.then is None:
-                effects.append(marginal.slope(fit, z, self._unit(j), shift, one))
-                continue
-            ends = []
-            for value in (change.first, change.then):
-                moved = z.copy()
-                moved[1:] += (float(value) - means[j]) * self._unit(j)
-                ends.append(moved)
-            effects.append(marginal.difference(fit, ends[0], ends[1], shift, one))
-        return effects
+            z = self._numbers.frame.columns(means[None, :])
+
+        def moved(j: int, value: float) -> Floats:
+            """The row of means in the frame, with one value in a column."""
+            other = z.copy()
+            other[1:] += (value - means[j]) * self._unit(j)
+            return other
+
+        return list(self._of_plain(z, moved, changes, shift, one))
