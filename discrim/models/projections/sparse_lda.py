@@ -93,6 +93,16 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     )
 
 
+def _warn_of_no_direction(fit: SparseFit) -> None:
+    why, way_out = f"At penalty {fit.tuning[0]:g} no column is left", "Give a smaller penalty=, or nonzero="
+    if fit.by == "penalty" and not any(fit.tuning):
+        why = "The classes have equal means in all columns, so that there is no direction"
+        way_out = "Name other columns"
+    warn_user(
+        f"{why}: every row gets the prior probabilities, and the class with the largest of them. {way_out}."
+    )
+
+
 def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     """Raise where the coefficients of all columns do not leave one minimum, without a ridge."""
     p = moments.n_columns
@@ -633,16 +643,6 @@ def sparse_lda(
     fit = core.fit_sparse(stats, shares, by=by, tuning=tuning, **shared)
     _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
-        no_penalty = by == "penalty" and not any(fit.tuning)
-        why = (
-            "The classes have equal means in all columns, so that there is no direction"
-            if no_penalty
-            else f"At penalty {fit.tuning[0]:g} no column is left"
-        )
-        way_out = "Name other columns" if no_penalty else "Give a smaller penalty=, or nonzero="
-        warn_user(
-            f"{why}: every row gets the prior probabilities, and the class with the largest of them. "
-            f"{way_out}."
-        )
+        _warn_of_no_direction(fit)
     fitted = sparse_lda_fit(fit, blocks, options, has_rows=moments is None, **chosen)
     return SparseLDAResults(fitted)
