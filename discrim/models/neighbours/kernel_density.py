@@ -159,10 +159,10 @@ def kernel_density_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[KernelDensityFit]:
     """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
-    held = _refitted_rule
-    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=_left_out)
+    rule_of = _refitted_rule
+    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=_left_out)
     if search is not None:
-        refits = replace(refits, of_rows=partial(held, search=search), choice="the bandwidth")
+        refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the bandwidth")
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

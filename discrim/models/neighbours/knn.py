@@ -320,10 +320,10 @@ def knn_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[KNNFit]:
     """Nearest neighbours as one value; `path` is that of a choice of k."""
-    held = _refitted_rule
-    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=_left_out)
+    rule_of = _refitted_rule
+    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=_left_out)
     if path is not None:
-        refits = replace(refits, choice="k", of_rows=partial(held, tried=path["k"].tolist()))
+        refits = replace(refits, choice="k", of_rows=partial(rule_of, tried=path["k"].tolist()))
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 

@@ -183,14 +183,14 @@ def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if len(ground.columns) != 2:
         return regions(results, fit, options)
     names = ground.columns
-    held = told_held(ground, names)
+    told = told_held(ground, names)
     title = "The optimal plane, its margin (dashed) and support points (ringed)"
-    if held:
+    if told:
         title = "The optimal plane and its margin (dashed)"
     axes = draw_ground(ground, options, title)
     values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
-    own = options.data is None and fit.has_rows and not held
-    points = ground.points(names)[0][results._support_positions()] if own else None
+    of_fit = options.data is None and fit.has_rows and not told
+    points = ground.points(names)[0][results._support_positions()] if of_fit else None
     draw_margin(axes, values, points)
     return axes
 

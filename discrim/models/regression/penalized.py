@@ -374,11 +374,11 @@ def penalized_fit(
     path: Path | None = None,
 ) -> Fit[PenalizedFit]:
     """A penalized logistic regression as one value; `path` is that of a choice of the strength."""
-    held = _refitted_rule
+    rule_of = _refitted_rule
     left_out = partial(left_out_by_refits, takes="of a penalized logistic regression takes a refit a row")
-    refits = replace(moment_refits(None), of_rows=held, held=held, left_out=left_out, search=search)
+    refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=left_out, search=search)
     if search is not None and search.strength is None:
-        refits = replace(refits, of_rows=partial(held, search=search), choice="the strength")
+        refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the strength")
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, table, cache)
 
