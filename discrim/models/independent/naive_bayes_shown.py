@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Codes
 from discrim.models.pictures.pictured import one_column
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
@@ -35,7 +33,7 @@ def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) ->
 def naive_bayes_brief(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
     """The short form: classes, and the densities but for their spread."""
     plan = fit.numbers.plan
-    densities: dict[str, tuple[Codes, Callable[..., Section]]] = {
+    densities: dict[str, Any] = {
         "means": (plan.normal, _means),
         "tables": (plan.tables, _tables),
         "bandwidths": (plan.kernels, _bandwidths),

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.mixtures import mixture as core
 from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, form_of
@@ -17,7 +16,6 @@ from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
@@ -191,7 +189,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: Fit[MixtureFit], blocks: B
     return refit.rule(fit.log_prior())
 
 
-def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
+def _left_out(fit: Fit[MixtureFit]) -> Callable[..., Floats]:
     left_out_by_refits(fit, "takes a run of EM a row")
     return core.left_out(fit.numbers, fit.log_prior(), *weighted_rows(fit.blocks))
 
@@ -292,7 +290,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.MultiIndex.from_arrays([labels, numbers], names=[self.classes.name or "class", "component"])
 
     @property
-    def _order(self) -> NDArray[np.intp]:
+    def _order(self) -> Codes:
         """Positions of the components, class by class, the largest share first."""
         numbers = self._fit.numbers
         return np.lexsort((-numbers.components.shares, numbers.owner))

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from discrim.errors import DataError
 from discrim.models.fits.reading import told
 from discrim.models.pictures.pictured import drawn_rows
 from discrim.models.pictures.spaces import chosen_terms, level_of
 from discrim.models.results import headers
-from discrim.models.results.headers import Item
 from discrim.report.grid import Pairs, Section
-from discrim.report.numbers import Format
+from discrim.report.plots import columns
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Sections
 
@@ -43,7 +41,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
-    items: list[Item] = [
+    items: list[headers.Item] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -82,7 +80,7 @@ def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
             "covariance": results.covariance,
         }
     )
-    formats: dict[str, Format] = {
+    formats: dict[Any, Any] = {
         "prior": "share",
         "rows": "count",
         "components": "count",
@@ -145,8 +143,6 @@ LEVEL = 0.68
 
 def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
-    from discrim.report.plots.columns import draw_components as draw
-
     names = chosen_terms(results, options, 2)
     if len(names) > 2:
         raise DataError(
@@ -154,11 +150,12 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         )
     rows = drawn_rows(fit, options)
     level = level_of(options, LEVEL)
-    axes = draw(
+    axes = columns.draw_components(
         results.component_means[names],
         results.shares,
         {key: cov.loc[names, names] for key, cov in results.covs.items()},
-        float(np.sqrt(scipy.special.chdtri(2, 1 - level))),
+        # The quantile of chi-square with two degrees of freedom.
+        float(np.sqrt(-2 * np.log(1 - level))),
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
         ax=options.ax,
@@ -170,14 +167,12 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """BIC by number of components, or by form where there is one number only."""
-    from discrim.report.plots.columns import criterion
-
     table = results.path.dropna(subset=["BIC"])
     if "class" not in table:
         table = table.assign(**{"class": "all classes"})
     across = "components" if table["components"].nunique() > 1 else "covariance"
     least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
-    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
+    axes = columns.criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
     best = "the best form of each number of components" if across == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes

@@ -28,7 +28,6 @@ from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 
 if TYPE_CHECKING:
-    from discrim.report.grid import Part
     from discrim.report.tables import Summary
 
 SAID = {
@@ -84,7 +83,7 @@ class Certificate(NamedTuple):
             ("Margin", self.margin, f"{self.margin:.6g}"),
             ("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
         ]
-        parts: dict[str, Part] = {"header": Pairs(SAID[self.kind], items, self.message)}
+        parts: dict[str, Any] = {"header": Pairs(SAID[self.kind], items, self.message)}
         if not overlap:
             title = "Linear functions, of which a row's own class has the largest"
             direction = self.direction.rename_axis(index=None, columns=None)

@@ -14,6 +14,7 @@ from discrim.models.pictures.pictured import needed_rows
 from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
+from discrim.report.plots import planes as plane_plots
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ MOST_MOVES = 4
 
 def distances(results: Any, fit: Fit[Any], options: PictureOptions, margin: float | None = None) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
-    from discrim.report.plots import planes as plane_plots
-
     if len(fit.classes) > 2:
         raise NotSupportedError(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
@@ -177,8 +176,6 @@ def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Ax
 
 def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
-    from discrim.report.plots.planes import draw_margin
-
     ground = ground_of(fit, options, "regions", MOST_COLUMNS)
     if len(ground.columns) != 2:
         return regions(results, fit, options)
@@ -191,26 +188,24 @@ def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
     of_fit = options.data is None and fit.has_rows and not told
     points = ground.points(names)[0][results._support_positions()] if of_fit else None
-    draw_margin(axes, values, points)
+    plane_plots.draw_margin(axes, values, points)
     return axes
 
 
 def history(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of a perceptron after each pass."""
-    from discrim.report.plots.planes import passes
-
     # Labels that are booleans would choose rows.
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     fewest, classes = results.planes["errors"].tolist(), list(results.classes)
     kept = list(fit.numbers.kept) or [None] * len(fewest)
     first, signs = classes.index(errors.columns[0]), options.signs(classes)
-    return passes(errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first)
+    return plane_plots.passes(
+        errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first
+    )
 
 
 def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
-    from discrim.report.plots.planes import draw_updates as draw
-
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
             f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
@@ -223,4 +218,6 @@ def updates(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends, signs = (numbers.coef[:, 0], results.updates), options.signs(fit.classes)
-    return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs)
+    return plane_plots.draw_updates(
+        points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs
+    )

@@ -11,8 +11,8 @@ import pandas as pd
 from discrim.models.pictures.pictured import drawn_rows, no_labels
 from discrim.models.pictures.spaces import chosen_axes, level_of
 from discrim.models.results import headers
-from discrim.models.results.headers import Item
 from discrim.report.grid import INTERVAL, Pairs, Section
+from discrim.report.plots import spaces
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
@@ -60,7 +60,7 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     chosen = "cross-validation" if path else "not in the file" if fit.loaded else "given"
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
-    items: list[Item] = [
+    items: list[headers.Item] = [
         *headers.row_items(fit),
         ("Components", results.components, str(results.components)),
         ("Chosen by", chosen, chosen),
@@ -151,14 +151,12 @@ MOST_BARS = 40
 
 def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Scores of the rows on two components, by class, with outlines of the classes."""
-    from discrim.report.plots import spaces as pictures
-
     centroids = results.centroids
     names = chosen_axes(list(centroids.columns), options)
     rows = drawn_rows(fit, options)
     none = pd.DataFrame(columns=names, dtype=float)
     places = [list(centroids.columns).index(name) for name in names]
-    return pictures.draw_scores(
+    return spaces.draw_scores(
         none if rows is None else results.transform(rows.blocks)[names],
         no_labels() if rows is None else rows.labels,
         centroids[names],

@@ -18,17 +18,9 @@ from discrim.models.fits.fit import class_code
 from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
 from discrim.models.judging.validation import Splits, TuningFolds
-from discrim.models.regression import logistic_search
+from discrim.models.regression import logistic_search, penalized
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit
-from discrim.models.regression.penalized import (
-    FOLDS,
-    STRENGTHS,
-    PenalizedLogisticResults,
-    PenaltyName,
-    check_alone,
-    checked_search,
-    penalized,
-)
+from discrim.models.regression.penalized import FOLDS, STRENGTHS, PenaltyName
 
 
 def logistic(
@@ -171,23 +163,22 @@ def logistic(
     logistic_search.check_search(tol, maxiter)
     reading.check_flag("bias_reduction", bias_reduction)
     reading.check_word("na_action", na_action, ("drop", "raise"))
-    search = checked_search(
+    search = penalized.checked_search(
         penalty, strength=strength, l1_ratio=l1_ratio, grid=grid, n_strengths=n_strengths, folds=folds,
         select=select, cv=cv, tol=tol, maxiter=maxiter,
     )  # fmt: skip
     if search is not None:
         folds = reading.folds_or_cv("logistic", folds, cv)
-        check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
+        penalized.check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
         blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
         if search.strength is None:
             search = replace(search, folds=TuningFolds.read(folds, seed, blocks))
         shares, base = _prior_and_reference(prior, reference, blocks, moments)
-        return PenalizedLogisticResults(
-            penalized(
-                blocks, moments, shares, options, estimated_prior=prior is None, reference=base, search=search
-            )
+        fitted = penalized.penalized(
+            blocks, moments, shares, options, estimated_prior=prior is None, reference=base, search=search
         )
+        return penalized.PenalizedLogisticResults(fitted)
     blocks = reading.without_constants_if_wide(
         read(formula, data, weights=weights, levels=levels, functions=functions)
     )

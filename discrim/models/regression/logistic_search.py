@@ -8,14 +8,13 @@ here too: profiles of the likelihood, and the results object of statsmodels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.numerics.special import chi2_isf
@@ -49,7 +48,7 @@ MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
 
 
-def cached_rows(blocks: Blocks, most: int) -> Iterable[RowBlock]:
+def cached_rows(blocks: Blocks, most: int) -> RowBlocks:
     """The rows as they are, or copied where they are few, so that no pass makes them again.
 
     Rows that workers have stay there. Few are no more than `most` numbers, or than `WRITTEN` where a formula

@@ -16,7 +16,6 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import DataError
-from discrim.frame.blocks import Blocks
 from discrim.frame.factors import RowRange
 from discrim.frame.levels import Unseen
 from discrim.frame.own_functions import recall_functions
@@ -139,7 +138,7 @@ class _AveragedRows:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
             blocks = fit.new_rows(data, Gaps(unseen))
-        self._blocks: Blocks = blocks
+        self._blocks = blocks
         self._plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)
         self.names = list(blocks.terms if self._plain else blocks.design.columns)
