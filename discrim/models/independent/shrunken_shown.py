@@ -38,13 +38,12 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: Fit[Shru
 
 
 def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
-    chosen = "cross-validation" if fit.path is not None else "not in the file" if fit.loaded else "given"
     kind = "median of s" if fit.numbers.offset == "median" else "given"
     left = len(results.surviving)
     items: list[tuple[str, Any, str]] = [
         *headers.row_items(fit),
         ("Threshold", results.threshold, f"{results.threshold:.4g}"),
-        ("Chosen by", chosen, chosen),
+        headers.chosen_item(fit, "cross-validation"),
         (f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
         ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
@@ -52,13 +51,8 @@ def _header(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Pairs:
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]
-    notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if fit.path is not None:
-        notes.append(
-            "These errors keep the threshold, which the same rows chose; error_rates(['cv']) chooses "
-            "it anew in each fold."
-        )
-    return headers.header(fit, items, " ".join(notes))
+    note = "" if left else "No column is left: every row has the prior probabilities. "
+    return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
 def _classes(results: ShrunkenCentroidsResults, fit: Fit[ShrunkenFit]) -> Section:

@@ -63,12 +63,7 @@ def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows "
         "alone, whatever their class, is what mclust prints. Smaller AIC and BIC are better."
     )
-    if fit.refits.choice:
-        note += (
-            f" These errors keep {fit.refits.choice}, which the same rows chose; error_rates(['cv']) "
-            "chooses them anew in each fold."
-        )
-    return headers.header(fit, items, note)
+    return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
 
 
 def _classes(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:

@@ -51,11 +51,10 @@ def _neighbours(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
 
 
 def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
-    chosen = "leave-one-out" if fit.path is not None else "not in the file" if fit.loaded else "given"
     items: list[Item] = [
         *headers.row_items(fit),
         ("Neighbours k", results.k, str(results.k)),
-        ("Chosen by", chosen, chosen),
+        headers.chosen_item(fit, "leave-one-out"),
         ("Metric", results.metric, results.metric),
         _scale_item(results, fit),
         *headers.size_items(fit),

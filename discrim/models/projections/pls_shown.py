@@ -56,14 +56,12 @@ def pls_sections(results: PLSResults, fit: Fit[PLSFit]) -> Sections:
 
 def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
     numbers = fit.numbers
-    path = fit.path is not None
-    chosen = "cross-validation" if path else "not in the file" if fit.loaded else "given"
     units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
     responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
     items: list[headers.Item] = [
         *headers.row_items(fit),
         ("Components", results.components, str(results.components)),
-        ("Chosen by", chosen, chosen),
+        headers.chosen_item(fit, "cross-validation"),
         ("Rule", numbers.decides, RULES[numbers.decides]),
         ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
         ("Columns taken", units, units),
@@ -77,11 +75,7 @@ def _header(results: PLSResults, fit: Fit[PLSFit]) -> Pairs:
         items.append((headers.LEFT_OUT, np.nan, "see error_rates()"))
     else:
         items.append(headers.error_item(fit, "loo"))
-    note = (
-        "These errors keep the number of components, which the same rows chose; error_rates(['cv']) "
-        "chooses it anew in each fold."
-    )
-    return headers.header(fit, items, note if path else "")
+    return headers.header(fit, items, headers.kept_note(fit))
 
 
 def _components(results: PLSResults, fit: Fit[PLSFit]) -> Section:

@@ -11,7 +11,6 @@ import pandas as pd
 from discrim.models.fits.fit import distinct
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import column_texts
 from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
@@ -29,9 +28,6 @@ BRIEF = 10
 MOST_COLUMNS = 30
 """Columns that the summary shows."""
 
-MOST_PENALTIES = 25
-"""Penalties of a path that the summary shows."""
-
 
 def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Sections:
     """Sections of a sparse discriminant analysis, in their order."""
@@ -43,10 +39,10 @@ def sparse_lda_sections(results: SparseLDAResults, fit: Fit[SparseFit]) -> Secti
 
 
 def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
-    numbers, by_path = fit.numbers, fit.path is not None
+    numbers = fit.numbers
     chosen = "penalty" if numbers.by == "penalty" else "number of columns"
     chosen += "" if fit.loaded else " given"
-    if by_path:
+    if fit.path is not None:
         search = fit.refits.search
         chosen = f"{search.folds.words}, {'one SE' if search.select == '1se' else 'least error'}"
     left = len(results.selected)
@@ -61,13 +57,8 @@ def _header(results: SparseLDAResults, fit: Fit[SparseFit]) -> Pairs:
         headers.prior_item(fit),
         headers.error_item(fit, "apparent"),
     ]
-    notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if by_path:
-        notes.append(
-            "These errors keep the penalty, which the same rows chose; error_rates(['cv']) chooses "
-            "it anew in each fold."
-        )
-    return headers.header(fit, items, " ".join(notes))
+    note = "" if left else "No column is left: every row has the prior probabilities. "
+    return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
 def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
@@ -86,14 +77,7 @@ def _directions(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
 
 
 def _path(results: SparseLDAResults, fit: Fit[SparseFit]) -> Section:
-    path = results.path
-    at = int((path["penalty"] - fit.numbers.tuning[0]).abs().argmin())
-    shown = np.arange(len(path))
-    if len(path) > MOST_PENALTIES:
-        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_PENALTIES - 1).round().astype(int), [at])
-    table = path.set_index("penalty").iloc[shown]
-    table.index = pd.Index(column_texts(path["penalty"].iloc[shown].tolist(), "general"))
-    table["chosen"] = np.where(shown == at, "*", "")
+    table = headers.path_table(results.path, fit.numbers.tuning[0])
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
     }  # fmt: skip

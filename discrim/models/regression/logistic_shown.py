@@ -18,7 +18,7 @@ from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.penalized import fit_path
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import column_texts, p_text
+from discrim.report.numbers import p_text
 from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
@@ -127,9 +127,6 @@ MOST_TERMS = 40
 BRIEF = 10
 """Terms that the short form shows."""
 
-MOST_STRENGTHS = 25
-"""Strengths of a path that the summary shows."""
-
 NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
@@ -206,14 +203,7 @@ def _penalized_params(
 
 
 def _strength_path(results: PenalizedLogisticResults, fit: Fit[Any]) -> Section:
-    path = results.path
-    at = int((path["strength"] - results.penalty.strength).abs().argmin())
-    shown = np.arange(len(path))
-    if len(path) > MOST_STRENGTHS:
-        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_STRENGTHS - 1).round().astype(int), [at])
-    table = path.set_index("strength").iloc[shown]
-    table.index = pd.Index(column_texts(path["strength"].iloc[shown].tolist(), "general"))
-    table["chosen"] = np.where(shown == at, "*", "")
+    table = headers.path_table(results.path, results.penalty.strength)
     formats: dict[Any, Any] = {
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
         "chosen": "text",

@@ -19,7 +19,7 @@ from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
 from discrim.report.grid import Pairs, Section
-from discrim.report.numbers import DIGITS, clean, shorten
+from discrim.report.numbers import DIGITS, clean, column_texts, shorten
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -101,6 +101,39 @@ def criterion_item(results: ClassifierResults, name: str, label: str) -> Item:
     """A likelihood, or a criterion, where the model has it."""
     value = missing_if_refused(results, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
+
+
+def chosen_item(fit: Fit[Any], by: str) -> Item:
+    """By what a tuning parameter was chosen, or that it was given."""
+    chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
+    return "Chosen by", chosen, chosen
+
+
+def kept_note(fit: Fit[Any]) -> str:
+    """What is said of errors whose rows have made a choice that they keep; empty where there was none."""
+    if fit.path is None:
+        return ""
+    them = "them" if " and " in fit.refits.choice else "it"
+    return (
+        f"These errors keep {fit.refits.choice}, which the same rows chose; error_rates(['cv']) chooses "
+        f"{them} anew in each fold."
+    )
+
+
+MOST_TRIED = 25
+"""Lines of a path that the summary shows."""
+
+
+def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
+    """What was tried, the first column as texts, in lines up to a number, and where the choice is."""
+    tried = path.columns[0]
+    at, shown = int((path[tried] - chosen).abs().argmin()), np.arange(len(path))
+    if len(path) > MOST_TRIED:
+        shown = np.union1d(np.linspace(0, len(path) - 1, MOST_TRIED - 1).round().astype(int), [at])
+    table = path.iloc[shown].set_index(tried)
+    table.index = pd.Index(column_texts(path[tried].iloc[shown].tolist(), "general"))
+    table["chosen"] = np.where(shown == at, "*", "")
+    return table
 
 
 def classes_section(results: ClassifierResults, fit: Fit[Any]) -> Section:
