@@ -55,8 +55,8 @@ from discrim.inference.error_rates import check_level, exact_interval, log_inter
 class Bins:
     """Bins (B,) of rows by their probability.
 
-    Predicted is the mean probability, and observed the share of the rows for which it came true, with
-    Wilson's interval from low to high. Rows are counted, or their weights summed.
+    Of each there are the mean probability, `predicted`; the share of rows for which it came true, `observed`,
+    with Wilson's interval; and the number of its rows, or the sum of their weights.
     """
 
     predicted: Floats
@@ -95,8 +95,8 @@ def calibration_bins(
 class Binned(NamedTuple):
     """Different probabilities (v,), rising, and the bins (B,) that they are in.
 
-    Of each probability there are the count of its rows, the hits, for which it came true, and its bin, `at`.
-    Of the bins there are rows, predicted and observed, as of `Bins`.
+    Each probability has a count of rows, of which hits are those for which it came true, and stands in a bin,
+    `at`. Each bin has `rows`, `predicted` and `observed`, as of `Bins`.
     """
 
     values: Floats

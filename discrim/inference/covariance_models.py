@@ -132,7 +132,7 @@ def log_determinant_table(
 ) -> pd.DataFrame:
     """Log-determinants (m,) of unbiased covariances with exact intervals under normality.
 
-    Free (m,) are their degrees of freedom, p or more. In the table debiased is ln|S| less its bias.
+    `free` (m,) are their degrees of freedom, p or more; `debiased` is ln|S| less its bias.
     """
     check_level(level)
     rows = []
@@ -444,11 +444,11 @@ def covariance_ladder(
     """Fit every model of the ladder to moments by class, each of full rank.
 
     Each model has df (of means, covariances, and the prior where it is estimated), llf (of class and row
-    jointly), AIC, BIC; LR, LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one.
-    Common principal components are missing where the columns' variances differ by more than 1e14.
+    jointly), AIC and BIC; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
+    free one. Common principal components are missing where the columns' variances differ by more than 1e14.
 
-    Models of a few large variances, the factors, of the same moments, stand below the ladder: they have no
-    next one, a column `dimensions` of text, and a test against the free one where the dimensions were given,
+    `factors` are models of a few large variances, which stand below the ladder and have no next model. They
+    have a column `dimensions` of text, and a test against the free one only where the dimensions were given,
     because rows that chose them leave no chi-square. Where a signal varies less than its noise the likelihood
     is missing.
 

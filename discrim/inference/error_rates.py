@@ -74,7 +74,7 @@ from discrim.errors import DataError
 class Rates:
     """One estimate of the error rate, with the rates (K,) by class, missing where the method has none.
 
-    Where the method counts, there are the rows that are wrong, and all rows.
+    A method that counts also has the rows that are wrong, and all rows.
     """
 
     by_class: Floats
@@ -109,8 +109,8 @@ def confusion_table(
 def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
     """Error rate of a confusion table (K, K), actual by predicted; without costs (K, K) errors are counted.
 
-    Shares (K,) are prior probabilities; a class without rows has no part in them. Where they are sampled,
-    being those of the rows, the errors are binomial.
+    A class without rows has no part in the shares (K,), which are prior probabilities. `sampled` says that
+    they are those of the rows, so that the errors are binomial.
     """
     check_level(level)
     rows = counts.sum(axis=1)
@@ -238,9 +238,9 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
 class Resampled:
     """Rows, and what rules of bootstrap samples drawn within classes call those that they did not see.
 
-    Actual and predicted (n,) are the class of each row, and what the rule of all rows calls it; negative for
-    none. Drawn (B, n) are the times that each row is in each sample, and called (B, n) what its rule calls
-    each row; negative where the row is in the sample, or without a label.
+    `actual` and `predicted` (n,) are the class of each row, and what the rule of all rows calls it, negative
+    for none. `drawn` (B, n) are the times that each row is in each sample. `called` (B, n) is what the rule
+    of the sample calls it, negative where the row is in the sample or has no label.
     """
 
     actual: Codes
@@ -424,8 +424,8 @@ TIE = 1e-12
 def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
     """Error rates (G,) of rules and their standard errors, as of `counted`, whose interval takes longer.
 
-    Wrong (G, K) are rows of each class, or sums of their weights, that a rule gives to another one; where it
-    is missing, the rate is too. Rows (K,) are all of them.
+    `wrong` (G, K) are rows of each class, or sums of their weights, that a rule gives to another one; where
+    it is missing, the rate is too. `rows` (K,) are all of them.
 
     Examples
     --------

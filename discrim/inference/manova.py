@@ -177,9 +177,9 @@ class Hypothesis:
 class LeastSquares:
     """A linear model of several responses.
 
-    Of the triangle there are the model's columns x (r, m), the constant first, and those y (r, p) of the
-    responses. Each term has a group of columns of x, none of which is the constant, and multiplies some
-    factors. The error (p, p) is a triangular root of E, df is v, and the rank is that of x.
+    Its triangle has the columns x (r, m) of the model, the constant first, and y (r, p) of the responses.
+    Each term has a group of columns of x, none of which is the constant, and multiplies some factors. The
+    error (p, p) is a triangular root of E, df is v, and the rank is that of x.
     """
 
     x: Floats

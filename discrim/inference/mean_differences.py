@@ -143,12 +143,12 @@ def distance_quantiles(
 ) -> pd.DataFrame:
     """Ordered squared distances (n,) of a class, none missing, beside the quantiles of their law.
 
-    Freedom is v of the covariance, whose divisor is v; None for chi-square. Of rows that had no part in the
-    fit, `fitted` are the rows m of the class that had. The level is that of pointwise limits.
+    `freedom` is the v of the covariance, whose divisor is v; None stands for the chi-square. Of rows that had
+    no part in the fit, `fitted` are the rows m of the class that had. The limits are pointwise.
 
-    The position is that of the row among those given. Nothing is there where no degrees of freedom are left.
-    Of more than 4,000 rows there are the 2,000 largest and 2,000 of the others at even steps of their rank,
-    with the quantiles and limits of their ranks.
+    The position is that of the row among those given. The table is empty where no degrees of freedom are
+    left. Of more than 4,000 rows it has the 2,000 largest and 2,000 of the others at even steps of their
+    rank, with the quantiles and limits of their ranks.
 
     Examples
     --------

@@ -113,9 +113,9 @@ def refuse_absent_classes(
 ) -> None:
     """Raise a DataError where a class has no rows outside a fold."""
     for fold_of in dealt:
-        found = whole_class(used, fold_of, len(fit.classes), len(labels))
-        if found is not None:
-            fold, code, rows = found
+        whole = whole_class(used, fold_of, len(fit.classes), len(labels))
+        if whole is not None:
+            fold, code, rows = whole
             what, be = (f"All {rows} rows", "are") if rows > 1 else ("The one row", "is")
             hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(

@@ -338,9 +338,9 @@ def whole_class(codes: Codes, dealt: Codes, n_classes: int, folds: int) -> tuple
 
 def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
     """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
-    found = whole_class(blocks.codes, dealt, len(fit.classes), len(labels))
-    if found is not None:
-        fold, code, rows = found
+    whole = whole_class(blocks.codes, dealt, len(fit.classes), len(labels))
+    if whole is not None:
+        fold, code, rows = whole
         raise NotSupportedError(
             f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has no "
             f"row, having {rows} in all: leave the class out, merge it with another, or use "
