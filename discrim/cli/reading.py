@@ -344,7 +344,7 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
     if files.format != "CSV":
         refuse_dialect(given, files.format, dialect)
         return source_of(given)
-    from discrim.frame.sources.sources import WrittenLabels
+    from discrim.frame.sources.files import WrittenLabels
 
     source = WrittenLabels(files, labels.as_text, labels.typed, dialect)
     warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)

@@ -92,12 +92,7 @@ class Categories:
 class RowRange:
     """Rows start to stop of a table, or those of them that are complete.
 
-    Parameters
-    ----------
-    keep : (stop - start,) bool array, optional
-        The rows wanted; None for all.
-    kinds : dict, optional
-        What columns hold, where it is known already: looking costs a pass over a column of objects.
+    Kinds are what columns hold, where it is known already: looking costs a pass over a column of objects.
     """
 
     def __init__(
@@ -135,9 +130,8 @@ class RowRange:
         """Those of the rows to keep (m,)."""
         if keep.all():
             return self
-        whole = keep
+        whole = keep if self.keep is None else self.keep.copy()
         if self.keep is not None:
-            whole = self.keep.copy()
             whole[self.keep] = keep
         rows = RowRange(self.table, self.start, self.stop, whole, self._kinds)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
@@ -148,8 +142,9 @@ class RowRange:
         """A numeric or boolean column as doubles; anything else is a DataError."""
         kind = self.kind(name)
         if kind not in {"numeric", "boolean"}:
+            what = kind if kind in ("text", "categorical") else "neither numbers nor categories"
             raise DataError(
-                f"Column {name!r} is {_described(kind)}, and the formula computes with it: "
+                f"Column {name!r} is {what}, and the formula computes with it: "
                 f"use C({name}) for categories, or make it a number first."
             )
         self.table.compare_to_doubles([name])
@@ -170,7 +165,7 @@ class RowRange:
             if not self.table.column(name).notna().any():
                 raise DataError(f"Column {name!r} has no value in any row: leave it out, or fill it.")
             raise DataError(
-                f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
+                f"Column {name!r} holds {_types(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."
             )
         values = self._column(name)
@@ -193,9 +188,9 @@ class RowRange:
 
     def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
         """A column of whole numbers as it came, each of them exactly, also beyond 2^53."""
-        own = self.table.native(name)[self.start : self.stop]
-        own = np.array(own.tolist() if isinstance(own, pd.Series) else own.to_list(), dtype=object)
-        return pd.Series((own if self.keep is None else own[self.keep]).tolist(), index=index, name=name)
+        native = self.table.native(name)[self.start : self.stop]
+        exact = np.array(native.tolist() if isinstance(native, pd.Series) else native.to_list(), dtype=object)
+        return pd.Series((exact if self.keep is None else exact[self.keep]).tolist(), index=index, name=name)
 
     def _column(self, name: str) -> pd.Series:
         if name not in self._columns:
@@ -218,12 +213,7 @@ class RowRange:
 class Memory:
     """The states of a factor's stateful calls: learnt in the order they are met, or recalled in it.
 
-    Parameters
-    ----------
-    states : sequence of State, optional
-        None to learn.
-    learning : bool
-        Learn anew, within the ends of the splines of these states.
+    Without states, or `learning` anew within the ends of the splines of these, they are learnt.
     """
 
     def __init__(self, states: Sequence[State] | None = None, *, learning: bool = False) -> None:
@@ -252,18 +242,7 @@ class Memory:
 def evaluate(
     expression: Expression, rows: RowRange, memory: Memory, functions: Functions
 ) -> Floats | Categories:
-    """Compute a factor.
-
-    Parameters
-    ----------
-    rows : RowRange
-        Complete in the expression's columns.
-    functions : dict
-        The user's own functions.
-
-    Returns
-    -------
-    (m,) or (m, k) array of finite doubles, or Categories
+    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories.
 
     Raises
     ------
@@ -277,28 +256,25 @@ def evaluate(
         return Categories(rows.series(root.name))
     with np.errstate(all="ignore"):
         value = _Evaluation(expression.code, rows, memory, functions).value(root)
-    if isinstance(value, Categories):
+    if not isinstance(value, Categories):
+        _refuse_infinite(expression, rows, value)
+    elif not expression.functions and value.values.dtype == np.float64:
         # What a function of the user's leaves out is a missing row; arithmetic that fails is an error.
-        if not expression.functions and value.values.dtype == np.float64:
-            computed = value.values.to_numpy()
-            if not np.isfinite(computed).all():
-                raise _not_finite(expression, rows, computed, int((~np.isfinite(computed)).argmax()))
-        return value
-    finite = np.isfinite(value)
-    if not finite.all():
-        bad = ~finite if value.ndim == 1 else ~finite.all(axis=1)
-        raise _not_finite(expression, rows, value, int(bad.argmax()))
+        _refuse_infinite(expression, rows, value.values.to_numpy())
     return value
 
 
-def _not_finite(expression: Expression, rows: RowRange, value: Floats, row: int) -> DataError:
+def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> None:
+    finite = np.isfinite(value)
+    if finite.all():
+        return
+    row = int((~finite if value.ndim == 1 else ~finite.all(axis=1)).argmax())
     parts = np.atleast_1d(value[row])
     result = parts[~np.isfinite(parts)][0]
-    found = ((name, rows.series(name).iloc[row]) for name in expression.columns)
-    where = ", ".join(f"{name} = {shown(held)}" for name, held in found)
+    where = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
     name = expression.root.function if isinstance(expression.root, Call) else ""
     hint = _HINTS.get(name, "Drop the row, or mark the value as missing.")
-    return DataError(f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {hint}")
+    raise DataError(f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {hint}")
 
 
 class _Evaluation:
@@ -309,9 +285,7 @@ class _Evaluation:
         self.functions = functions
 
     def value(self, node: Node) -> Floats | Categories:
-        if not isinstance(node, Call):
-            return self.numbers(node)
-        if node.function == "C":
+        if isinstance(node, Call) and node.function == "C":
             options = dict(node.options)
             levels, contrast = options.get("levels"), options.get("contrast")
             return Categories(
@@ -319,7 +293,7 @@ class _Evaluation:
                 levels if isinstance(levels, tuple) else None,
                 contrast if isinstance(contrast, Contrast) else None,
             )
-        if node.function in self.functions:
+        if isinstance(node, Call) and node.function in self.functions:
             return self.own(node)
         return self.numbers(node)
 
@@ -386,7 +360,7 @@ class _Evaluation:
 
         An argument that learns has first to learn, from these rows; the function sees them alone then.
         """
-        learns = _stateful_calls(node)
+        learns = sum(name in grammar.STATEFUL_FUNCTIONS for name in _calls(node))
         if learns and self.memory.learning:
             made = self.called_on(self.rows, node)
         else:
@@ -404,20 +378,20 @@ class _Evaluation:
     def of_whole(self, node: Call, states: tuple[State, ...]) -> Made:
         """Rows of what the call makes of all rows of the table that are complete in its own columns."""
         table = self.rows.table
-        own = {name: self.functions[name] for name in _names(node, self.functions)}
-        key = (repr(node), states, tuple(map(id, own.values())))
+        called = {name: self.functions[name] for name in _calls(node) if name in self.functions}
+        key = (repr(node), states, tuple(map(id, called.values())))
         if key not in table.made:
-            columns = tuple(dict.fromkeys(_columns(node)))
+            columns = tuple(dict.fromkeys(each.name for each in _nodes(node) if isinstance(each, Column)))
             rows, there = RowRange(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
             # The functions are held so that their ids stay theirs.
-            table.made[key] = inner.called_on(rows, node), places, own
+            table.made[key] = inner.called_on(rows, node), places, called
         made, places, _ = table.made[key]
         places = places[self.rows.start : self.rows.stop]
         places = places if self.rows.keep is None else places[self.rows.keep]
-        found: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
-        return found
+        values: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
+        return values
 
 
 def _nodes(node: Node) -> Iterator[Node]:
@@ -435,27 +409,12 @@ def _nodes(node: Node) -> Iterator[Node]:
         yield from _nodes(each)
 
 
-def _columns(node: Node) -> Iterator[str]:
-    return (each.name for each in _nodes(node) if isinstance(each, Column))
+def _calls(node: Node) -> Iterator[str]:
+    """The functions that are called within a node."""
+    return (each.function for each in _nodes(node) if isinstance(each, Call))
 
 
-def _names(node: Node, functions: Functions) -> dict[str, None]:
-    """The user's functions that are called within a node."""
-    calls = (each.function for each in _nodes(node) if isinstance(each, Call))
-    return dict.fromkeys(name for name in calls if name in functions)
-
-
-def _stateful_calls(node: Node) -> int:
-    return sum(
-        isinstance(each, Call) and each.function in grammar.STATEFUL_FUNCTIONS for each in _nodes(node)
-    )
-
-
-def _described(kind: str) -> str:
-    return {"text": "text", "categorical": "categorical"}.get(kind, "neither numbers nor categories")
-
-
-def _held(table: Table, name: str) -> str:
+def _types(table: Table, name: str) -> str:
     values = table.column(name).dropna()
     if values.dtype.kind != "O":
         return f"values of type {values.dtype}"
@@ -469,16 +428,9 @@ def _held(table: Table, name: str) -> str:
 def complete_rows(
     rows: RowRange, columns: Sequence[str], spec: Spec, functions: Functions
 ) -> tuple[RowRange, Mask]:
-    """The rows that miss nothing, and where they are, (m,).
+    """The rows that miss nothing in the columns that the factors read, and where they are, (m,).
 
     A row is missing in which a column has no value, or to which a function of the user's gives no category.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Those that the factors read.
-    functions : dict
-        The user's own functions.
     """
     complete, keep = rows.complete(columns)
     names = frozenset(functions)
@@ -487,7 +439,7 @@ def complete_rows(
         for factor in spec.factors
         if factor.levels is not None
     ]
-    return _without_lost(complete, keep, made, functions)
+    return _without_uncategorized(complete, keep, made, functions)
 
 
 def learning_rows(
@@ -497,13 +449,7 @@ def learning_rows(
     expressions: Iterable[Expression],
     functions: Functions,
 ) -> RowRange:
-    """The complete rows, from which the factors of a new design learn.
-
-    Raises
-    ------
-    DataError
-        There is none.
-    """
+    """The complete rows, from which the factors of a new design learn; a DataError where there is none."""
     complete, keep = rows.complete((*columns, *beside))
     if not keep.any():
         missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
@@ -512,7 +458,7 @@ def learning_rows(
             "leave it out, or fill its values."
         )
     made = [(each, Memory()) for each in expressions]
-    known, keep = _without_lost(complete, keep, made, functions)
+    known, keep = _without_uncategorized(complete, keep, made, functions)
     if not keep.any():
         called = dict.fromkeys(each.code for each, _ in made if each.functions)
         raise DataError(
@@ -522,21 +468,21 @@ def learning_rows(
     return known
 
 
-def _without_lost(
+def _without_uncategorized(
     complete: RowRange,
     keep: Mask,
     made: Iterable[tuple[Expression, Memory]],
     functions: Functions,
 ) -> tuple[RowRange, Mask]:
     """Complete rows without those to which a function of the user's gives no category."""
-    lost = np.zeros(len(complete.index), dtype=bool)
+    missing = np.zeros(len(complete.index), dtype=bool)
     for each, memory in made:
-        if each.functions and len(lost):
+        if each.functions and len(missing):
             value = evaluate(each, complete, memory, functions)
             if isinstance(value, Categories):
-                lost |= value.values.isna().to_numpy()
-    if lost.any():
+                missing |= value.values.isna().to_numpy()
+    if missing.any():
         keep = keep.copy()
-        keep[keep] = ~lost
-        complete = complete.only(~lost)
+        keep[keep] = ~missing
+        complete = complete.only(~missing)
     return complete, keep

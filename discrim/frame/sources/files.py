@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatch
@@ -24,8 +24,9 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
-from discrim.frame.categories import shown
+from discrim.frame.categories import shown, with_type
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
 from discrim.frame.values import pandas_kind
 
@@ -37,29 +38,16 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 class File(NamedTuple):
-    """A file of a table.
-
-    Attributes
-    ----------
-    keys : dict of str to (str or None)
-        What the names of its folders say of its rows: ``year=2024/a.parquet`` is of the year 2024.
-    """
+    """A file of a table, and what its folders say: ``year=2024/a.parquet`` is of the year 2024."""
 
     path: str
     keys: dict[str, str | None]
 
 
 class Files(NamedTuple):
-    """Files that are read as one table.
+    """Files, of CSV or Parquet, that are read as one table.
 
-    Attributes
-    ----------
-    format : str
-        "CSV" or "Parquet".
-    what : str
-        What they are in words, for messages.
-    given : tuple of str
-        The paths, folders and patterns that stand for them.
+    They are called `what` in messages; paths, folders and patterns that were given stand for them.
     """
 
     files: tuple[File, ...]
@@ -274,6 +262,17 @@ def _refuse_same(files: Iterable[File]) -> None:
         known.add(real)
 
 
+def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
+    """Raise a DataError where one of some files, by path, lacks a column."""
+    lacking = next((path for path, names in columns.items() if name not in names), None)
+    if lacking is not None:
+        there = next(path for path, names in columns.items() if name in names)
+        raise DataError(
+            f"{lacking!r} lacks the column {name!r}, which {there!r} has: leave the column out of the "
+            "formula, or give files that have it."
+        )
+
+
 def _in_words(given: list[str], files: int, kind: str) -> str:
     if len(given) > 1:
         return f"the {kind} files {quoted_names(given, 3)}"
@@ -295,15 +294,7 @@ SAMPLE = 50
 
 
 class Dialect(NamedTuple):
-    """How CSV is written.
-
-    Attributes
-    ----------
-    separator : str or None
-        The sign between two fields; None: tabs in files whose names have .tsv, else commas.
-    decimal : str
-        The decimal sign of numbers.
-    """
+    """How CSV is written; without a separator tabs stand in files named .tsv, and commas in others."""
 
     separator: str | None = None
     decimal: str = "."
@@ -325,13 +316,7 @@ class Dialect(NamedTuple):
 
 
 class SeparatorError(DataError):
-    """A file has other signs between its fields than those that it was read by.
-
-    Attributes
-    ----------
-    on_command_line : str
-        What the command line says of it.
-    """
+    """A file has other signs between its fields than those that it was read by."""
 
     def __init__(self, message: str, on_command_line: str) -> None:
         super().__init__(message)
@@ -339,22 +324,10 @@ class SeparatorError(DataError):
 
 
 def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
-    """Raise where the first line of a file is one field, in which other separators stand.
+    """Raise a SeparatorError where the first line of a file, as it was read, is one field of several.
 
-    Parameters
-    ----------
-    path : str
-        What the file is called.
-    file : str or file object
-        What is read; a file object is left where it stands after that.
-    written : sequence of str
-        The fields of the first line.
-    dialect : Dialect
-        By which it was read; one with a separator was asked for, and nothing is refused.
-
-    Raises
-    ------
-    SeparatorError
+    What is read may be a path, or a file object that is left where it stands after that. A separator that was
+    asked for is taken.
     """
     if len(written) != 1 or dialect.separator is not None:
         return
@@ -413,7 +386,7 @@ def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str]
     return None
 
 
-Held = Literal["truth values", "whole numbers", "numbers", "text"]
+Content = Literal["truth values", "whole numbers", "numbers", "text"]
 
 _EXACT = 2.0**53
 """Up to this doubles hold every whole number."""
@@ -422,14 +395,8 @@ _EXACT = 2.0**53
 class CSVSource(Source):
     """Files of comma-separated values, or (.tsv) of tab-separated ones, in UTF-8, each with its header.
 
-    Parameters
-    ----------
-    files : Files
-        The columns are those of all of them; one that a file lacks is refused when it is asked for.
-    as_text : callable, optional
-        Which of the columns it is given are text, whatever they hold.
-    dialect : Dialect, optional
-        How the files are written.
+    The columns are those of all files; one that a file lacks is refused when it is read. Columns that
+    `as_text` picks are text, whatever they hold.
     """
 
     def __init__(
@@ -441,10 +408,10 @@ class CSVSource(Source):
         self._given, self._dialect = files, dialect or Dialect()
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path, self._dialect) for path in self._paths}
-        self._held: dict[str, Held] = {}
+        self._contents: dict[str, Content] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
-        self._held.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
+        self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
     def reads(self, path: str) -> bool:
         """Whether a file of this path is, or would be, one of those that are read."""
@@ -452,23 +419,18 @@ class CSVSource(Source):
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns
-        for path, header in self._headers.items():
-            held = set(header)
-            for name in (name for name in asked if name not in held):
-                there = next(each for each, names in self._headers.items() if name in names)
-                raise DataError(
-                    f"{path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
-                    "of the formula, or give files that have it."
-                )
+        columns_of = {path: set(header) for path, header in self._headers.items()}
+        for name in asked:
+            refuse_lacking(name, columns_of)
         return self._parts(asked)
 
     def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        self._learn([name for name in columns if name not in self._held])
+        self._learn([name for name in columns if name not in self._contents])
         for path in self._paths:
             # Only where all columns are read does pandas notice that a row has too many values.
             header = self._headers[path]
             chosen = columns if self._read_through else header
-            text = [name for name in chosen if self._held.get(name, "text") == "text"]
+            text = [name for name in chosen if self._contents.get(name, "text") == "text"]
             for frame in self._frames(path, chosen, text):
                 found = {name: self._fitted(frame[name], name, path) for name in columns}
                 yield Part(pd.DataFrame(found, index=frame.index), path)
@@ -481,13 +443,13 @@ class CSVSource(Source):
             if not unknown:
                 return
             for frame in self._frames(path, unknown, ()):
-                found = {name: held for name in unknown if (held := _held(frame[name])) is not None}
-                self._held.update(found)
+                found = {name: held for name in unknown if (held := _content_of(frame[name])) is not None}
+                self._contents.update(found)
                 unknown = [name for name in unknown if name not in found]
                 if not unknown:
                     break
         # What is missing everywhere is so whatever it would be.
-        self._held.update(dict.fromkeys(unknown, "numbers"))
+        self._contents.update(dict.fromkeys(unknown, "numbers"))
 
     def _frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
         """The rows of a file in parts; one without rows where it has none."""
@@ -507,10 +469,10 @@ class CSVSource(Source):
 
     def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
         """The values of a part as what the column holds everywhere."""
-        held = self._held[name]
+        held = self._contents[name]
         if held == "text":
             return column
-        found = _held(column)
+        found = _content_of(column)
         if found is None:
             return pd.Series(np.nan, column.index, dtype="boolean" if held == "truth values" else "float64")
         numbers = ("whole numbers", "numbers")
@@ -528,7 +490,61 @@ class CSVSource(Source):
         return column.astype("Int64") if whole else column
 
 
-def _held(column: pd.Series) -> Held | None:
+class WrittenLabels(Source):
+    """Files of CSV whose labels are no measurements: columns that `as_text` picks are read as text.
+
+    Those of them that are `typed` become numbers or truth values where nothing is lost. That takes a pass
+    over them, since all labels together tell it.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        as_text: Callable[[Sequence[str]], list[str]],
+        typed: frozenset[str],
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._inner = CSVSource(files, as_text, dialect)
+        self._typed = typed
+        self._known: dict[str, pd.Series] = {}
+        super().__init__(self._inner.what, self._inner.names)
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is, or would be, one of those that are read."""
+        return self._inner.reads(path)
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        typed = [name for name in (self.names if columns is None else columns) if name in self._typed]
+        parts = self._inner.begun(columns)
+        self._learn([name for name in typed if name not in self._known])
+        for part in parts:
+            labels = {name: _of_type(part.data[name], self._known[name]) for name in typed}
+            yield Part(part.data.assign(**labels) if labels else part.data, part.where)
+
+    def _learn(self, columns: Sequence[str]) -> None:
+        """Learn the type of columns that are read as text."""
+        if not columns:
+            return
+        seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
+        with late_bar(0, "labels") as tell:
+            for part in self._inner.begun(tuple(columns)):
+                for name in columns:
+                    seen[name].update(dict.fromkeys(part.data[name].unique().tolist()))
+                tell(len(part.data))
+        for name in columns:
+            texts = [text for text in seen[name] if isinstance(text, str)]
+            missing = [None] * (len(texts) < len(seen[name]))
+            values = pd.Series([*texts, *missing], index=[*texts, *missing], dtype=object)
+            self._known[name] = with_type(values)
+
+
+def _of_type(texts: pd.Series, known: pd.Series) -> pd.Series:
+    """Texts as the labels that they are known for."""
+    places = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
+    return known.iloc[places].set_axis(texts.index)
+
+
+def _content_of(column: pd.Series) -> Content | None:
     """What a column that pandas has read holds, None where all of it is missing."""
     if column.isna().all():
         return None
@@ -544,7 +560,7 @@ def _whole(numbers: pd.Series) -> bool:
     return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
 
 
-def _other_than(column: pd.Series, held: Held) -> pd.Series:
+def _other_than(column: pd.Series, held: Content) -> pd.Series:
     """Which values of a column are neither missing nor what it holds elsewhere."""
     values = column.astype(object)
     if held == "truth values":

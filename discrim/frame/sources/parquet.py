@@ -19,7 +19,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.sources.files import File, Files
+from discrim.frame.sources.files import File, Files, refuse_lacking
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import Kind
 
@@ -38,14 +38,9 @@ _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class _End(NamedTuple):
-    """What the end of a Parquet file says.
+    """What the end of a Parquet file says: the Arrow types of its columns, of which its `own` are in itself.
 
-    Attributes
-    ----------
-    types : dict of str to pyarrow.DataType
-        Of its columns, those of its folder's name included.
-    own : frozenset of str
-        Columns that are in the file itself.
+    The others are of the names of its folders.
     """
 
     types: dict[str, Any]
@@ -57,12 +52,7 @@ class ParquetSource(Source):
     """Parquet files that follow one another, read as `pandas.read_parquet` reads them.
 
     The index of a DataFrame that pandas wrote is no column; what folders are named for (``year=2024``) is
-    one of categories.
-
-    Parameters
-    ----------
-    files : Files
-        The columns are those of all of them; one that a file lacks is refused when it is asked for.
+    one of categories. The columns are those of all files; one that a file lacks is refused when it is read.
     """
 
     def __init__(self, files: Files) -> None:
@@ -74,7 +64,6 @@ class ParquetSource(Source):
         self._rows = sum(end.nrows for end in self._ends)
 
     def _end(self, file: File) -> _End:
-
         with _read_errors(file.path), _opened(file.path) as parquet:
             schema, nrows = parquet.schema_arrow, parquet.metadata.num_rows
         refuse_twice(schema.names, repr(file.path))
@@ -100,28 +89,21 @@ class ParquetSource(Source):
     def _type(self, name: str) -> Any:
         """The type of a column where files have several: whole numbers and others are floating.
 
-        Raises
-        ------
-        DataError
-            A file lacks the column, or it is of another kind there.
+        A DataError says which file lacks the column, or has another kind of it.
         """
+        types = {file.path: end.types for file, end in zip(self._files, self._ends, strict=True)}
+        refuse_lacking(name, types)
         known, where = pa.null(), self._files[0].path
         numbers = set()
-        for file, end in zip(self._files, self._ends, strict=True):
-            if name not in end.types:
-                there = next(f.path for f, e in zip(self._files, self._ends, strict=True) if name in e.types)
-                raise DataError(
-                    f"{file.path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
-                    "of the formula, or give files that have it."
-                )
-            now = end.types[name]
+        for path, of_file in types.items():
+            now = of_file[name]
             if pa.types.is_null(now):
                 continue
             if pa.types.is_null(known):
-                known, where = now, file.path
+                known, where = now, path
             elif arrow_kind(now) != arrow_kind(known):
                 raise DataError(
-                    f"Column {name!r} is {known} in {where!r} and {now} in {file.path!r}: write one of "
+                    f"Column {name!r} is {known} in {where!r} and {now} in {path!r}: write one of "
                     "them again with the type of the other, or leave the column out of the formula."
                 )
             numbers.add((pa.types.is_integer(now), pa.types.is_floating(now)))
@@ -178,7 +160,6 @@ def arrow_kind(dtype: Any) -> Kind:
 
 
 def _opened(path: str, coded: Sequence[str] = ()) -> Any:
-
     # What is buffered before and what is read at once may be as large as a file; checksums are verified
     # where a file has them.
     return pq.ParquetFile(
@@ -243,7 +224,6 @@ def _key_values(files: Sequence[File]) -> dict[str, Any]:
 
 
 def _whole_type(numbers: Iterable[int]) -> Any:
-
     return pa.int32() if all(-(2**31) <= number < 2**31 for number in numbers) else pa.int64()
 
 
@@ -272,12 +252,9 @@ def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
 class DatasetSource(Source):
     """A dataset of Arrow, with its filter if it has one.
 
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-        Files of Parquet on this machine, without a filter and with the types of the dataset, are read in
-        short parts. Of all others Arrow holds a group of rows or more, and reads on one thread: on several
-        it runs ahead of who takes the rows, up to a gigabyte.
+    Files of Parquet on this machine, without a filter and with the types of the dataset, are read in short
+    parts. Of all others Arrow holds a group of rows or more, and reads on one thread: on several it runs
+    ahead of who takes the rows, up to a gigabyte.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -362,7 +339,7 @@ class DatasetSource(Source):
         """Raise an error that names the file at which a pass has failed: that read last, or a later one."""
         files = list(getattr(self._dataset, "files", ()))
         given: dict[str, Any] = {
-            "format": _format_of(self._dataset),
+            "format": getattr(self._dataset, "format", None),
             "filesystem": getattr(self._dataset, "filesystem", None),
         }
         for path in files[files.index(last) if last in files else 0 :]:
@@ -393,9 +370,5 @@ def _read_all(dataset: Any, columns: list[str]) -> None:
         pass
 
 
-def _format_of(dataset: Any) -> Any:
-    return getattr(dataset, "format", None)
-
-
 def _format(dataset: Any) -> str | None:
-    return getattr(_format_of(dataset), "default_extname", None)
+    return getattr(getattr(dataset, "format", None), "default_extname", None)

@@ -27,15 +27,7 @@ FEWEST_ROWS, NUMBERS = 2**10, 2**21
 
 
 class Part(NamedTuple):
-    """Some rows of a source.
-
-    Attributes
-    ----------
-    where : str or None
-        The file that they are from, for messages.
-    coded : tuple of str
-        Columns of text that are held as the codes of a dictionary.
-    """
+    """Some rows of a source, the file they are from, and columns of text that are codes of a dictionary."""
 
     data: Any
     where: str | None = None
@@ -70,12 +62,7 @@ class Source(ABC):
         return False
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
-        """The rows in order, from the first on.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            The only columns that are read, where that can be; without it, all.
+        """The rows in order, from the first on; of the columns that are named only these, where that can be.
 
         Raises
         ------
@@ -141,12 +128,7 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """A table in memory: its one part is the table, or blocks of rows that were read before, as it was given.
-
-    Attributes
-    ----------
-    data : object
-    """
+    """A table in memory: its one part is the table, or blocks of rows read before, as it was given."""
 
     def __init__(self, data: Any) -> None:
         super().__init__("the table", ())
@@ -168,20 +150,12 @@ class TableSource(Source):
 
 
 class DistributedSource(Source):
-    """Rows whose parts lie elsewhere, and are worked on there.
-
-    Attributes
-    ----------
-    lengths : list of int
-        Rows of each part; where no pass has counted them, one does.
-    meta : DataFrame
-        Without rows, of the types of the columns.
-    """
+    """Rows whose parts lie elsewhere, and are worked on there."""
 
     @property
     @abstractmethod
     def lengths(self) -> list[int]:
-        """Rows of each part."""
+        """Rows of each part; where no pass has counted them, one does."""
 
     @property
     @abstractmethod
@@ -200,28 +174,19 @@ class DistributedSource(Source):
 
         Parameters
         ----------
-        columns : sequence of str
-            The only ones that are read.
         work : callable
-            From a part, and what is known of it beforehand, to a value; None of one without rows.
+            From a part, with these columns, and what is given of it, to a value; None of one without rows.
         merge : callable
             Of the values of two runs of parts, in their order.
         given : sequence, optional
-            What is known of each part.
+            What is known of each part beforehand.
         """
 
     @abstractmethod
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
-        """What is said of the rows of each part, when it is asked for.
+        """What an answer says of each part, a Series or a DataFrame on its index, when that is computed.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Those that the answer takes.
-        answer : callable
-            From a DataFrame to a Series or a DataFrame on its index.
-        beyond : bool
-            Labels may be others than the classes.
+        `beyond` is that labels may be others than the classes.
         """
 
 
@@ -249,24 +214,20 @@ class OnceSource(Source):
         try:
             yield from list(self._ahead)
             self._refuse_second()
-            yield from self._beyond(columns)
+            left = self._left = self._left or self._read(columns)
+            with closed_at_end(self):
+                if not any(len(part.data) for part in self._ahead):
+                    for part in left:
+                        self._ahead.append(part)
+                        yield part
+                        if len(part.data):
+                            break
+                self._refuse_second()
+                self.spent = True
+                self._ahead.clear()
+                yield from left
         finally:
             self.is_read = False
-
-    def _beyond(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        """What follows the parts that were looked at."""
-        left = self._left = self._left or self._read(columns)
-        with closed_at_end(self):
-            if not any(len(part.data) for part in self._ahead):
-                for part in left:
-                    self._ahead.append(part)
-                    yield part
-                    if len(part.data):
-                        break
-            self._refuse_second()
-            self.spent = True
-            self._ahead.clear()
-            yield from left
 
     def close(self) -> None:
         """Let go of what is read, when the pass has gone beyond its first part."""

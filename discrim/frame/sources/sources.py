@@ -3,8 +3,7 @@
 Python makes frames one after another, as a function that begins anew or an iterator: each has the columns of
 the first, and each column is of one kind. Streams of Arrow, polars' LazyFrames and relations of DuckDB are
 read by their libraries, of which none is imported before an object of theirs has come, and only in the
-columns that are asked for. Of files of CSV some columns may hold labels, which are read as they are written
-there.
+columns that are asked for.
 """
 
 from __future__ import annotations
@@ -18,10 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
-from discrim.frame.categories import with_type
-from discrim.frame.sources.files import CSVSource, Dialect, Files, files_of, is_path
+from discrim.frame.sources.files import CSVSource, Files, files_of, is_path
 from discrim.frame.sources.parts import (
     OnceSource,
     Part,
@@ -64,10 +61,7 @@ def native(frame: Any) -> Any:
 class ColumnKinds:
     """What the columns of a first frame hold, which those of the later ones have to hold as well.
 
-    Parameters
-    ----------
-    what : str
-        What it is, for messages: "frame 1 of the iterator".
+    The frame is called `what` in messages: "frame 1 of the iterator".
     """
 
     def __init__(self, frame: Any, what: str) -> None:
@@ -99,7 +93,9 @@ class ColumnKinds:
             now, other = _described(frame[labels[name]])
             if now == kind:
                 continue
-            if not _all_missing(frame[labels[name]]):
+            column = frame[labels[name]]
+            missing = column.isna().sum() if isinstance(column, pd.Series) else column.null_count()
+            if missing != len(column):
                 raise DataError(
                     f"Column {name!r} is {dtype} in {self.what} and {other} in {what}: give it one type in "
                     "all of them (a reader of text takes types as dtype=), or leave it out of the formula."
@@ -115,10 +111,11 @@ class ColumnKinds:
             (names, self.names, self.what, what),
         ):
             known = set(those)
-            lost = [name for name in these if name not in known]
-            if lost:
+            lacking = [name for name in these if name not in known]
+            if lacking:
+                many = "s" if len(lacking) > 1 else ""
                 raise DataError(
-                    f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {quoted_names(lost)} of "
+                    f"{capital(here)} lacks the column{many} {quoted_names(lacking)} of "
                     f"{there}: give the same columns in all of them."
                 )
 
@@ -140,28 +137,18 @@ def _described(series: Any) -> tuple[Kind, str]:
     return narwhals_kind(series.dtype), str(getattr(native, "dtype", getattr(native, "type", series.dtype)))
 
 
-def _all_missing(series: Any) -> bool:
-    if isinstance(series, pd.Series):
-        return bool(series.isna().all())
-    return int(series.null_count()) == len(series)
-
-
 def _with_kind(frame: Any, label: Any, kind: Kind) -> Any:
     """The frame with a column, all of which is missing, as one of a kind."""
     if isinstance(frame, pd.DataFrame):
         dtypes = {"numeric": "float64", "boolean": "boolean", "categorical": "category"}
         empty = pd.Series([None] * len(frame), frame.index, dtype=dtypes.get(kind, "object"))
-        return frame.assign(**{label: empty}) if isinstance(label, str) else _assigned(frame, label, empty)
+        frame = frame.copy(deep=False)
+        frame[label] = empty
+        return frame
     import narwhals as nw
 
     types: dict[Kind, Any] = {"numeric": nw.Float64, "boolean": nw.Boolean, "categorical": nw.Categorical}
     return frame.with_columns(nw.col(label).cast(types.get(kind, nw.String)))
-
-
-def _assigned(frame: pd.DataFrame, label: Any, column: pd.Series) -> pd.DataFrame:
-    frame = frame.copy(deep=False)
-    frame[label] = column
-    return frame
 
 
 _REFUSED = (str, bytes, Mapping, pd.DataFrame)
@@ -171,13 +158,8 @@ _REFUSED = (str, bytes, Mapping, pd.DataFrame)
 class IteratorSource(OnceSource):
     """The frames of an iterator, which gives them once.
 
-    When the source is made it looks at them up to the first that has rows, which says what columns hold; a
-    pass gives these again.
-
-    Parameters
-    ----------
-    kinds : ColumnKinds, optional
-        What the columns hold, where that is known.
+    When the source is made it looks at them up to the first that has rows, which says what columns hold where
+    that is not known; a pass gives these again.
     """
 
     def __init__(self, frames: Iterator[Any], what: str, kinds: ColumnKinds | None = None) -> None:
@@ -225,15 +207,10 @@ class FunctionSource(Source):
 
     It may give an iterator of frames, one frame, or whatever else a source is made of. The first call is
     that of the first pass as well.
-
-    Parameters
-    ----------
-    source_of : callable
-        What makes a source of what the function gives, or None where that is a frame.
     """
 
-    def __init__(self, function: Callable[[], Any], source_of: Callable[[Any], Source | None]) -> None:
-        self._function, self._source_of = function, source_of
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
         self._given: Any = None
         self._kinds: ColumnKinds | None = None
         name = getattr(function, "__name__", "<lambda>")
@@ -265,9 +242,11 @@ class FunctionSource(Source):
             raise DataError(
                 f"{capital(self._said)} gives a function: give that one itself as data=, or call it."
             )
-        source = None if isinstance(given, Iterator) else self._source_of(given)
+        source = None if isinstance(given, Iterator) else source_of(given)
         if source is None:
-            many = isinstance(given, Iterable) and not isinstance(given, _REFUSED) and not _is_frame(given)
+            # A frame can be iterated over too, and has columns itself.
+            frame = any(hasattr(given, name) for name in ("columns", "column_names", "num_columns"))
+            many = isinstance(given, Iterable) and not isinstance(given, _REFUSED) and not frame
             source = IteratorSource(iter(given if many else [given]), self._said, self._kinds)
             self._kinds = source.kinds
         return source
@@ -277,11 +256,6 @@ class FunctionSource(Source):
         if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
             self._ready = self._called()
         return self._ready.begun(columns)
-
-
-def _is_frame(given: Any) -> bool:
-    """Whether something that can be iterated over has columns itself."""
-    return hasattr(given, "columns") or hasattr(given, "column_names") or hasattr(given, "num_columns")
 
 
 def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
@@ -444,7 +418,7 @@ def source_of(data: Any) -> Source | None:
         # A column alone says what it is as well, and is no stream.
         column = any(_is(data, library, "Series") for library in ("pandas", "polars"))
         return None if column or _is_table(data) else StreamSource(data)
-    return FunctionSource(data, source_of) if callable(data) else None
+    return FunctionSource(data) if callable(data) else None
 
 
 def rows_given(data: Any) -> Source:
@@ -491,64 +465,3 @@ def _is_table(data: Any) -> bool:
     except DataError:
         return False
     return True
-
-
-class WrittenLabels(Source):
-    """Files of CSV whose labels are no measurements.
-
-    Parameters
-    ----------
-    as_text : callable
-        Which of the columns it is given are read as text.
-    typed : collection of str
-        Those of them that become numbers or truth values where nothing is lost. That takes a pass over
-        them, since all labels together tell it.
-    dialect : Dialect, optional
-        How the files are written.
-    """
-
-    def __init__(
-        self,
-        files: Files,
-        as_text: Callable[[Sequence[str]], list[str]],
-        typed: frozenset[str],
-        dialect: Dialect | None = None,
-    ) -> None:
-        self._inner = CSVSource(files, as_text, dialect)
-        self._typed = typed
-        self._known: dict[str, pd.Series] = {}
-        super().__init__(self._inner.what, self._inner.names)
-
-    def reads(self, path: str) -> bool:
-        """Whether a file of this path is, or would be, one of those that are read."""
-        return self._inner.reads(path)
-
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        typed = [name for name in (self.names if columns is None else columns) if name in self._typed]
-        parts = self._inner.begun(columns)
-        self._learn([name for name in typed if name not in self._known])
-        for part in parts:
-            found = {name: _of_type(part.data[name], self._known[name]) for name in typed}
-            yield Part(part.data.assign(**found) if found else part.data, part.where)
-
-    def _learn(self, columns: Sequence[str]) -> None:
-        """Learn the type of columns that are read as text."""
-        if not columns:
-            return
-        seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
-        with late_bar(0, "labels") as tell:
-            for part in self._inner.begun(tuple(columns)):
-                for name in columns:
-                    seen[name].update(dict.fromkeys(part.data[name].unique().tolist()))
-                tell(len(part.data))
-        for name in columns:
-            texts = [text for text in seen[name] if isinstance(text, str)]
-            missing = [None] * (len(texts) < len(seen[name]))
-            values = pd.Series([*texts, *missing], index=[*texts, *missing], dtype=object)
-            self._known[name] = with_type(values)
-
-
-def _of_type(texts: pd.Series, known: pd.Series) -> pd.Series:
-    """Texts as the labels that they are known for."""
-    places = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
-    return known.iloc[places].set_axis(texts.index)
