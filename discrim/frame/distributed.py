@@ -18,7 +18,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.parts import DistributedSource, Part, Source, slices
+from discrim.frame.sources.parts import DistributedSource, Part, slices
 
 T = TypeVar("T")
 
@@ -73,10 +73,7 @@ class DaskSource(DistributedSource):
     ) -> T | None:
         """What some work makes of each partition, merged as a tree; see `DistributedSource`.
 
-        Raises
-        ------
-        DataError
-            A partition, or the work on it, fails: its number is named; or it has other rows than before.
+        A DataError names the partition that fails, or has other rows than before.
         """
         from dask import delayed
 
@@ -97,21 +94,15 @@ class DaskSource(DistributedSource):
                 "first, or keep it on the workers with .persist()."
             )
         self._lengths = lengths
-        made: T | None = value
-        return made
+        merged: T | None = value
+        return merged
 
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
-        """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask.
-
-        Raises
-        ------
-        DataError
-            There is no such column.
-        """
+        """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask."""
         from dask.delayed import delayed
 
         names = self._checked_columns(columns)
-        meta = _with_room(answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond)
+        meta = _widest(answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond)
         sent = delayed(answer, pure=False, traverse=False)
         return self._only(names).map_partitions(_answered, sent, meta, meta=meta)
 
@@ -135,7 +126,7 @@ class DaskSource(DistributedSource):
                 yield Part(some)
 
 
-def _with_room(answer: Any, beyond: bool) -> Any:
+def _widest(answer: Any, beyond: bool) -> Any:
     """An answer without rows, in the types that hold any other, also where a row has no label."""
     if not isinstance(answer, pd.Series) or answer.dtype.kind == "f":
         return answer
@@ -147,13 +138,7 @@ def _with_room(answer: Any, beyond: bool) -> Any:
 
 def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> Any:
     """The answer of one partition, in the types of all."""
-    found = answer(data)
-    return found.astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
-
-
-def dask_source(frame: Any) -> Source:
-    """What reads a DataFrame of Dask."""
-    return DaskSource(frame)
+    return answer(data).astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
 
 
 def _nothing(*_: Any) -> None:
@@ -216,18 +201,13 @@ def _on_cluster(client: Any, root: Any, leaves: list[Any], tell: Callable[[int],
     numbers = {each.key: number for number, each in enumerate(marks)}
     for done in as_completed(marks):
         if done.status in ("error", "cancelled"):
-            _raise_of(numbers[done.key], done)
+            error = done.exception()
+            if isinstance(error, DiscrimError):
+                raise error
+            raise _failed(numbers[done.key], error) from error
         tell(1)
     found: Counted = future.result()
     return found
-
-
-def _raise_of(number: int, failed: Any) -> None:
-    """Raise what a partition failed by."""
-    error = failed.exception()
-    if isinstance(error, DiscrimError):
-        raise error
-    raise _failed(number, error) from error
 
 
 def _on_this_machine(root: Any, leaves: list[Any], parts: list[Any], tell: Callable[[int], None]) -> Counted:

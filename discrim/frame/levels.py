@@ -31,10 +31,7 @@ from discrim.frame.table import Table
 def level_design(design: Design) -> Design:
     """The design with a column of positions for each categorical term.
 
-    Raises
-    ------
-    NotSupportedError
-        A category is multiplied with another factor; the message names the term.
+    A NotSupportedError names a term in which a category is multiplied with another factor.
     """
     spec = design.spec
     if spec is None:
@@ -139,12 +136,7 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
 def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The one value (K, p) that a column of a design has in the rows of a class, as its levels say; else NaN.
 
-    Parameters
-    ----------
-    design : Design
-        With categories as they are coded.
-    tables : sequence of (K, L) float
-        Counts by class and level of its `level_terms`; none of published statistics.
+    The tables (K, L) count its `level_terms` by class and level; there is none of published statistics.
     """
     found = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
@@ -179,19 +171,9 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
-    """Raise where a column holds what is no truth value, or no count.
+    """Raise a DataError where one of the columns holds what is no truth value, or no count from 0 on.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns; those that the table does not have, or that are no numbers, are left to others.
-    counts : bool
-        Counts are wanted: numbers from 0 on.
-
-    Raises
-    ------
-    DataError
-        The message names column, row and value.
+    Those that the table does not have, or that are no numbers, are left to others.
     """
     if not names:
         return
@@ -230,24 +212,19 @@ def unseen_rows(
 ) -> Mask | None:
     """Rows (n,) of a table with a level that the fit has not seen, which a warning counts; None for none.
 
-    Parameters
-    ----------
-    functions : dict, optional
-        The user's own functions that the formula calls.
-    partial : bool
-        Whether such a row is used by its other columns.
+    `partial` is whether such a row is used by its other columns.
     """
-    lost = np.zeros(table.nrows, dtype=bool)
+    unseen = np.zeros(table.nrows, dtype=bool)
     said: list[str] = []
     for label, levels, values, at in _categories(design, table, functions):
         strange = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
         if strange.any():
             first = int(np.argmax(strange))
             said.append(f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(at[first])))}")
-            lost[at[strange]] = True
+            unseen[at[strange]] = True
     if not said:
         return None
-    count = int(lost.sum())
+    count = int(unseen.sum())
     others = len(said) - 2
     more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
     what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
@@ -255,7 +232,7 @@ def unseen_rows(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
         f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}."
     )
-    return lost
+    return unseen
 
 
 def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
@@ -326,35 +303,23 @@ def _learns(factor: Factor) -> bool:
 def relearn(
     design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None = None
 ) -> Design:
-    """The same design, but for what its transforms learn from the columns: that is of some rows only.
+    """The same design, but for what its transforms learn from the columns: that is of the rows to keep only.
 
-    Held are the ends of splines, which other rows are not to fall outside of, and the levels of categories
-    that have a row.
-
-    Parameters
-    ----------
-    keep : (n,) bool
-        Rows to learn from, complete in the design's columns.
-    functions : dict, optional
-        The user's own functions that the formula calls.
-
-    Raises
-    ------
-    FormulaError
-        These rows do not support a transform.
+    These are complete in the design's columns. The ends of splines stay, which other rows are not to fall
+    outside of, and the levels of categories that have a row. A FormulaError says that the rows do not support
+    a transform.
     """
     if design.spec is None:
         return design
-    found = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
-    return (
-        _of_levels(found, table, keep, functions) if absent_levels(found, table, keep, functions) else found
-    )
+    relearnt = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
+    if absent_levels(relearnt, table, keep, functions):
+        return _of_levels(relearnt, table, keep, functions)
+    return relearnt
 
 
 def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions: Functions | None) -> Design:
-    """The design of the levels that some rows have: categories are coded anew, all else is held."""
-    called = recall_functions(design.functions, functions)
-    spec = design.spec
+    """The design of the levels that some rows have: categories are coded anew, all else stays."""
+    called, spec = recall_functions(design.functions, functions), design.spec
     if spec is None:
         return design
     codes = [factor.code for factor in spec.factors]
@@ -364,10 +329,10 @@ def _of_levels(design: Design, table: Table, keep: NDArray[np.bool_], functions:
     with warnings.catch_warnings():
         # That levels have no row here is why they are left out.
         warnings.simplefilter("ignore", DiscrimWarning)
-        names, own = specify(expressions, terms, design.columns, (), some, called)
-    held = {factor.code: factor for factor in spec.factors if factor.levels is None}
-    factors = tuple(held.get(factor.code, factor) for factor in own.factors)
-    return replace(design, terms=names, spec=replace(own, kinds=spec.kinds, factors=factors))
+        names, coded = specify(expressions, terms, design.columns, (), some, called)
+    numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
+    factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
+    return replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))
 
 
 def _relearnt(

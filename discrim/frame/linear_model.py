@@ -24,8 +24,8 @@ from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, 
 from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, ScannedFormula, expression, quote, scan
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.rows import read
-from discrim.frame.sources.parts import DistributedSource, no_rows
-from discrim.frame.sources.rows import tables
+from discrim.frame.sources.parts import DistributedSource
+from discrim.frame.sources.rows import first_table
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 
@@ -34,18 +34,9 @@ _CBIND = re.compile(r"\s*cbind\s*\(")
 
 @dataclass(frozen=True, slots=True)
 class ModelTerm:
-    """One term of the model.
+    """One term of the model, as the formula writes it, and its columns of the design.
 
-    Attributes
-    ----------
-    label : str
-        As the formula writes it.
-    factors : frozenset of str
-        Codes of the factors that it multiplies.
-    columns : tuple of int
-        Its columns of the design.
-    categories : tuple of str
-        Codes of those of its factors that are categories, in order.
+    Factors that it multiplies are named by their codes, as are those of them that are categories, in order.
     """
 
     label: str
@@ -56,15 +47,9 @@ class ModelTerm:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The combinations of levels of some factors, and the columns of the model in each.
+    """The combinations of levels of some factors, and in each the (cells, columns) values of the design.
 
-    Attributes
-    ----------
-    labels : list of tuple
-        A level of each factor.
-    columns : tuple of int
-        Columns of the design that are functions of these factors.
-    values : (cells, columns) float
+    The columns are those of the design that are functions of these factors.
     """
 
     labels: list[tuple[Scalar, ...]]
@@ -85,17 +70,16 @@ def responses_right(formula: str) -> str:
     if not isinstance(formula, str) or formula.count("~") != 1:
         return formula
     left, right = formula.split("~")
-    if (found := _bound(left)) is not None:
-        return f"{right.strip()} ~ {found}"
-    found = _bound(right)
-    return formula if found is None else f"{left.strip()} ~ {found}"
+    if (responses := _bound(left)) is not None:
+        return f"{right.strip()} ~ {responses}"
+    responses = _bound(right)
+    return formula if responses is None else f"{left.strip()} ~ {responses}"
 
 
 def _bound(side: str) -> str | None:
     """What stands in `cbind()`, added; None where a side is no such call."""
     opened = _CBIND.match(side)
-    inner = side.strip()
-    if opened is None or not inner.endswith(")"):
+    if opened is None or not side.rstrip().endswith(")"):
         return None
     inner = side[opened.end() :].rstrip()[:-1]
     depth, quoted, parts = 0, False, [""]
@@ -134,16 +118,9 @@ def model_rows(
     source = scan(text)
     left, _ = parse(source)
     terms, expressions, labels = _left_side(source, left, first, called)
-    given = next(
-        (
-            name
-            for code, each in expressions.items()
-            if _is_category(each, first, called)
-            for name in each.columns
-        ),
-        None,
-    )
-    if given is None:
+    categories = [each for each in expressions.values() if _is_category(each, first)]
+    factor = next((name for each in categories for name in each.columns), None)
+    if factor is None:
         start, end = left.origin.start, left.origin.end
         raise source.error(
             "The left side has no factor, and a number there is a covariate. The factors stand on the left "
@@ -157,10 +134,10 @@ def model_rows(
     def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         source = scan(text)
         _, right = parse(source)
-        apart = Expression(quote(given), Column(given), tuple(beside))
-        found, responses = right_side(source, right, table, functions, apart, exclude)
-        response = Expression(quote(given), Column(given), (given,))
-        return ParsedFormula(text, response, expressions | found, [*terms, *responses], tuple(exclude))
+        left = Expression(quote(factor), Column(factor), tuple(beside))
+        known, responses = right_side(source, right, table, functions, left, exclude)
+        response = Expression(quote(factor), Column(factor), (factor,))
+        return ParsedFormula(text, response, expressions | known, [*terms, *responses], tuple(exclude))
 
     blocks = read(text, data, weights=weights, functions=functions, reader=reader)
     return _summed(blocks, terms, labels, first)
@@ -173,10 +150,7 @@ def _some_rows(data: Any) -> Table:
         return data if isinstance(data, Table) else Table(data, held=True)
     if isinstance(source, DistributedSource):
         return Table(source.meta, part=True, learnt_from=True)
-    first = next((table for table, _ in tables(source)), None)
-    if first is None:
-        raise no_rows(source)
-    return first
+    return first_table(source)
 
 
 def _left_side(
@@ -199,11 +173,9 @@ def _left_side(
         if isinstance(root, Column):
             if alone or table.kind(root.name) != "numeric":
                 found = expression(f"C({found.code})", frozenset(functions))
-        elif isinstance(root, Call) and root.function == "C":
+        elif isinstance(root, Call) and root.function == "C" and [*map(type, root.arguments)] == [Column]:
             # A contrast of the user's would change what type III tests.
-            found = (
-                expression(f"C({quote(found.columns[0])})", frozenset(functions)) if _bare(root) else found
-            )
+            found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
         known[found.code], labels[found.code] = found, label
         return {frozenset({found.code}): (found.code,)}
 
@@ -219,12 +191,7 @@ def _left_side(
     return terms, used, labels
 
 
-def _bare(root: Call) -> bool:
-    """Whether it is a plain column that C() makes categories of."""
-    return len(root.arguments) == 1 and isinstance(root.arguments[0], Column)
-
-
-def _is_category(each: Expression, table: Table, functions: Functions) -> bool:
+def _is_category(each: Expression, table: Table) -> bool:
     root = each.root
     if isinstance(root, Column):
         return table.kind(root.name) not in ("numeric", "boolean")
@@ -245,7 +212,7 @@ def _summed(
         if codings[number].width == len(levels) - 1:
             codings[number] = _sum_to_zero(len(levels))
     summed = replace(spec, codings=tuple(codings))
-    found: list[list[int]] = [[] for _ in terms]
+    columns_of: list[list[int]] = [[] for _ in terms]
     names, start, at = list(blocks.design.terms), 0, 0
     for each in summed.products:
         codes = {spec.factors[factor].code for factor, _ in each}
@@ -254,7 +221,7 @@ def _summed(
         while at < len(terms) and not codes <= set(terms[at]):
             at += 1
         if at < len(terms):
-            found[at].extend(range(start, stop))
+            columns_of[at].extend(range(start, stop))
             names[start:stop] = _names(summed, each, labels)
         elif any(pair in coded for pair in each):
             label = ":".join(spec.factors[factor].code for factor, _ in each)
@@ -263,19 +230,18 @@ def _summed(
                 f"`. - {label}`, or make it a factor on the left."
             )
         start = stop
-    own = []
-    for term, columns in zip(terms, found, strict=True):
-        levelled = {factor.code for factor in spec.factors if factor.levels is not None}
-        own.append(
-            ModelTerm(
-                ":".join(labels[code] for code in term),
-                frozenset(term),
-                tuple(columns),
-                tuple(code for code in term if code in levelled),
-            )
+    levelled = {factor.code for factor in spec.factors if factor.levels is not None}
+    model_terms = [
+        ModelTerm(
+            ":".join(labels[code] for code in term),
+            frozenset(term),
+            tuple(columns),
+            tuple(code for code in term if code in levelled),
         )
+        for term, columns in zip(terms, columns_of, strict=True)
+    ]
     design = replace(blocks.design, spec=summed, terms=tuple(names))
-    return replace(blocks, design=design, rows=blocks.rows.read_as(design)), own
+    return replace(blocks, design=design, rows=blocks.rows.read_as(design)), model_terms
 
 
 def _sum_to_zero(levels: int) -> Coding:
@@ -286,12 +252,11 @@ def _sum_to_zero(levels: int) -> Coding:
 def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
     parts = []
     for factor, coding in each:
-        held = spec.factors[factor]
-        label = labels[held.code]
+        label, factor_width = labels[spec.factors[factor].code], spec.factors[factor].width
         if coding < 0:
-            parts.append([label] if held.width == 1 else [f"{label}[{j}]" for j in range(held.width)])
+            parts.append([label] if factor_width == 1 else [f"{label}[{j}]" for j in range(factor_width)])
             continue
-        levels, width = held.levels or (), spec.codings[coding].width
+        levels, width = spec.factors[factor].levels or (), spec.codings[coding].width
         mark = "S." if width < len(levels) else ""
         parts.append([f"{label}[{mark}{level}]" for level in levels[:width]])
     return [":".join(reversed(some)) for some in product(*reversed(parts))]
@@ -309,12 +274,12 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
     start = 0
     for each in spec.products:
         width = int(np.prod(spec.widths(each), dtype=int))
-        own = [spec.factors[factor].code for factor, _ in each]
-        if own and within.issuperset(own):
+        factors = [spec.factors[factor].code for factor, _ in each]
+        if factors and within.issuperset(factors):
             block = np.ones((len(grid), 1))
-            for code, (_, coding) in zip(own, each, strict=True):
-                held = _matrix(spec.codings[coding], len(levels[list(codes).index(code)]))
-                rows = held[[cell[list(codes).index(code)] for cell in grid]]
+            for code, (_, coding) in zip(factors, each, strict=True):
+                at = list(codes).index(code)
+                rows = _matrix(spec.codings[coding], len(levels[at]))[[cell[at] for cell in grid]]
                 # The first factor runs fastest.
                 block = (rows[:, :, None] * block[:, None, :]).reshape(len(grid), -1)
             columns.extend(range(start, start + width))
@@ -331,16 +296,15 @@ def _matrix(coding: Coding, levels: int) -> Floats:
     return np.asarray(coding.matrix, dtype=np.float64)
 
 
+UNREADABLE = (AssertionError, AttributeError, IndexError, RecursionError, ValueError, ZeroDivisionError)
+"""What patsy raises of equations that it cannot read, beside its own error."""
+
+
 def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     """The matrix (r, k) and the right side (r,) of equations in coefficients.
 
     The language is patsy's, which statsmodels takes: names, numbers, `+ - * / ( )`, `=` and commas. A part
     without `=` is zero under the hypothesis. Names stand as they are, whatever is in them.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the coefficients.
 
     Raises
     ------
@@ -359,7 +323,7 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
         raise FormulaError(f"The hypothesis has {len(text):,} characters: write {MAX_TEXT:,} at most.")
     try:
         with np.errstate(all="ignore"):
-            found = DesignInfo(list(names)).linear_constraint(text)
+            constraint = DesignInfo(list(names)).linear_constraint(text)
     except PatsyError as error:
         origin = error.origin
         where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
@@ -367,19 +331,12 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
             f"The hypothesis {text[:80]!r} cannot be read{where} ({error.message}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."
         ) from None
-    except (
-        ZeroDivisionError,
-        IndexError,
-        AssertionError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except UNREADABLE as error:
         raise FormulaError(
             f"The hypothesis {text[:80]!r} cannot be read ({type(error).__name__}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."
         ) from None
-    coefs, values = np.asarray(found.coefs, dtype=np.float64), np.asarray(found.constants, dtype=np.float64)
+    coefs, values = (np.asarray(each, dtype=np.float64) for each in (constraint.coefs, constraint.constants))
     if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
         raise FormulaError(
             f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range: write finite ones."

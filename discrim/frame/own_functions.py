@@ -33,15 +33,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A function of the user's, and where it stands.
-
-    Attributes
-    ----------
-    code : str
-        The factor it is called in.
-    options : dict
-        Its arguments that are no columns.
-    """
+    """A function of the user's, the factor it is called in, and its arguments that are no columns."""
 
     code: str
     name: str
@@ -49,26 +41,18 @@ class OwnCall:
     options: Mapping[str, Any]
 
     def __call__(self, arguments: Sequence[Any], index: pd.Index) -> Made:
-        """What the function makes of complete rows, checked for kind, length, order, and to be by row.
+        """What the function makes of complete rows: checked for kind, length and order, and to be by row.
 
-        Parameters
-        ----------
-        arguments : sequence of Series (m,), or arrays (m,), (m, k) or ()
-        index : Index of length m
-
-        Returns
-        -------
-        (m,) or (m, k) float64, or Series of text or categories on the index
-            Only categories may be missing.
-
-        Raises
-        ------
-        FormulaError
-            It fails, gives what is no column, or gives a row something else with other rows beside it.
+        Arguments are Series (m,), or arrays (m,), (m, k) or (). Only categories may be missing in the result.
         """
         whole = self._made(arguments, index, f"all {len(index)} rows")
         for rows in _parts(whole):
-            part = self._made([_rows_of(each, rows) for each in arguments], index[rows], "some rows alone")
+            # A number stands for all rows.
+            given = [
+                each.iloc[rows] if isinstance(each, pd.Series) else each[rows] if np.ndim(each) else each
+                for each in arguments
+            ]
+            part = self._made(given, index[rows], "some rows alone")
             self._compare(whole, part, rows, index)
         return whole
 
@@ -140,11 +124,11 @@ class OwnCall:
                 f"{self._called} gave {series.dtype}, not numbers or text: have it return either."
             )
         known = series[series.notna()].to_numpy()
-        lost = rounding(known)
-        if lost is not None:
+        rounded = rounding(known)
+        if rounded is not None:
             raise FormulaError(
-                f"{self._called} gave the number {known[lost.position]}, which doubles round by "
-                f"{lost.error:g}: have it return smaller numbers, or text where they are categories."
+                f"{self._called} gave the number {known[rounded.position]}, which doubles round by "
+                f"{rounded.error:g}: have it return smaller numbers, or text where they are categories."
             )
         try:
             return as_floats(series, self.code)
@@ -205,12 +189,6 @@ def recall_functions(names: Sequence[str], functions: Functions | None) -> Funct
         if name not in functions:
             raise FormulaError(f"The formula calls {name}(): pass functions={{{name!r}: ...}} again.")
     return {name: functions[name] for name in names}
-
-
-def _rows_of(argument: Any, rows: NDArray[np.intp]) -> Any:
-    if isinstance(argument, pd.Series):
-        return argument.iloc[rows]
-    return argument[rows] if np.ndim(argument) else argument
 
 
 def _parts(whole: Made) -> list[NDArray[np.intp]]:

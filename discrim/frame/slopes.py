@@ -9,7 +9,7 @@ columns of the design.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -39,31 +39,17 @@ OUTWARDS = 0.5
 
 def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
     """The levels of the first factor that reads a column as categories; None where no factor does."""
-    for factor in () if design.spec is None else design.spec.factors:
-        if (
-            factor.levels is not None
-            and name in grammar.expression(factor.code, frozenset(functions)).columns
-        ):
-            return factor.levels
-    return None
+    names = frozenset(functions)
+    factors = () if design.spec is None else design.spec.factors
+    categories = (factor for factor in factors if factor.levels is not None)
+    return next((f.levels for f in categories if name in grammar.expression(f.code, names).columns), None)
 
 
 class Changing:
-    """Rows of a design, some of whose columns of the table are held at other values.
+    """Complete rows of a design with a spec, some of whose columns of the table are held at other values.
 
-    Parameters
-    ----------
-    design : Design
-        With a spec.
-    rows : RowRange
-        Complete in the design's columns.
-    functions : dict
-        The user's own functions that the formula calls.
-    means : mapping of str to float, optional
-        One row stands for all: numbers of the table at their means, categories in the proportions of the
-        rows.
-    shares : mapping of int to (levels,) float, optional
-        These proportions, by factor.
+    With `means`, by column, one row stands for all: numbers of the table at their means, categories in the
+    proportions (levels,) of the rows that `shares` has by factor.
     """
 
     def __init__(
@@ -74,15 +60,14 @@ class Changing:
         means: Mapping[str, float] | None = None,
         shares: Mapping[int, Floats] | None = None,
     ) -> None:
-        spec = design.spec
-        if spec is None:
+        if design.spec is None:
             raise ValueError("A plain design is its own derivative: give one that has a spec.")
-        self._spec: Spec = spec
+        self._spec: Spec = design.spec
         self._rows, self._functions = rows, functions
         self._means, self._shares = means, shares or {}
-        self._known: dict[int, tuple[Floats, Floats | None]] = {}
+        self._known: dict[int, _Dual] = {}
         names = frozenset(functions)
-        self._read = [grammar.expression(factor.code, names) for factor in spec.factors]
+        self._read = [grammar.expression(factor.code, names) for factor in design.spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
     def at(self, held: Mapping[str, Any]) -> Floats:
@@ -95,12 +80,11 @@ class Changing:
 
     def category_shares(self, weights: Floats) -> dict[int, Floats]:
         """Sums (levels,) of the weights (m,) of the rows in each level of each factor of categories."""
-        found = {}
-        for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True)):
-            if factor.levels is not None:
-                codes = self._codes(factor, read, {})
-                found[i] = np.asarray(np.bincount(codes, weights, len(factor.levels)), dtype=np.float64)
-        return found
+        return {
+            i: np.bincount(self._codes(factor, read, {}), weights, len(factor.levels)).astype(np.float64)
+            for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True))
+            if factor.levels is not None
+        }
 
     def _written(self, held: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
         spec = self._spec
@@ -120,7 +104,7 @@ class Changing:
                 slopes.append(slope)
         return np.column_stack(columns), np.column_stack(slopes)
 
-    def _coded(self, factor: tuple[Floats, Floats | None], coding: int) -> tuple[Floats, Floats | None]:
+    def _coded(self, factor: _Dual, coding: int) -> _Dual:
         if coding < 0:
             return factor
         shares, code = factor[0], self._spec.codings[coding]
@@ -128,28 +112,26 @@ class Changing:
             return shares[:, list(code.picks)], None
         return shares @ np.array(code.matrix), None
 
-    def _factor(self, i: int, held: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats | None]:
+    def _factor(self, i: int, held: Mapping[str, Any], name: str | None) -> _Dual:
         """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
         factor, read = self._spec.factors[i], self._read[i]
         touched = name in read.columns or any(column in held for column in read.columns)
         if not touched and i in self._known:
             return self._known[i]
-        found: tuple[Floats, Floats | None]
+        dual: _Dual
         if factor.levels is not None and self._means is not None and not touched:
-            found = self._shares[i][None, :], None
+            dual = self._shares[i][None, :], None
         elif factor.levels is not None:
-            codes = self._codes(factor, read, held)
-            found = np.eye(len(factor.levels))[codes], None
+            dual = np.eye(len(factor.levels))[self._codes(factor, read, held)], None
         elif not touched and self._means is None:
-            found = np.asarray(factor_values(factor, self._rows, self._functions)), None
+            dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
-            value, change = _Walk(self._rows, self._functions, factor, held, self._means, name).dual(
-                read.root
-            )
-            found = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
+            walk = _Walk(self._rows, self._functions, factor, held, self._means, name)
+            value, change = walk.dual(read.root)
+            dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
         if not touched:
-            self._known[i] = found
-        return found
+            self._known[i] = dual
+        return dual
 
     def _codes(self, factor: Factor, read: Expression, held: Mapping[str, Any]) -> NDArray[np.intp]:
         levels = factor.levels or ()
@@ -167,9 +149,7 @@ class Changing:
 
 
 def _matrix(value: Floats, rows: int) -> Floats:
-    if value.ndim < 2:
-        return np.broadcast_to(value, rows)[:, None]
-    return value
+    return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
 
 
 class _Walk:
@@ -338,15 +318,9 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRows:
-    """Rows of each category and class.
+    """Rows (L, K) of each category and class of a predictor, as the formula writes it.
 
-    Attributes
-    ----------
-    label : str
-        The predictor, as the formula writes it.
-    levels : tuple of str, int, float or bool, length L
-    rows : (L, K) int
-        Counted, whatever their weights, where these are positive.
+    They are counted, whatever their weights, where these are positive.
     """
 
     label: str
@@ -356,24 +330,19 @@ class CategoryRows:
 
 def class_cells(blocks: Blocks) -> list[CategoryRows]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return blocks.reduced(_cells_of, _added)
+    return blocks.reduced(_cells, _added)
 
 
 def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
     return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
 
 
-def _cells_of(blocks: Blocks) -> list[CategoryRows]:
-    return list(_cells(blocks))
-
-
-def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
+def _cells(blocks: Blocks) -> list[CategoryRows]:
     design, table = blocks.design, blocks.table
-    if design.spec is None:
-        return
-    alone = [parts[0][0] for parts in design.spec.products if len(parts) == 1 and parts[0][1] >= 0]
-    if not alone:
-        return
+    products = () if design.spec is None else design.spec.products
+    alone = [parts[0][0] for parts in products if len(parts) == 1 and parts[0][1] >= 0]
+    if design.spec is None or not alone:
+        return []
     functions = recall_functions(design.functions, blocks.functions)
     kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
     whole = RowRange(table, 0, table.nrows, kinds=kinds)
@@ -382,11 +351,13 @@ def _cells(blocks: Blocks) -> Iterator[CategoryRows]:
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
     classes, k = blocks.codes[complete][used], len(design.levels)
+    cells = []
     for number in alone:
         factor = design.spec.factors[number]
         each = grammar.expression(factor.code, frozenset(functions))
         value = evaluate(each, rows, Memory(factor.states), functions)
         if isinstance(value, Categories) and factor.levels is not None:
-            own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
-            counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)
-            yield CategoryRows(each.label, factor.levels, counted.reshape(-1, k))
+            codes = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
+            counted = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)
+            cells.append(CategoryRows(each.label, factor.levels, counted.reshape(-1, k)))
+    return cells

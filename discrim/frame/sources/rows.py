@@ -77,10 +77,8 @@ def answers(
     ----------
     columns : sequence of str, optional
         The only ones that the answer takes; all without it.
-    answer : callable
-        From a table to a Series or a DataFrame on its index.
     sent : callable
-        Gives the same as it is sent to workers.
+        Gives the answer as it is sent to workers.
     beyond : bool
         Labels may be others than the classes.
     """
@@ -98,10 +96,10 @@ def answered_frames(
     with late_bar(source.nrows or 0, "rows predicted") as tell:
         for part, where in given_parts(source, columns):
             with named(where):
-                found = answer(part)
-            tell(len(found))
+                said = answer(part)
+            tell(len(said))
             with tell.resting():
-                yield found.to_frame() if isinstance(found, pd.Series) else found
+                yield said.to_frame() if isinstance(said, pd.Series) else said
 
 
 def part_table(
@@ -147,12 +145,7 @@ def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:
 class SourceTable(Table):
     """What stands for the table where rows come from a source: a column is read when it is asked for.
 
-    Parameters
-    ----------
-    data : object
-        As the user gave it.
-    first : Table
-        The first part that has rows; it tells what columns hold.
+    The first part that has rows tells what columns hold.
     """
 
     __slots__ = ("_first", "_rows", "_source")
@@ -253,99 +246,67 @@ def discovered(
     FormulaError
         As of `resolve`.
     """
-    design, table = _discovered(formula, data, source, functions, levels, weights, reader)
-    if design.response_columns != (design.response,):
-        return design, table
-    # What a pass keeps of numbers are Python's, whatever their width was.
-    dtype = table.dtype(design.response)
-    if not (isinstance(dtype, np.dtype) and dtype.kind in "iuf"):
-        return design, table
-    return replace(design, labels=label_type(dtype)), table
-
-
-def _discovered(
-    formula: str,
-    data: Any,
-    source: Source,
-    functions: Mapping[str, Callable[..., Any]] | None,
-    levels: Sequence[Any] | None,
-    weights: str | None,
-    reader: Reader,
-) -> tuple[Design, SourceTable]:
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = reader(formula, names, called, (weights,) if weights else ())
-    columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
+    columns, seen = list(dict.fromkeys((*parsed.columns, *parsed.beside))), None
     if isinstance(source, DistributedSource):
-        return _discovered_on_workers(parsed, data, source, called, levels, columns)
-    first = next((table for table, _ in tables(source, columns)), None)
-    if first is None:
-        raise no_rows(source)
+        first = Table(source.meta, part=True, learnt_from=True)
+        learns = not parsed.is_plain(first)
+    else:
+        first = first_table(source, columns)
+        complete = RowRange(first, 0, first.nrows).complete(columns)[1].any()
+        learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
+    if learns:
+        seen = _seen(parsed, called, columns, source, levels)
+        shown = seen.table()
+        if isinstance(source, DistributedSource):
+            shown = first = _with_types(shown, source.meta)
+        design = settle_formula(parsed, shown, called, levels, seen.whole())[0]
+    elif levels is not None or _is_closed(parsed.response, first):
+        design = settle_formula(parsed, first, called, levels)[0]
+    else:
+        # Of numbers alone nothing is learnt but the classes.
+        seen = _seen(parsed, called, list(parsed.response.columns), source)
+        classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
+        design = replace(settle_formula(parsed, first, called, classes)[0], labels=kind)
     table = SourceTable(source, data, first)
-    complete = RowRange(first, 0, first.nrows).complete((*parsed.columns, *parsed.beside))[1].any()
-    if not complete or any(_learns(each, first) for each in parsed.expressions.values()):
-        seen = _seen(parsed, called, columns, table, levels)
-        return settle_formula(parsed, seen.table(), called, levels, seen.whole())[0], table
-    if levels is not None or _is_closed(parsed.response, first):
-        return settle_formula(parsed, first, called, levels)[0], table
-    # Of numbers alone nothing is learnt but the classes.
-    seen = _seen(parsed, called, list(parsed.response.columns), table)
-    classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle_formula(parsed, first, called, classes)[0], labels=kind), table
+    if seen is not None:
+        table.counted(seen.rows)
+    if design.response_columns == (design.response,):
+        # What a pass keeps of numbers are Python's, whatever their width was.
+        dtype = table.dtype(design.response)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+            design = replace(design, labels=label_type(dtype))
+    return design, table
+
+
+def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
+    """The first part that has rows; a DataError where none has."""
+    for table, _ in tables(source, columns):
+        return table
+    raise no_rows(source)
 
 
 def _seen(
     parsed: ParsedFormula,
     functions: Functions,
     columns: list[str],
-    table: SourceTable,
+    source: Source,
     levels: Sequence[Any] | None = None,
 ) -> _Seen:
-    """What a pass over some columns has seen."""
+    """What a pass over some columns has seen; parts that lie elsewhere are looked at there."""
+    if isinstance(source, DistributedSource):
+        of_workers = source.reduced(columns, partial(_look, parsed, functions, columns, levels), _Seen.joined)
+        if of_workers is None:
+            raise no_rows(source)
+        return of_workers
     seen = _Seen(parsed, functions, columns, levels)
-    with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
-        for part, where in tables(table.source, columns):
+    with late_bar(source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(source, columns):
             with named(where):
                 seen.look(part)
             tell(part.nrows)
-    table.counted(seen.rows)
-    return seen
-
-
-def _discovered_on_workers(
-    parsed: ParsedFormula,
-    data: Any,
-    source: DistributedSource,
-    called: Functions,
-    levels: Sequence[Any] | None,
-    columns: list[str],
-) -> tuple[Design, SourceTable]:
-    """The same of rows on workers: each part is looked at where it is, and sends what shows something."""
-    types = Table(source.meta, part=True, learnt_from=True)
-    if not parsed.is_plain(types):
-        seen = _seen_on_workers(parsed, called, columns, source, levels)
-        shown = _with_types(seen.table(), source.meta)
-        design, _ = settle_formula(parsed, shown, called, levels, seen.whole())
-        return design, SourceTable(source, data, shown)
-    table = SourceTable(source, data, types)
-    if levels is not None or _is_closed(parsed.response, types):
-        return settle_formula(parsed, types, called, levels)[0], table
-    seen = _seen_on_workers(parsed, called, list(parsed.response.columns), source)
-    classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
-    return replace(settle_formula(parsed, types, called, classes)[0], labels=kind), table
-
-
-def _seen_on_workers(
-    parsed: ParsedFormula,
-    called: Functions,
-    columns: list[str],
-    source: DistributedSource,
-    levels: Sequence[Any] | None = None,
-) -> _Seen:
-    """What a pass over some columns has seen of parts that stay where they lie."""
-    seen = source.reduced(columns, partial(_look, parsed, called, columns, levels), _Seen.joined)
-    if seen is None:
-        raise no_rows(source)
     return seen
 
 
@@ -445,46 +406,40 @@ class _Seen:
         if texts is not None:
             return self._first_of("", *texts)
         labels, labelled = response_labels(self._parsed.response, part, self._functions)
-        return np.flatnonzero(labelled)[self._news("", labels.values)]
+        return np.flatnonzero(labelled)[self._first_of_values("", labels.values)]
 
     def _of_complete(self, part: Table, complete: RowRange, keep: NDArray[np.bool_]) -> list[Codes]:
         new: list[Codes] = []
         if keep.any():
-            new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
+            rows = np.flatnonzero(keep)
+            for code, each in self._parsed.expressions.items():
+                if each.stateful or not _learns(each, part):
+                    continue
+                value = evaluate(each, complete, Memory(), self._functions)
+                if isinstance(value, Categories):
+                    new.append(rows[self._first_of_values(code, value.values)])
             if not self._frames:
-                new.append(np.flatnonzero(keep)[:1])
+                new.append(rows[:1])
             if self._learning:
-                self._hold(part, keep)
+                self._keep_to_learn_from(part, keep)
         return new
 
-    def _new_levels(self, part: Table, complete: RowRange) -> list[Codes]:
-        found = []
-        for code, each in self._parsed.expressions.items():
-            if each.stateful or not _learns(each, part):
-                continue
-            value = evaluate(each, complete, Memory(), self._functions)
-            if isinstance(value, Categories):
-                found.append(self._news(code, value.values))
-        return found
-
-    def _news(self, code: str, values: pd.Series) -> Codes:
-        """Codes of the values that were not met before, each once."""
+    def _first_of_values(self, code: str, values: pd.Series) -> Codes:
+        """Rows of the values that were not met before, each once."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             # What is declared and has no row is no level; each category is looked at once.
-            held, labels = values.cat.codes.to_numpy(), values.cat.categories
-        else:
-            held, labels = pd.factorize(values)
-        return self._first_of(code, held, labels)
+            return self._first_of(code, values.cat.codes.to_numpy(), values.cat.categories)
+        return self._first_of(code, *pd.factorize(values))
 
-    def _first_of(self, code: str, held: NDArray[Any], labels: Any) -> Codes:
-        """Codes of the first of each label that was not met before, by codes of which -1 is none."""
+    def _first_of(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
+        """Rows of the first of each label that was not met before, by codes of which -1 is none."""
         known = self._known.setdefault(code, set())
-        used = np.flatnonzero(np.bincount(held + 1, minlength=1)[1:]).tolist()
+        used = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
         new = [label for label in used if labels[label] not in known]
         known.update(labels[label] for label in new)
-        return np.array([int(np.argmax(held == label)) for label in new], dtype=np.intp)
+        return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
 
-    def _hold(self, part: Table, keep: NDArray[np.bool_]) -> None:
+    def _keep_to_learn_from(self, part: Table, keep: NDArray[np.bool_]) -> None:
         refuse_beyond_memory(
             float(self.rows * len(self._learning)),
             f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
@@ -509,8 +464,8 @@ class _Seen:
 def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
     """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
     if isinstance(part.data, pd.DataFrame):
-        held = part.data.iloc[at]
-        return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
+        rows = part.data.iloc[at]
+        return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
     frame = part.frame(columns).iloc[at]
     exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
     return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})

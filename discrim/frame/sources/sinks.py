@@ -151,19 +151,11 @@ def _csv_file(path: Path) -> Iterator[Write]:
 
 def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     """A file that compresses into another, by the end of its name."""
-    if suffix == ".gz":
-        import gzip
-
-        return gzip.open(file, "wb")
-    if suffix == ".bz2":
-        import bz2
-
-        return bz2.open(file, "wb")
-    if suffix == ".xz":
-        import lzma
-
-        return lzma.open(file, "wb")
-    return nullcontext(file)
+    module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix)
+    packed: AbstractContextManager[Any] = (
+        nullcontext(file) if module is None else import_module(module).open(file, "wb")
+    )
+    return packed
 
 
 @contextmanager
@@ -206,19 +198,9 @@ def _folder(path: Path) -> Iterator[Write]:
 
 
 class _Parquet:
-    """Frames as groups of rows of a file, and of others after it.
+    """Frames as groups of rows of a file, and of others after it, whose path is for messages.
 
-    Parameters
-    ----------
-    path : Path
-        For messages.
-
-    Attributes
-    ----------
-    begun : bool
-        There is a file.
-    rows : int
-        In it.
+    Whether it is begun, and the rows in it, are of the present file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -227,7 +209,7 @@ class _Parquet:
         self._index = False
         self._file: Any = None
         self._writer: Any = None
-        self._held: list[Any] = []
+        self._waiting: list[Any] = []
         self.begun, self.rows = False, 0
 
     def begin(self, file: IO[bytes]) -> None:
@@ -237,9 +219,9 @@ class _Parquet:
     def write(self, frame: pd.DataFrame) -> None:
         """Write rows, when they are enough for a group."""
         table = self._table(frame)
-        self._held.append(table)
+        self._waiting.append(table)
         self.rows += len(table)
-        if sum(map(len, self._held)) >= GROUP_ROWS:
+        if sum(map(len, self._waiting)) >= GROUP_ROWS:
             self._flush()
 
     def end(self) -> None:
@@ -255,9 +237,9 @@ class _Parquet:
 
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, self._schema)
-        if self._held:
-            table = pa.concat_tables(self._held).unify_dictionaries()
-            self._held = []
+        if self._waiting:
+            table = pa.concat_tables(self._waiting).unify_dictionaries()
+            self._waiting = []
             self._writer.write_table(table, row_group_size=max(len(table), 1))
 
     def _table(self, frame: pd.DataFrame) -> Any:

@@ -395,9 +395,9 @@ def source_of(data: Any) -> Source | None:
         return _of_paths(data)
     library = type(data).__module__.partition(".")[0]
     if library in ("dask", "dask_expr"):
-        from discrim.frame.distributed import dask_source
+        from discrim.frame.distributed import DaskSource
 
-        return dask_source(data)
+        return DaskSource(data)
     if _is(data, "pyarrow.dataset", "Dataset"):
         from discrim.frame.sources.parquet import DatasetSource
 
@@ -416,8 +416,13 @@ def source_of(data: Any) -> Source | None:
         )
     if hasattr(data, "__arrow_c_stream__"):
         # A column alone says what it is as well, and is no stream.
-        column = any(_is(data, library, "Series") for library in ("pandas", "polars"))
-        return None if column or _is_table(data) else StreamSource(data)
+        if any(_is(data, library, "Series") for library in ("pandas", "polars")):
+            return None
+        try:
+            given_frame(data)
+        except DataError:
+            return StreamSource(data)
+        return None
     return FunctionSource(data) if callable(data) else None
 
 
@@ -457,11 +462,3 @@ def _is(data: Any, module: str, name: str) -> bool:
     """Whether something is of a class of a library, which need not be imported for it."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(data, kind)
-
-
-def _is_table(data: Any) -> bool:
-    try:
-        given_frame(data)
-    except DataError:
-        return False
-    return True

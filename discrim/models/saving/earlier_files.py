@@ -21,8 +21,14 @@ Parts = tuple[dict[str, Any], dict[str, Floats]]
 
 Arguments = dict[str, Any]
 
-SPHERES = ("lda", "qda", "rda")
-"""Models that may be drawn towards a sphere of columns over their standard deviations."""
+# Spheres were those of the units of the data. Covariances of a few large variances came later, and shrunken
+# correlations, beside which variances are shrunk.
+LATER_OPTIONS: dict[str, dict[str, Any]] = {
+    "lda": {"standardize": False, "variance_chosen": None},
+    "qda": {"standardize": False, "form": None, "found_by": None, "least_fall": None},
+    "rda": {"standardize": False},
+}
+"""Options of models that an earlier file has not, and what they were."""
 
 
 def is_earlier(about: dict[str, Any]) -> bool:
@@ -36,18 +42,13 @@ def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
     Nothing is checked, as both are checked afterwards.
     """
     about, tensors = dict(about), dict(tensors)
-    if about.get("model") in SPHERES and isinstance(about.get("options"), dict):
-        # Spheres were those of the units of the data.
-        about["options"] = {"standardize": False} | about["options"]
-    if about.get("model") == "qda" and isinstance(about.get("options"), dict):
-        # Covariances of a few large variances came later.
-        about["options"] = dict.fromkeys(("form", "found_by", "least_fall")) | about["options"]
-    if about.get("model") == "lda" and isinstance(about.get("options"), dict):
-        # There were no shrunken correlations, beside which variances are shrunk.
-        about["options"] = {"variance_chosen": None} | about["options"]
+    name = about.get("model")
+    later = LATER_OPTIONS.get(name) if isinstance(name, str) else None
+    if later is not None and isinstance(about.get("options"), dict):
+        about["options"] = later | about["options"]
     about.setdefault("left_out", {"constant": [], "collinear": _not_kept(about)})
     whitening = tensors.get("whitening")
-    if about.get("model") == "knn" and "within_root" not in tensors and _is_inverse_root(whitening):
+    if name == "knn" and "within_root" not in tensors and _is_inverse_root(whitening):
         del tensors["whitening"]
         tensors["within_root"] = np.triu(scipy.linalg.lapack.dtrtri(whitening)[0])
     return about, tensors
@@ -56,15 +57,9 @@ def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
 def refuse_collinear(
     path: Any, model: str, options: dict[str, Any], moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
-    """Raise where a fit of an earlier version has collinear columns, so that its numbers are rounding.
-
-    Raises
-    ------
-    DataError
-        With the columns at fault.
-    """
-    found = _collinear(model, options, moments)
-    culprits = list(dict.fromkeys(terms[dependency.column] for dependency in found))
+    """Raise a DataError where columns of an earlier version's fit are collinear: its numbers are rounding."""
+    columns = (each.column for each in _collinear(model, options, moments))
+    culprits = list(dict.fromkeys(terms[column] for column in columns))
     if not culprits:
         return
     are = "is a linear combination" if len(culprits) == 1 else "are linear combinations"
@@ -116,39 +111,29 @@ def _is_inverse_root(matrix: Floats | None) -> bool:
 
 
 def arguments_of(model: str, options: dict[str, Any], numbers: Any, blocks: Blocks) -> Arguments:
-    """The arguments of the verb, which files did not hold, from the numbers; what was chosen is held.
+    """The arguments of the verb, which files did not hold, from the numbers and their options in the file.
 
-    Parameters
-    ----------
-    options : dict
-        Those of the numbers, as they are in the file.
+    What the rows chose is given.
     """
     row = BY_MODEL[model]
     defaults = default_options(row)
     alike = {name: value for name, value in options.items() if name in defaults and name not in row.choosing}
-    found = _ARGUMENTS[model](numbers, list(blocks.design.levels), blocks) if model in _ARGUMENTS else {}
+    renamed = _ARGUMENTS[model](numbers, list(blocks.design.levels), blocks) if model in _ARGUMENTS else {}
     collinear = {"collinear": "drop"} if blocks.collinear and "collinear" in defaults else {}
-    return defaults | alike | collinear | found
+    return defaults | alike | collinear | renamed
 
 
 def _linear(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
-    return _normal(numbers, "pooled")
+    arguments = _quadratic(numbers, levels, blocks)
+    return arguments | ({"covariance": "pooled"} if arguments["covariance"] == "full" else {})
 
 
 def _quadratic(numbers: Any, levels: list[Any], blocks: Blocks) -> Arguments:
-    arguments = _normal(numbers, "full")
-    if isinstance(arguments.get("dimensions"), list):
-        arguments["dimensions"] = dict(zip(levels, arguments["dimensions"], strict=True))
-    return arguments
-
-
-def _normal(numbers: Any, full: str) -> Arguments:
-    """What asks for the kind of covariance, whose word may be another where it is the full one."""
     arguments: Arguments = numbers.scatter.anew().keywords()
     if arguments["covariance"] is None:
         arguments["covariance"] = LostObject(numbers.scatter.text)
-    if arguments["covariance"] == "full":
-        arguments["covariance"] = full
+    if isinstance(arguments.get("dimensions"), list):
+        arguments["dimensions"] = dict(zip(levels, arguments["dimensions"], strict=True))
     return arguments
 
 

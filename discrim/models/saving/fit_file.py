@@ -202,14 +202,7 @@ def check_description(
 ) -> None:
     """Raise a DataError unless options, columns kept and counts are of the kinds that `save` writes.
 
-    Parameters
-    ----------
-    path : path-like
-        What to call the file in a message.
-    kinds : dict of str to tuple of type
-        The options of the model, and the types that each may have.
-    robust : bool
-        Whether the model has robust methods.
+    `kinds` has the types that each option of the model may have; `robust` is whether it has robust methods.
     """
     if not isinstance(options, dict):
         raise damaged(path, "its options are not those of the model")
@@ -225,13 +218,8 @@ def check_description(
         if not _is_option(key, options[key], design, robust=robust):
             raise damaged(path, f"its {key} is {_shown(options[key])}")
     if keep is not None:
-        whole = isinstance(keep, list) and all(type(j) is int for j in keep)
-        if (
-            not whole
-            or sorted(set(keep)) != keep
-            or not keep
-            or not 0 <= keep[0] <= keep[-1] < len(design.terms)
-        ):
+        whole = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
+        if not whole or sorted(set(keep)) != keep or not 0 <= keep[0] <= keep[-1] < len(design.terms):
             raise damaged(path, "the columns it keeps are not those of its design")
     if type(dropped) is not int or not 0 <= dropped <= MOST_ROWS or type(weighted) is not bool:
         raise damaged(path, "its counts of rows are no counts")
@@ -240,13 +228,7 @@ def check_description(
 
 
 def selection_of(path: Any, words: Any) -> Selection | None:
-    """How the rows chose the columns, as a file has it in words; None where it has nothing.
-
-    Raises
-    ------
-    DataError
-        The words are no text, or no words that `save` writes.
-    """
+    """How the rows chose the columns, as a file has it in words; None where it has nothing."""
     if words is None:
         return None
     if not isinstance(words, str) or not 0 < len(words) <= MOST_WORDS or not words.isprintable():
@@ -273,13 +255,13 @@ def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
     return bool(low <= value <= high)
 
 
-def names_left_out(path: Any, found: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def names_left_out(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the columns that a fit has left out: constant ones, and collinear ones."""
-    right = isinstance(found, dict) and set(found) == {"constant", "collinear"}
-    lists = list(found.values()) if right else []
+    right = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
+    lists = list(left_out.values()) if right else []
     if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
         raise damaged(path, "the columns it left out are no lists of names")
-    return tuple(found["constant"]), tuple(found["collinear"])
+    return tuple(left_out["constant"]), tuple(left_out["collinear"])
 
 
 BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -300,14 +282,8 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
 
     The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit. A link stays
     a link, and the mode of a file that is replaced is kept. A process that is killed may leave a file
-    `.discrim-*.tmp` in the folder, which the next save there removes.
-
-    Raises
-    ------
-    NotSupportedError
-        The model cannot be written, or what is written could not be loaded.
-    UnwritableFileError
-        There is no such folder, the disk is full, and the like. What was there before is still there.
+    `.discrim-*.tmp` in the folder, which the next save there removes. Where an error is raised, what was
+    there before is still there.
     """
     file_path(path)
     saved = saved_of(fit.model.name)
@@ -365,15 +341,7 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
 
 
 def file_of(path: Any) -> Path:
-    """The path of a file that can be written, as it is given.
-
-    Raises
-    ------
-    DataError
-        It is no path, or no system takes it as one.
-    UnwritableFileError
-        It is a folder, a device or read-only, or its folder is missing.
-    """
+    """The path of a file that can be written, as it is given; else an UnwritableFileError says why not."""
     place = file_path(path)
     if names_folder(os.fsdecode(path)):
         raise FolderGivenError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
@@ -382,13 +350,7 @@ def file_of(path: Any) -> Path:
 
 
 def file_path(path: Any) -> Path:
-    """The path of a file as it is given.
-
-    Raises
-    ------
-    DataError
-        It is no path, or no system takes it as one.
-    """
+    """The path of a file as it is given; a DataError where no system takes it as one."""
     try:
         return possible_path(path)
     except TypeError:
@@ -423,14 +385,14 @@ def fit_of(
     reading = partial(damaged, path)
     arguments = read_options(name, about["arguments"], reading) if "arguments" in about else None
     check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
-    gone = names_left_out(path, left_out)
+    names = names_left_out(path, left_out)
     check_functions_given(design, functions)
     p = len(design.terms) if keep is None else len(keep)
     structure = options.get("structure", model.structure)
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     kind = KINDS[structure]
     spread = kind.spread(model.spread, thin=thin)
-    own = _own_buffers(path, model, tensors, len(design.levels), p)
+    buffers = _model_buffers(path, model, tensors, len(design.levels), p)
     singular = kind.is_regular or options.get("chosen") is not None or model.singular
     moments = checked_moments(
         path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
@@ -440,12 +402,12 @@ def fit_of(
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise damaged(path, "its prior is no distribution over the classes")
     kept = None if keep is None else tuple(keep)
-    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=gone, dropped=dropped)
+    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=names, dropped=dropped)
     if earlier:
         refuse_collinear(path, name, options, moments, blocks.terms)
     try:
         with np.errstate(all="ignore"):
-            numbers = model.numbers(moments, prior, **options, **own)
+            numbers = model.numbers(moments, prior, **options, **buffers)
         if arguments is None:
             arguments = arguments_of(name, options, numbers, blocks)
         fit = replace(model.fit(numbers, blocks, arguments, has_rows=False), loaded=True)
@@ -466,9 +428,9 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
 
 
-def _own_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
+def _model_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
     """The model's own buffers, taken out of the others."""
-    own = {}
+    buffers = {}
     kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
     for key, shape in (model.shapes(k, p) | kept).items():
         found = tensors[key].shape if key in tensors else ()
@@ -478,8 +440,8 @@ def _own_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p:
             or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
         ):
             raise damaged(path, f"{key!r} is not there in shape {shape}")
-        own[key] = tensors.pop(key)
-    return own
+        buffers[key] = tensors.pop(key)
+    return buffers
 
 
 MOST_CLASS_ROWS = 2.0**52
@@ -522,14 +484,10 @@ def checked_moments(
     weighted: bool,
     part: bool = False,
 ) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have.
+    """Moments of k classes and p columns from buffers, each of the shape and range that moments have.
 
     Parameters
     ----------
-    path : path-like
-        What to call the file in a message.
-    k, p : int
-        Classes and columns.
     singular : bool
         There may be a scatter without an inverse.
     constant : bool
@@ -538,11 +496,6 @@ def checked_moments(
         The counts are sums of weights.
     part : bool
         They are of a part of a table, which may have one class, or classes without rows; there is no prior.
-
-    Raises
-    ------
-    DataError
-        The buffers are no moments.
     """
     _check_shapes(path, tensors, k, p, spread, part=part)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
@@ -572,13 +525,8 @@ def checked_moments(
 def _check_shapes(
     path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, part: bool
 ) -> None:
-    scatter: tuple[int, ...] = {
-        "diagonal": (k, p),
-        "pooled": (1, p, p),
-        "class": (k, p, p),
-        "thin": (1, p),
-        "thin class": (k, p),
-    }[spread]
+    whole: tuple[int, ...] = (p, p) if spread in ("pooled", "class") else (p,)
+    scatter = (1 if spread in ("pooled", "thin") else k, *whole)
     shapes: dict[str, tuple[int, ...]] = {
         "counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "scatters": scatter,
     }  # fmt: skip
@@ -628,8 +576,8 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
     # Class by class: the sum of what is in range may be out of it. Without rows there is nothing to divide.
     typical = np.sqrt((squares / (total or 1.0)).sum(axis=0))
     size = np.abs(centres).max(axis=0, initial=0.0) * scale
-    held = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
-    if not (held & (size <= LARGEST)).all():
+    in_range = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
+    if not (in_range & (size <= LARGEST)).all():
         raise damaged(path, "its class means, or what varies about them, are out of range")
     if not (np.abs(rests) <= ROUNDED * (size + typical)).all():
         raise damaged(path, "what the rounding of its class means left is larger than any rounding")
@@ -638,10 +586,8 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
 def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
     scatters = tensors["scatters"]
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
-    if constant:
-        return
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares.any() if singular else varies.all()):
+    if not (constant or (squares.any() if singular else varies.all())):
         raise damaged(path, "a column of it does not vary")
 
 

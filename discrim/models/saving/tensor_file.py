@@ -40,26 +40,23 @@ LONGEST_REASON = 500
 def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
     """Write a description and named buffers, whole or not at all, and what can be read again.
 
-    Raises
-    ------
-    DataError
-        The header is too long to be read. What was there before stays there, as it does after an OSError.
+    Where an error is raised, as for a header that is too long to be read, what was there before stays there.
     """
-    held = {key: np.ascontiguousarray(tensor, dtype="<f8") for key, tensor in tensors.items()}
+    buffers = {key: np.ascontiguousarray(tensor, dtype="<f8") for key, tensor in tensors.items()}
     entries, end = {}, 0
-    for key, tensor in held.items():
+    for key, tensor in buffers.items():
         start, end = end, end + tensor.nbytes
         entries[key] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [start, end]}
     fit = json.dumps(about, sort_keys=True)
     checksum = hashlib.sha256(fit.encode() + b"\0")
-    for tensor in held.values():
+    for tensor in buffers.values():
         checksum.update(tensor.data)
     metadata = {"format": FORMAT, "fit": fit, "sha256": checksum.hexdigest()}
     text = json.dumps({**entries, "__metadata__": metadata}).encode()
     text += b" " * (-len(text) % 8)
     with replaced(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
-        for tensor in held.values():
+        for tensor in buffers.values():
             file.write(tensor.data)
         file.flush()
         _prove(file, path)
@@ -81,13 +78,7 @@ def damaged(path: Any, what: str, way_out: str = "Save the fit again, or name an
 
 
 class DamagedFileError(DataError):
-    """A file that is no saved fit, or not a whole one.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong with it.
-    """
+    """A file that is no saved fit, or not a whole one, and what is wrong with it."""
 
     def __init__(self, path: Any, what: str, way_out: str) -> None:
         self.what = what if len(what) <= LONGEST_REASON else f"{what[:LONGEST_REASON]} ..."
@@ -112,15 +103,7 @@ class _Header:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Description and buffers, the file's own bookkeeping checked.
-
-    Raises
-    ------
-    DataError
-        It is another kind of file, damaged, or larger than the memory.
-    MissingFileError, UnreadableFileError
-        It is not there, or cannot be read.
-    """
+    """Description and buffers, the file's own bookkeeping checked."""
     try:
         with _opened(path) as file:
             header = _header(file, path)
