@@ -117,8 +117,8 @@ class DaskSource(DistributedSource):
         wanted = set(names)
         return self._frame[[label for label in self._frame.columns if str(label) in wanted]]
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        frame = self._frame if columns is None else self._only(columns)
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        frame = self._only(columns)
         for number in range(frame.npartitions):
             with _of_partition(number):
                 rows = frame.get_partition(number).compute()

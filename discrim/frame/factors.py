@@ -45,11 +45,6 @@ def combined(symbol: str, left: Floats, right: Floats) -> Floats:
 
     A column goes with each column of a matrix.
 
-    Raises
-    ------
-    FormulaError
-        Two matrices of several columns, not as many in one as in the other.
-
     Examples
     --------
     >>> combined("*", np.array([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]])).tolist()
@@ -242,15 +237,7 @@ class Memory:
 def evaluate(
     expression: Expression, rows: RowRange, memory: Memory, functions: Functions
 ) -> Floats | Categories:
-    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories.
-
-    Raises
-    ------
-    DataError
-        A column of the wrong kind, or a value the factor turns into NaN or infinity.
-    FormulaError
-        A user's function is missing, fails, or gives something of another length.
-    """
+    """A factor on rows that are complete in its columns: finite doubles (m,) or (m, k), or categories."""
     root = expression.root
     if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
         return Categories(rows.series(root.name))
@@ -294,7 +281,7 @@ class _Evaluation:
                 contrast if isinstance(contrast, Contrast) else None,
             )
         if isinstance(node, Call) and node.function in self.functions:
-            return self.own(node)
+            return self.of_users(node)
         return self.numbers(node)
 
     def categories(self, node: Node) -> pd.Series:
@@ -355,7 +342,7 @@ class _Evaluation:
     def spread(self, value: Floats) -> Floats:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
 
-    def own(self, node: Call) -> Floats | Categories:
+    def of_users(self, node: Call) -> Floats | Categories:
         """What a function of the user's gives for the rows, of one call on the whole column.
 
         An argument that learns has first to learn, from these rows; the function sees them alone then.

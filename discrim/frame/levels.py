@@ -42,10 +42,10 @@ def level_design(design: Design) -> Design:
     codings, start = list(spec.codings), 0
     for product in spec.products:
         width = int(np.prod(spec.widths(product)))
-        own, start = design.terms[start : start + width], start + width
+        names_of, start = design.terms[start : start + width], start + width
         categorical = [spec.factors[factor] for factor, coding in product if coding >= 0]
         if not categorical:
-            terms.extend(own)
+            terms.extend(names_of)
             products.append(product)
             continue
         if len(product) > 1:
@@ -66,11 +66,11 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
     """Levels of each term of a `level_design`, None for numbers."""
     if design.spec is None:
         return (None,) * len(design.terms)
-    found: list[tuple[Scalar, ...] | None] = []
+    levels_of: list[tuple[Scalar, ...] | None] = []
     for product in design.spec.products:
         levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
-        found.extend([levels] * int(np.prod(design.spec.widths(product))))
-    return tuple(found)
+        levels_of.extend([levels] * int(np.prod(design.spec.widths(product))))
+    return tuple(levels_of)
 
 
 def codes_are_positions(design: Design) -> bool:
@@ -138,13 +138,13 @@ def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArr
 
     The tables (K, L) count its `level_terms` by class and level; there is none of published statistics.
     """
-    found = np.full((len(design.levels), len(design.terms)), np.nan)
+    values = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
         there = (table > 0)[:, :, None]
         low = np.where(there, coded, np.inf).min(axis=1)
         high = np.where(there, coded, -np.inf).max(axis=1)
-        found[:, columns] = np.where(low == high, low, np.nan)
-    return found
+        values[:, columns] = np.where(low == high, low, np.nan)
+    return values
 
 
 def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
@@ -153,21 +153,21 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
     spec = design.spec
     if spec is None:
         return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
-    found: list[tuple[list[int], NDArray[np.float64]]] = []
+    columns: list[tuple[list[int], NDArray[np.float64]]] = []
     stop = 0
     for product in spec.products:
         start, stop = stop, stop + int(np.prod(spec.widths(product)))
         factor, coding = product[0]
         if len(product) > 1 or coding < 0:
-            found.extend(([j], pair) for j in range(start, stop) if design.terms[j] in truths)
+            columns.extend(([j], pair) for j in range(start, stop) if design.terms[j] in truths)
             continue
         picks, matrix = spec.codings[coding].picks, spec.codings[coding].matrix
         levels = np.arange(len(spec.factors[factor].levels or ()))[:, None]
         coded = (
             np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
         )
-        found.append((list(range(start, stop)), coded))
-    return found
+        columns.append((list(range(start, stop)), coded))
+    return columns
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:

@@ -105,13 +105,7 @@ def one_class(formula: str) -> str | None:
 def model_rows(
     formula: str, data: Any, *, weights: Any = None, functions: Mapping[str, Callable[..., Any]] | None = None
 ) -> tuple[Blocks, list[ModelTerm]]:
-    """Rows whose columns are those of the model's terms and then the responses, and the terms.
-
-    Raises
-    ------
-    FormulaError
-        The left side has no factor, takes away the constant, or has a `.`; a response is no number.
-    """
+    """Rows whose columns are those of the model's terms and then the responses, and the terms."""
     text = responses_right(formula)
     called = check_functions(functions)
     first = _some_rows(data)
@@ -304,12 +298,8 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     """The matrix (r, k) and the right side (r,) of equations in coefficients.
 
     The language is patsy's, which statsmodels takes: names, numbers, `+ - * / ( )`, `=` and commas. A part
-    without `=` is zero under the hypothesis. Names stand as they are, whatever is in them.
-
-    Raises
-    ------
-    FormulaError
-        The text cannot be read; the message points at the place.
+    without `=` is zero under the hypothesis. Names stand as they are, whatever is in them. The message of a
+    text that cannot be read points at the place.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, .
 
 
 class Changing:
-    """Complete rows of a design with a spec, some of whose columns of the table are held at other values.
+    """Complete rows of a design with a spec, some of whose columns of the table are fixed at other values.
 
     With `means`, by column, one row stands for all: numbers of the table at their means, categories in the
     proportions (levels,) of the rows that `shares` has by factor.
@@ -70,9 +70,9 @@ class Changing:
         self._read = [grammar.expression(factor.code, names) for factor in design.spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
-    def at(self, held: Mapping[str, Any]) -> Floats:
-        """The design (m, p) with columns of the table held at values."""
-        return self._written(held, None)[0]
+    def at(self, fixed: Mapping[str, Any]) -> Floats:
+        """The design (m, p) with columns of the table fixed at values."""
+        return self._written(fixed, None)[0]
 
     def slope(self, name: str) -> Floats:
         """What the design (m, p) changes by for one unit of a column of numbers."""
@@ -86,9 +86,9 @@ class Changing:
             if factor.levels is not None
         }
 
-    def _written(self, held: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
+    def _written(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
         spec = self._spec
-        factors = [self._factor(i, held, name) for i in range(len(spec.factors))]
+        factors = [self._factor(i, fixed, name) for i in range(len(spec.factors))]
         columns, slopes = [], []
         for parts in spec.products:
             pieces = [self._coded(factors[factor], coding) for factor, coding in parts]
@@ -112,30 +112,30 @@ class Changing:
             return shares[:, list(code.picks)], None
         return shares @ np.array(code.matrix), None
 
-    def _factor(self, i: int, held: Mapping[str, Any], name: str | None) -> _Dual:
+    def _factor(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
         """Numbers (m, width) of a factor and what they change by, or shares (m, levels) of its categories."""
         factor, read = self._spec.factors[i], self._read[i]
-        touched = name in read.columns or any(column in held for column in read.columns)
+        touched = name in read.columns or any(column in fixed for column in read.columns)
         if not touched and i in self._known:
             return self._known[i]
         dual: _Dual
         if factor.levels is not None and self._means is not None and not touched:
             dual = self._shares[i][None, :], None
         elif factor.levels is not None:
-            dual = np.eye(len(factor.levels))[self._codes(factor, read, held)], None
+            dual = np.eye(len(factor.levels))[self._codes(factor, read, fixed)], None
         elif not touched and self._means is None:
             dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
-            walk = _Walk(self._rows, self._functions, factor, held, self._means, name)
+            walk = _Walk(self._rows, self._functions, factor, fixed, self._means, name)
             value, change = walk.dual(read.root)
             dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
         if not touched:
             self._known[i] = dual
         return dual
 
-    def _codes(self, factor: Factor, read: Expression, held: Mapping[str, Any]) -> NDArray[np.intp]:
+    def _codes(self, factor: Factor, read: Expression, fixed: Mapping[str, Any]) -> NDArray[np.intp]:
         levels = factor.levels or ()
-        if not any(column in held for column in read.columns):
+        if not any(column in fixed for column in read.columns):
             return np.asarray(factor_values(factor, self._rows, self._functions))
         root = read.root
         inner = root.arguments[0] if isinstance(root, Call) and root.function == "C" else root
@@ -144,7 +144,7 @@ class Changing:
                 f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which makes "
                 "categories of what is computed: make it a column of the table, and name that in the formula."
             )
-        at = next(k for k, each in enumerate(levels) if each == held[inner.name])
+        at = next(k for k, each in enumerate(levels) if each == fixed[inner.name])
         return np.full(self.count, at, dtype=np.intp)
 
 
@@ -160,12 +160,12 @@ class _Walk:
         rows: RowRange,
         functions: Functions,
         factor: Factor,
-        held: Mapping[str, Any],
+        fixed: Mapping[str, Any],
         means: Mapping[str, float] | None,
         name: str | None,
     ) -> None:
         self._rows, self._functions, self._code = rows, functions, factor.code
-        self._states, self._held, self._means, self._name = iter(factor.states), held, means, name
+        self._states, self._fixed, self._means, self._name = iter(factor.states), fixed, means, name
         self._count = 1 if means is not None else len(rows.index)
 
     def dual(self, node: Node) -> _Dual:
@@ -178,16 +178,16 @@ class _Walk:
                 value, change = self.dual(operand)
                 return -value, None if change is None else -change
             case Operation(first, rest):
-                found = self.dual(first)
+                total = self.dual(first)
                 for symbol, operand in rest:
-                    found = self._combined(symbol, found, self.dual(operand))
-                return found
+                    total = self._combined(symbol, total, self.dual(operand))
+                return total
             case Call():
                 return self._call(node)
 
     def _column(self, name: str) -> _Dual:
-        if name in self._held:
-            values = np.full(self._count, float(self._held[name]))
+        if name in self._fixed:
+            values = np.full(self._count, float(self._fixed[name]))
         elif self._means is not None:
             values = np.full(self._count, self._means[name])
         else:
@@ -219,7 +219,7 @@ class _Walk:
 
     def _call(self, node: Call) -> _Dual:
         if node.function in self._functions:
-            if self._name is None and not self._held:
+            if self._name is None and not self._fixed:
                 raise NotSupportedError(
                     f"At the means {self._code} is not known, as {node.function}() is a function of your "
                     "own: use "
@@ -242,7 +242,7 @@ class _Walk:
         return value, change
 
     def _no_derivative(self, why: str) -> NotSupportedError:
-        name = self._name or next(iter(self._held))
+        name = self._name or next(iter(self._fixed))
         return NotSupportedError(
             f"The effect of {name!r} cannot be told through {self._code}. Make that a column of the table "
             f"and name it in the formula, or leave {name!r} out of columns=: {why}."

@@ -42,11 +42,6 @@ class State:
 def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
     """Write out what a call learns from the complete rows, x (n,) or (n, k).
 
-    Raises
-    ------
-    FormulaError
-        An option that has no meaning, or a degree the rows do not support.
-
     Examples
     --------
     >>> learn("center", np.array([1.0, 2.0, 6.0]), {}).values

@@ -584,28 +584,20 @@ BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.name_in_files}
 
 _OTHERS = {
-    "CrossValidation": "discrim.models.comparing.cross_validation",
-    "MLMResults": "discrim.models.comparing.mlm",
-    "Moments": "discrim.models.moments.moments",
-    "StepwiseResults": "discrim.models.comparing.stepwise",
-    "box_m": "discrim.models.comparing.covariance_tests",
-    "compare": "discrim.models.comparing.comparison",
-    "covariance_models": "discrim.models.comparing.covariance_tests",
-    "cross_validate": "discrim.models.comparing.cross_validation",
-    "from_stats": "discrim.models.moments.moments",
-    "hausman": "discrim.models.comparing.covariance_tests",
-    "load": "discrim.models.store",
-    "lr_test": "discrim.models.comparing.covariance_tests",
-    "manova": "discrim.models.comparing.mlm",
-    "mlm": "discrim.models.comparing.mlm",
-    "moments": "discrim.models.moments.moments",
-    "stepwise": "discrim.models.comparing.stepwise",
+    "comparing.comparison": ("compare",),
+    "comparing.covariance_tests": ("box_m", "covariance_models", "hausman", "lr_test"),
+    "comparing.cross_validation": ("CrossValidation", "cross_validate"),
+    "comparing.mlm": ("MLMResults", "manova", "mlm"),
+    "comparing.stepwise": ("StepwiseResults", "stepwise"),
+    "moments.moments": ("Moments", "from_stats", "moments"),
+    "store": ("load",),
 }
+"""Public names that are of no one model, by module."""
 
 HOME = (
     {model.verb: model.module for model in MODELS}
     | {model.results: model.results_module for model in MODELS}
-    | _OTHERS
+    | {name: f"discrim.models.{module}" for module, names in _OTHERS.items() for name in names}
 )
 """Public names, and the modules that they are in."""
 

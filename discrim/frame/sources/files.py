@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatch
@@ -83,20 +83,10 @@ def names_files(text: str) -> bool:
 
 
 def files_of(data: Any) -> Files:
-    """The files that a path, a pattern or a list of them stands for, in the order of their names.
+    """The files that a path, a folder with all that is below it, or a pattern stands for, by their names.
 
-    Parameters
-    ----------
-    data : str, os.PathLike, or a list of these
-        A file, a folder with all that is below it, or a pattern as of `glob.glob`, in which ``**`` stands
-        for any folders. In a list the order is kept.
-
-    Raises
-    ------
-    MissingFileError
-        There is no such file.
-    DataError
-        It holds no file, one that is neither CSV nor Parquet, both, or one twice.
+    A pattern is one of `glob.glob`, in which ``**`` stands for any folders. A list of these keeps its order.
+    Files are refused that are neither CSV nor Parquet, of both, or given twice.
     """
     many = not isinstance(data, str | os.PathLike)
     given = [os.fspath(each) for each in (data if many else [data])]
@@ -104,9 +94,14 @@ def files_of(data: Any) -> Files:
         raise DataError(
             "The paths are a set, which has no order: give a list, so that rows keep their places."
         )
-    found = tuple(file for path in given for file in _files(_text(path)))
-    _refuse_same(found)
-    formats = {format_of(file.path): file.path for file in reversed(found)}
+    files = tuple(file for path in given for file in _files(_text(path)))
+    known: set[str] = set()
+    for file in files:
+        real = os.path.realpath(file.path)
+        if real in known:
+            raise DataError(f"{file.path!r} is given twice, and its rows would count twice: give it once.")
+        known.add(real)
+    formats = {format_of(file.path): file.path for file in reversed(files)}
     for unknown in formats.keys() - {"CSV", "Parquet"}:
         path = formats[unknown]
         raise DataError(
@@ -121,8 +116,8 @@ def files_of(data: Any) -> Files:
             "by the pattern 'folder/*.parquet'."
         )
     (kind,) = formats
-    what = _in_words(given, len(found), str(kind))
-    return Files(found, str(kind), what, tuple(_text(path) for path in given))
+    what = _in_words(given, len(files), str(kind))
+    return Files(files, str(kind), what, tuple(_text(path) for path in given))
 
 
 def format_of(path: str) -> str | None:
@@ -182,13 +177,13 @@ def _below(folder: str, base: str) -> Iterator[File]:
             f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted: give "
             f"deltalake.DeltaTable({folder!r}).to_pyarrow_dataset()."
         )
-    found: list[str] = []
+    paths: list[str] = []
     for here, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if not _hidden(name))
-        found += [os.path.join(here, name) for name in names if not _hidden(name)]
-    if not found:
+        paths += [os.path.join(here, name) for name in names if not _hidden(name)]
+    if not paths:
         raise DataError(f"The folder {folder!r} holds no file: give one with files of CSV or Parquet.")
-    for path in sorted(found):
+    for path in sorted(paths):
         yield File(path, _keys(path, base))
 
 
@@ -241,25 +236,13 @@ def _missing(path: str) -> MissingFileError:
         return MissingFileError(f"No file {shown!r}: no user here has that name. Give the whole path.")
     if folder and not os.path.isdir(folder):
         return MissingFileError(f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.")
-    near = get_close_matches(name, _names_in(folder or os.curdir), n=1, cutoff=0.6)
+    try:
+        there = os.listdir(folder or os.curdir)
+    except OSError:
+        there = []
+    near = get_close_matches(name, there, n=1, cutoff=0.6)
     hint = f"Did you mean {os.path.join(folder, near[0])!r}?" if near else "Correct the path."
     return MissingFileError(f"No file {shown!r}. {hint}")
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _refuse_same(files: Iterable[File]) -> None:
-    known: set[str] = set()
-    for file in files:
-        real = os.path.realpath(file.path)
-        if real in known:
-            raise DataError(f"{file.path!r} is given twice, and its rows would count twice: give it once.")
-        known.add(real)
 
 
 def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
@@ -405,24 +388,20 @@ class CSVSource(Source):
         as_text: Callable[[Sequence[str]], list[str]] | None = None,
         dialect: Dialect | None = None,
     ) -> None:
-        self._given, self._dialect = files, dialect or Dialect()
+        self._dialect = dialect or Dialect()
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path, self._dialect) for path in self._paths}
         self._contents: dict[str, Content] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+        self.files = files
         self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
-    def reads(self, path: str) -> bool:
-        """Whether a file of this path is, or would be, one of those that are read."""
-        return self._given.include(path)
-
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        asked = self.names if columns is None else columns
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         columns_of = {path: set(header) for path, header in self._headers.items()}
-        for name in asked:
+        for name in columns:
             refuse_lacking(name, columns_of)
-        return self._parts(asked)
+        return self._parts(columns)
 
     def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
         self._learn([name for name in columns if name not in self._contents])
@@ -432,8 +411,8 @@ class CSVSource(Source):
             chosen = columns if self._read_through else header
             text = [name for name in chosen if self._contents.get(name, "text") == "text"]
             for frame in self._frames(path, chosen, text):
-                found = {name: self._fitted(frame[name], name, path) for name in columns}
-                yield Part(pd.DataFrame(found, index=frame.index), path)
+                values = {name: self._fitted(frame[name], name, path) for name in columns}
+                yield Part(pd.DataFrame(values, index=frame.index), path)
         self._read_through = True
 
     def _learn(self, columns: Sequence[str]) -> None:
@@ -443,9 +422,9 @@ class CSVSource(Source):
             if not unknown:
                 return
             for frame in self._frames(path, unknown, ()):
-                found = {name: held for name in unknown if (held := _content_of(frame[name])) is not None}
-                self._contents.update(found)
-                unknown = [name for name in unknown if name not in found]
+                contents = {name: _content_of(frame[name]) for name in unknown}
+                self._contents.update({name: each for name, each in contents.items() if each is not None})
+                unknown = [name for name in unknown if name not in self._contents]
                 if not unknown:
                     break
         # What is missing everywhere is so whatever it would be.
@@ -469,22 +448,24 @@ class CSVSource(Source):
 
     def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
         """The values of a part as what the column holds everywhere."""
-        held = self._contents[name]
-        if held == "text":
+        content = self._contents[name]
+        if content == "text":
             return column
-        found = _content_of(column)
-        if found is None:
-            return pd.Series(np.nan, column.index, dtype="boolean" if held == "truth values" else "float64")
+        here = _content_of(column)
+        if here is None:
+            return pd.Series(
+                np.nan, column.index, dtype="boolean" if content == "truth values" else "float64"
+            )
         numbers = ("whole numbers", "numbers")
-        if held != found and not (held in numbers and found in numbers):
-            row = int(_other_than(column, held).to_numpy().argmax())
+        if content != here and not (content in numbers and here in numbers):
+            row = int(_other_than(column, content).to_numpy().argmax())
             raise DataError(
                 f"Column {name!r} holds {shown(column.iloc[row])} at row {shown(column.index[row])} of "
-                f"{path!r}, and {held} before: if that stands for a missing value, give "
+                f"{path!r}, and {content} before: if that stands for a missing value, give "
                 f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
                 f"chunksize=50_000); if all are labels, dtype={{{name!r}: str}} in its place."
             )
-        if held == "numbers":
+        if content == "numbers":
             return column.astype(np.float64)
         whole = column.dtype == np.float64 and bool(column.isna().any()) and _whole(column.dropna())
         return column.astype("Int64") if whole else column
@@ -508,13 +489,10 @@ class WrittenLabels(Source):
         self._typed = typed
         self._known: dict[str, pd.Series] = {}
         super().__init__(self._inner.what, self._inner.names)
+        self.files = files
 
-    def reads(self, path: str) -> bool:
-        """Whether a file of this path is, or would be, one of those that are read."""
-        return self._inner.reads(path)
-
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        typed = [name for name in (self.names if columns is None else columns) if name in self._typed]
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        typed = [name for name in columns if name in self._typed]
         parts = self._inner.begun(columns)
         self._learn([name for name in typed if name not in self._known])
         for part in parts:
@@ -560,10 +538,10 @@ def _whole(numbers: pd.Series) -> bool:
     return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
 
 
-def _other_than(column: pd.Series, held: Content) -> pd.Series:
+def _other_than(column: pd.Series, content: Content) -> pd.Series:
     """Which values of a column are neither missing nor what it holds elsewhere."""
     values = column.astype(object)
-    if held == "truth values":
+    if content == "truth values":
         fit = values.map(
             lambda value: isinstance(value, bool | np.bool_) or str(value).lower() in ("true", "false")
         )
@@ -574,13 +552,7 @@ def _other_than(column: pd.Series, held: Content) -> pd.Series:
 
 
 def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
-    """The names of the columns of a file, as pandas gives them.
-
-    Raises
-    ------
-    DataError
-        Two are the same, or rows are longer than the first; or there are other separators in the first.
-    """
+    """The names of the columns of a file, as pandas gives them, each of which has to be another."""
     options = dialect.options(path)
     with _read_errors(path):
         written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)

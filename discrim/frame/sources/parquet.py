@@ -56,12 +56,12 @@ class ParquetSource(Source):
     """
 
     def __init__(self, files: Files) -> None:
-        self._given, self._files = files, files.files
+        self._files = files.files
         self._keys = _key_values(self._files)
         self._ends = [self._end(file) for file in self._files]
         names = dict.fromkeys(name for end in self._ends for name in end.types)
         super().__init__(files.what, list(names))
-        self._rows = sum(end.nrows for end in self._ends)
+        self.files, self._rows = files, sum(end.nrows for end in self._ends)
 
     def _end(self, file: File) -> _End:
         with _read_errors(file.path), _opened(file.path) as parquet:
@@ -77,14 +77,8 @@ class ParquetSource(Source):
         }
         return _End({**types, **keys}, frozenset(types), nrows)
 
-    def reads(self, path: str) -> bool:
-        """Whether a file of this path is, or would be, one of those that are read."""
-        return self._given.include(path)
-
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        asked = self.names if columns is None else columns
-        types = {name: self._type(name) for name in asked}
-        return self._batches(types)
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        return self._batches({name: self._type(name) for name in columns})
 
     def _type(self, name: str) -> Any:
         """The type of a column where files have several: whole numbers and others are floating.
@@ -129,13 +123,7 @@ class ParquetSource(Source):
 def file_batches(
     path: str, columns: Sequence[str], rows: int | None = None
 ) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Columns of a file in batches, of which the first has no row; with the columns of texts held as codes.
-
-    Raises
-    ------
-    DataError
-        The file lacks one of the columns, or cannot be read.
-    """
+    """Columns of a file in batches, of which the first has no row; and those of texts, which are codes."""
     with _read_errors(path), _opened(path) as parquet:
         empty = parquet.schema_arrow.empty_table()
         if not set(columns) <= set(empty.schema.names):
@@ -181,10 +169,10 @@ def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
     if not texts or parquet.metadata.num_rows < groups * LONG_GROUP:
         return ()
     first = parquet.metadata.row_group(0)
-    held = (first.column(j) for j in range(first.num_columns))
+    chunks = (first.column(j) for j in range(first.num_columns))
     return tuple(
         each.path_in_schema
-        for each in held
+        for each in chunks
         if each.path_in_schema in texts and each.total_uncompressed_size <= FEW_BYTES * first.num_rows
     )
 
@@ -207,14 +195,14 @@ def _read_errors(path: str) -> Iterator[None]:
 
 def _key_values(files: Sequence[File]) -> dict[str, Any]:
     """What folders are named for, as categories in the order of the files: whole numbers, else text."""
-    found: dict[str, dict[str, None]] = {}
+    texts_of: dict[str, dict[str, None]] = {}
     for file in files:
         for name, value in file.keys.items():
-            known = found.setdefault(name, {})
+            known = texts_of.setdefault(name, {})
             if value is not None:
                 known[value] = None
     values = {}
-    for name, texts in found.items():
+    for name, texts in texts_of.items():
         whole = bool(texts) and all(_WHOLE.fullmatch(text) for text in texts)
         numbers = dict.fromkeys(int(text) for text in texts) if whole else {}
         values[name] = (
@@ -284,15 +272,14 @@ class DatasetSource(Source):
                 return None
         return self._rows
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        asked = self.names if columns is None else columns
-        if self._alike(asked):
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        if self._alike(columns):
             return (
-                Part(pa.Table.from_batches([batch]).select(list(asked)), path, coded)
+                Part(pa.Table.from_batches([batch]).select(list(columns)), path, coded)
                 for path in self._dataset.files
-                for batch, coded in file_batches(path, asked)
+                for batch, coded in file_batches(path, columns)
             )
-        return self._scanned(asked)
+        return self._scanned(columns)
 
     def _alike(self, columns: tuple[str, ...]) -> bool:
         """Whether the files have these columns as the dataset says, and can be read by themselves."""
@@ -311,15 +298,15 @@ class DatasetSource(Source):
             for name, dtype in types.items()
         )
 
-    def _scanned(self, asked: tuple[str, ...]) -> Iterator[Part]:
+    def _scanned(self, columns: tuple[str, ...]) -> Iterator[Part]:
         options: dict[str, Any] = {}
         if _format(self._dataset) == "parquet":
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
                 pre_buffer=False, use_buffered_stream=True, buffer_size=BUFFER
             )
         scanner = self._dataset.scanner(
-            columns=list(asked),
-            batch_size=batch_rows(len(asked)),
+            columns=list(columns),
+            batch_size=batch_rows(len(columns)),
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,
@@ -332,7 +319,7 @@ class DatasetSource(Source):
                 last = getattr(tagged.fragment, "path", None)
                 yield Part(pa.Table.from_batches([tagged.record_batch]), last)
         except (pa.ArrowException, OSError) as error:
-            self._name_file(asked, last, error)
+            self._name_file(columns, last, error)
             raise
 
     def _name_file(self, columns: tuple[str, ...], last: str | None, error: Exception) -> None:
@@ -345,15 +332,15 @@ class DatasetSource(Source):
         for path in files[files.index(last) if last in files else 0 :]:
             try:
                 file = ds.dataset(path, **given)
-                held = [name for name in columns if name in file.schema.names]
-                _read_all(file, held)
+                present = [name for name in columns if name in file.schema.names]
+                _read_all(file, present)
             except (pa.ArrowException, OSError) as fault:
                 raise UnreadableFileError(
                     f"{path!r} of the Arrow dataset cannot be read: {one_line(fault)}. Write the file "
                     "again, or make the dataset without it."
                 ) from error
             as_said = ds.dataset(path, schema=self._dataset.schema, **given)
-            for name in held:
+            for name in present:
                 try:
                     _read_all(as_said, [name])
                 except (pa.ArrowException, OSError) as fault:

@@ -45,12 +45,15 @@ class Source(ABC):
         Its columns, in order.
     once : bool
         Its rows can be read once only.
+    files : Files or None
+        Those that are read, where it reads files.
     """
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
         refuse_twice(self.names, what)
         self._rows: int | None = None
+        self.files: Any = None
 
     @property
     def nrows(self) -> int | None:
@@ -59,24 +62,18 @@ class Source(ABC):
 
     def reads(self, path: str) -> bool:
         """Whether a file of this path is, or would be, one of those that are read."""
-        return False
+        return self.files is not None and bool(self.files.include(path))
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
-        """The rows in order, from the first on; of the columns that are named only these, where that can be.
+        """The rows in order, from the first on; only the columns that are named are read, where that can be."""
+        return self._counted(self.begun(self.names if columns is None else self._checked_columns(columns)))
 
-        Raises
-        ------
-        DataError
-            There is no such column, the rows could be read once only, or a part does not fit the others.
-        """
-        return self._counted(self.begun(None if columns is None else self._checked_columns(columns)))
-
-    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
         """A pass over columns that are there; nobody counts its rows."""
         return self._read(columns)
 
     @abstractmethod
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         """The parts of a pass; the columns are there."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
@@ -136,9 +133,9 @@ class TableSource(Source):
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
         """The table, with all its columns."""
-        return self._read(None)
+        return self._read(())
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         yield Part(self.data)
 
     def refuse_vector(self, weights: Any) -> None:
@@ -200,16 +197,16 @@ class OnceSource(Source):
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
         self.spent = self.is_read = False
-        self.read_columns: tuple[str, ...] | None = None
+        self.read_columns: tuple[str, ...] = ()
         self._ahead: list[Part] = []
         self._left: Iterator[Part] | None = None
 
-    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
         """The one pass."""
         self._refuse_second()
         return self._once(columns)
 
-    def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _once(self, columns: tuple[str, ...]) -> Iterator[Part]:
         self.read_columns, self.is_read = columns, True
         try:
             yield from list(self._ahead)

@@ -237,15 +237,7 @@ def discovered(
     weights: str | None,
     reader: Reader = parsed_formula,
 ) -> tuple[Design, SourceTable]:
-    """The design of a formula over the rows of a source, and what stands for their table.
-
-    Raises
-    ------
-    DataError
-        The source has no rows.
-    FormulaError
-        As of `resolve`.
-    """
+    """The design of a formula over the rows of a source, and what stands for their table."""
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = reader(formula, names, called, (weights,) if weights else ())

@@ -31,26 +31,12 @@ FILE_ROWS, GROUP_ROWS = 2**20, 2**16
 def write_frames(
     frames: Iterable[pd.DataFrame], out: str | os.PathLike[str], *, source: Source | None = None
 ) -> Path:
-    """Write frames one after another, and give the path.
+    """Write frames with the same columns one after another, and give the path.
 
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        With the same columns; nothing is asked of it before it is known that `out` can be written. An index
-        is written where it is no range.
-    out : path
-        A file .parquet, .csv or .tsv (each of the latter also .gz, .bz2 or .xz), which is replaced if it is
-        there; or a folder, new or empty, for files ``part-00000.parquet`` and so on.
-    source : Source, optional
-        What the frames are made of, which `out` may be no part of.
-
-    Raises
-    ------
-    DataError
-        `out` is neither of these, holds files, or belongs to the source; frames have other columns than the
-        first, or values that the file cannot hold.
-    UnwritableFileError
-        There is no such folder, the disk is full, and the like.
+    No frame is made before it is known that `out` can be written: a file .parquet, .csv or .tsv (each of the
+    latter also .gz, .bz2 or .xz), which is replaced if it is there; or a folder, new or empty, for files
+    ``part-00000.parquet`` and so on. It may be no part of the source that the frames are made of. An index is
+    written where it is no range.
 
     Examples
     --------

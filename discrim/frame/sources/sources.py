@@ -36,14 +36,8 @@ from discrim.frame.table import Table, given_frame
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
 
-def frame_of_table(data: Any, what: str) -> Any:
-    """A frame of pandas, or of narwhals over any other library, of one that a function or an iterator gave.
-
-    Raises
-    ------
-    DataError
-        It is no table.
-    """
+def _frame_of_table(data: Any, what: str) -> Any:
+    """A frame of pandas, or of narwhals over another library, of what a function or an iterator gave."""
     try:
         return given_frame(data)
     except DataError as error:
@@ -73,19 +67,16 @@ class ColumnKinds:
             name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
         }
 
-    def fitted(self, frame: Any, what: str, columns: Sequence[str] | None = None) -> Any:
+    def fitted(self, frame: Any, what: str, columns: Sequence[str]) -> Any:
         """A later frame as its library has it; columns that are all missing are of the kind of the first.
 
-        Raises
-        ------
-        DataError
-            A column is missing, is new, or is of another kind.
+        A DataError says which column is missing, is new, or is of another kind.
         """
         names = _names(frame)
         refuse_twice(names, what)
         self._compare_names(names, what)
         labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
-        for name in self.names if columns is None else columns:
+        for name in columns:
             # What Python's objects are, each of them says.
             if dtypes[name] == self._dtypes[name] and dtypes[name] != np.dtype(object):
                 continue
@@ -177,7 +168,7 @@ class IteratorSource(OnceSource):
 
     def _look(self, what: str) -> None:
         for given in self._frames:
-            self._first.append(frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
+            self._first.append(_frame_of_table(given, f"frame {len(self._first) + 1} of {what}"))
             if len(self._first[-1]):
                 return
         if not self._first:
@@ -186,11 +177,11 @@ class IteratorSource(OnceSource):
                 "one, which may be without rows."
             )
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         with closed_at_end(self._frames):
             for number, given in enumerate(self._given(), start=1):
                 what = f"frame {number:,} of {self.what}"
-                frame = frame_of_table(given, what)
+                frame = _frame_of_table(given, what)
                 for rows in slices(frame):
                     # Another pass may have looked at the first rows, for other columns.
                     yield Part(self.kinds.fitted(rows, what, self.read_columns))
@@ -251,7 +242,7 @@ class FunctionSource(Source):
             self._kinds = source.kinds
         return source
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         # While one pass goes on another may ask for other columns.
         if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
             self._ready = self._called()
@@ -288,7 +279,7 @@ class StreamSource(OnceSource):
                 ) from error
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         # The columns are there whether they are asked for or not, and a pass may yet ask for others.
         return _tables(self._reader, self.names)
 
@@ -305,11 +296,10 @@ class LazyFrameSource(Source):
         self._frame = frame
         super().__init__(what, frame.collect_schema().names())
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        chosen_names = self.names if columns is None else columns
-        chosen, empty = self._frame.select(list(chosen_names)), True
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+        chosen, empty = self._frame.select(list(columns)), True
         for batch in chosen.collect_batches(
-            chunk_size=batch_rows(len(chosen_names)), maintain_order=True, lazy=True, engine="streaming"
+            chunk_size=batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
         ):
             empty = False
             yield Part(batch)
@@ -325,13 +315,12 @@ class RelationSource(Source):
         self._relation = relation
         super().__init__("the DuckDB relation", relation.columns)
 
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         import duckdb
 
-        chosen_names = self.names if columns is None else columns
-        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in chosen_names])
+        chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in columns])
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
-        return _tables(read(batch_rows(len(chosen_names))), chosen_names)
+        return _tables(read(batch_rows(len(columns))), columns)
 
 
 def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
@@ -359,25 +348,12 @@ def _pyarrow(data: Any) -> Any:
 
 
 def source_of(data: Any) -> Source | None:
-    """What reads the rows of something larger than memory.
+    """What reads the rows of something larger than memory; None of a table in memory, and of no table.
 
-    Parameters
-    ----------
-    data : object
-        An Arrow dataset; a RecordBatchReader, or any other that gives a stream of Arrow; a LazyFrame of
-        polars; a relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet, to a folder, a pattern
-        such as "data/2024-*.parquet", or a list of paths; a function that gives an iterator of frames; or
-        such an iterator.
-
-    Returns
-    -------
-    Source or None
-        None of a table in memory, and of what is no table.
-
-    Raises
-    ------
-    DataError
-        There is no such file, one cannot be read, or a function or an iterator gives no tables.
+    That is an Arrow dataset; a RecordBatchReader, or any other that gives a stream of Arrow; a LazyFrame of
+    polars; a relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet, to a folder, a pattern such
+    as "data/2024-*.parquet", or a list of paths; a function that gives an iterator of frames; or such an
+    iterator.
 
     Examples
     --------
@@ -409,11 +385,8 @@ def source_of(data: Any) -> Source | None:
     if _is(data, "narwhals", "LazyFrame"):
         return source_of(data.to_native())
     if isinstance(data, Iterator) or _is(data, "pyarrow", "RecordBatchReader"):
-        return (
-            StreamSource(data)
-            if hasattr(data, "__arrow_c_stream__")
-            else IteratorSource(data, "the iterator")
-        )
+        is_stream = hasattr(data, "__arrow_c_stream__")
+        return StreamSource(data) if is_stream else IteratorSource(data, "the iterator")
     if hasattr(data, "__arrow_c_stream__"):
         # A column alone says what it is as well, and is no stream.
         if any(_is(data, library, "Series") for library in ("pandas", "polars")):
@@ -432,30 +405,30 @@ def rows_given(data: Any) -> Source:
 
 
 def _of_paths(data: Any) -> Source:
-    found = files_of(data)
-    if found.format == "CSV":
-        return CSVSource(found)
+    files = files_of(data)
+    if files.format == "CSV":
+        return CSVSource(files)
     try:
         from discrim.frame.sources.parquet import ParquetSource
     except ImportError:
-        return _by_polars(found)
-    return ParquetSource(found)
+        return _by_polars(files)
+    return ParquetSource(files)
 
 
-def _by_polars(found: Files) -> Source:
+def _by_polars(files: Files) -> Source:
     """Parquet without pyarrow."""
     try:
         import polars as pl
     except ImportError:
         raise DataError(
-            f"{capital(found.what)} needs pyarrow or polars to be read: pip install pyarrow."
+            f"{capital(files.what)} needs pyarrow or polars to be read: pip install pyarrow."
         ) from None
-    if any(file.keys for file in found.files):
+    if any(file.keys for file in files.files):
         raise DataError(
-            f"The folders of {found.files[0].path!r} are named for values of their rows, which only "
+            f"The folders of {files.files[0].path!r} are named for values of their rows, which only "
             "pyarrow adds here: pip install pyarrow."
         )
-    return LazyFrameSource(pl.scan_parquet([file.path for file in found.files]), found.what)
+    return LazyFrameSource(pl.scan_parquet([file.path for file in files.files]), files.what)
 
 
 def _is(data: Any, module: str, name: str) -> bool:
