@@ -65,7 +65,7 @@ class Source(ABC):
         return self.files is not None and bool(self.files.include(path))
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
-        """The rows in order, from the first on; only the columns that are named are read, where that can be."""
+        """The rows in order, from the first on; of the columns that are named alone, where that can be."""
         return self._counted(self.begun(self.names if columns is None else self._checked_columns(columns)))
 
     def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:

@@ -23,13 +23,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, kept_warnings
 from discrim.frame.design import Design, label_type
 from discrim.frame.factors import Categories, Memory, RowRange, evaluate
-from discrim.frame.formula import (
-    ParsedFormula,
-    Reader,
-    WholeTable,
-    parsed_formula,
-    settle_formula,
-)
+from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels

@@ -18,20 +18,9 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
+from discrim.frame.sources import parts
 from discrim.frame.sources.files import CSVSource, Files, files_of, is_path
-from discrim.frame.sources.parts import (
-    OnceSource,
-    Part,
-    Source,
-    TableSource,
-    batch_rows,
-    capital,
-    closed_at_end,
-    one_line,
-    quoted_names,
-    refuse_twice,
-    slices,
-)
+from discrim.frame.sources.parts import OnceSource, Part, Source, TableSource
 from discrim.frame.table import Table, given_frame
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
@@ -42,7 +31,7 @@ def _frame_of_table(data: Any, what: str) -> Any:
         return given_frame(data)
     except DataError as error:
         raise DataError(
-            f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
+            f"{parts.capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
             "as in data='table.csv'."
         ) from None
 
@@ -61,7 +50,7 @@ class ColumnKinds:
     def __init__(self, frame: Any, what: str) -> None:
         self.what = what
         self.names = _names(frame)
-        refuse_twice(self.names, what)
+        parts.refuse_twice(self.names, what)
         self._dtypes = _dtypes(frame)
         self._first = {
             name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
@@ -73,7 +62,7 @@ class ColumnKinds:
         A DataError says which column is missing, is new, or is of another kind.
         """
         names = _names(frame)
-        refuse_twice(names, what)
+        parts.refuse_twice(names, what)
         self._compare_names(names, what)
         labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
         for name in columns:
@@ -106,7 +95,7 @@ class ColumnKinds:
             if lacking:
                 many = "s" if len(lacking) > 1 else ""
                 raise DataError(
-                    f"{capital(here)} lacks the column{many} {quoted_names(lacking)} of "
+                    f"{parts.capital(here)} lacks the column{many} {parts.quoted_names(lacking)} of "
                     f"{there}: give the same columns in all of them."
                 )
 
@@ -160,7 +149,7 @@ class IteratorSource(OnceSource):
             self._look(what)
         except Exception as error:
             if not isinstance(error, DataError):
-                error.add_note(f"{capital(what)} raised this before its first frame.")
+                error.add_note(f"{parts.capital(what)} raised this before its first frame.")
             raise
         number = len(self._first)
         self.kinds = kinds or ColumnKinds(self._first[-1], f"frame {number} of {what}")
@@ -173,16 +162,16 @@ class IteratorSource(OnceSource):
                 return
         if not self._first:
             raise DataError(
-                f"{capital(what)} gives no frame, so that its columns are not known: give at least "
+                f"{parts.capital(what)} gives no frame, so that its columns are not known: give at least "
                 "one, which may be without rows."
             )
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        with closed_at_end(self._frames):
+        with parts.closed_at_end(self._frames):
             for number, given in enumerate(self._given(), start=1):
                 what = f"frame {number:,} of {self.what}"
                 frame = _frame_of_table(given, what)
-                for rows in slices(frame):
+                for rows in parts.slices(frame):
                     # Another pass may have looked at the first rows, for other columns.
                     yield Part(self.kinds.fitted(rows, what, self.read_columns))
 
@@ -225,13 +214,13 @@ class FunctionSource(Source):
         if hasattr(given, "__next__"):
             if given is self._given:
                 raise DataError(
-                    f"{capital(self._said)} gives the same iterator at each call, and that has been read: "
-                    "let it make a new one each time."
+                    f"{parts.capital(self._said)} gives the same iterator at each call, and that has been "
+                    "read: let it make a new one each time."
                 )
             self._given = given
         elif callable(given):
             raise DataError(
-                f"{capital(self._said)} gives a function: give that one itself as data=, or call it."
+                f"{parts.capital(self._said)} gives a function: give that one itself as data=, or call it."
             )
         source = None if isinstance(given, Iterator) else source_of(given)
         if source is None:
@@ -258,8 +247,8 @@ def _refuse_arguments(function: Callable[..., Any], said: str) -> None:
         signature.bind()
     except TypeError as error:
         raise DataError(
-            f"{capital(said)} is called without arguments, and that cannot be: {error}. Give one that needs "
-            "none, as in data=lambda: frames(path)."
+            f"{parts.capital(said)} is called without arguments, and that cannot be: {error}. Give one that "
+            "needs none, as in data=lambda: frames(path)."
         ) from None
 
 
@@ -274,8 +263,8 @@ class StreamSource(OnceSource):
                 self._reader = pa.RecordBatchReader.from_stream(stream)
             except (pa.ArrowInvalid, TypeError) as error:
                 raise DataError(
-                    f"data is a {type(stream).__name__}, whose Arrow is no table ({one_line(error)}): give a "
-                    "table, or a stream of batches."
+                    f"data is a {type(stream).__name__}, whose Arrow is no table ({parts.one_line(error)}): "
+                    "give a table, or a stream of batches."
                 ) from error
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
 
@@ -299,7 +288,7 @@ class LazyFrameSource(Source):
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
         chosen, empty = self._frame.select(list(columns)), True
         for batch in chosen.collect_batches(
-            chunk_size=batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
+            chunk_size=parts.batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
         ):
             empty = False
             yield Part(batch)
@@ -320,15 +309,15 @@ class RelationSource(Source):
 
         chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in columns])
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
-        return _tables(read(batch_rows(len(columns))), columns)
+        return _tables(read(parts.batch_rows(len(columns))), columns)
 
 
 def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
     """The batches of a reader, which is closed at the end: until then a connection may be taken by it."""
     import pyarrow as pa
 
-    step = batch_rows(len(columns))
-    with closed_at_end(reader):
+    step = parts.batch_rows(len(columns))
+    with parts.closed_at_end(reader):
         yield Part(reader.schema.empty_table().select(list(columns)))
         for batch in reader:
             table = pa.Table.from_batches([batch]).select(list(columns))
@@ -421,7 +410,7 @@ def _by_polars(files: Files) -> Source:
         import polars as pl
     except ImportError:
         raise DataError(
-            f"{capital(files.what)} needs pyarrow or polars to be read: pip install pyarrow."
+            f"{parts.capital(files.what)} needs pyarrow or polars to be read: pip install pyarrow."
         ) from None
     if any(file.keys for file in files.files):
         raise DataError(
