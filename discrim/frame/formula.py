@@ -36,9 +36,16 @@ from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame import grammar
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, RowRange, evaluate, learning_rows
+from discrim.frame.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    check_functions,
+    evaluate,
+    learning_rows,
+)
 from discrim.frame.grammar import Call, Column, Contrast, Expression, ScannedFormula
-from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes
 from discrim.frame.table import Table
 

@@ -21,10 +21,9 @@ from discrim.core.numerics.arrays import Mask
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, warn_user
 from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, RowRange, evaluate
+from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
 from discrim.frame.formula import specify
 from discrim.frame.grammar import expression, quote
-from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.table import Table
 
 

@@ -20,9 +20,9 @@ from discrim.errors import FormulaError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Spec
+from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
 from discrim.frame.grammar import MAX_TEXT, Call, Column, Expression, ScannedFormula, expression, quote, scan
-from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import DistributedSource
 from discrim.frame.sources.rows import first_table

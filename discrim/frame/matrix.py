@@ -15,9 +15,16 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
 from discrim.frame.categories import encode, shown
 from discrim.frame.design import Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Memory, RowRange, complete_rows, evaluate
+from discrim.frame.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    complete_rows,
+    evaluate,
+    recall_functions,
+)
 from discrim.frame.grammar import expression, quote
-from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.response import codes_of
 from discrim.frame.table import Table
 

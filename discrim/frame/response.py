@@ -18,9 +18,8 @@ from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, encode, find_levels
 from discrim.frame.design import Design, LabelType, label_type
-from discrim.frame.factors import Categories, Memory, RowRange, evaluate
+from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.frame.grammar import Column, Expression, expression
-from discrim.frame.own_functions import Functions
 from discrim.frame.table import Table
 
 _CYRILLIC = {

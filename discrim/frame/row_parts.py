@@ -25,9 +25,9 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memo
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DiscrimWarning, NotSupportedError, kept_warnings, warn_user
 from discrim.frame.design import Design
+from discrim.frame.factors import Functions
 from discrim.frame.levels import refuse_values
 from discrim.frame.matrix import response_codes
-from discrim.frame.own_functions import Functions
 from discrim.frame.sources.parts import DistributedSource, no_rows
 from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
 from discrim.frame.table import Table, weight_vector

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.factors import recall_functions
 from discrim.frame.formula import Reader, parsed_formula, resolve_formula
 from discrim.frame.levels import refuse_values
-from discrim.frame.own_functions import recall_functions
 from discrim.frame.response import classes_as_seen
 from discrim.frame.row_parts import TableRows, rows_of_source
 from discrim.frame.sources.parts import Source, capital, no_rows

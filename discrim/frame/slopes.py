@@ -24,10 +24,18 @@ from discrim.frame import grammar
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.factors import Categories, Memory, RowRange, combined, complete_rows, evaluate
+from discrim.frame.factors import (
+    Categories,
+    Functions,
+    Memory,
+    RowRange,
+    combined,
+    complete_rows,
+    evaluate,
+    recall_functions,
+)
 from discrim.frame.grammar import Call, Column, Expression, Negative, Node, Number, Operation
 from discrim.frame.matrix import factor_values
-from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.transforms import State, apply
 
 _Dual = tuple[Floats, Floats | None]
@@ -126,8 +134,7 @@ class Changing:
         elif not touched and self._means is None:
             dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
-            walk = _Walk(self._rows, self._functions, factor, fixed, self._means, name)
-            value, change = walk.dual(read.root)
+            value, change = _Walk(self, factor, fixed, name).dual(read.root)
             dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
         if not touched:
             self._known[i] = dual
@@ -155,18 +162,10 @@ def _matrix(value: Floats, rows: int) -> Floats:
 class _Walk:
     """One walk over one factor of numbers, in the order in which its calls have learnt."""
 
-    def __init__(
-        self,
-        rows: RowRange,
-        functions: Functions,
-        factor: Factor,
-        fixed: Mapping[str, Any],
-        means: Mapping[str, float] | None,
-        name: str | None,
-    ) -> None:
-        self._rows, self._functions, self._code = rows, functions, factor.code
-        self._states, self._fixed, self._means, self._name = iter(factor.states), fixed, means, name
-        self._count = 1 if means is not None else len(rows.index)
+    def __init__(self, of: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None) -> None:
+        self._rows, self._functions, self._means = of._rows, of._functions, of._means
+        self._states, self._code, self._fixed, self._name = iter(factor.states), factor.code, fixed, name
+        self._count = of.count
 
     def dual(self, node: Node) -> _Dual:
         match node:

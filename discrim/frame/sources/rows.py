@@ -22,10 +22,9 @@ from discrim.core.numerics.arrays import Codes, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, kept_warnings
 from discrim.frame.design import Design, label_type
-from discrim.frame.factors import Categories, Memory, RowRange, evaluate
+from discrim.frame.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
 from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
 from discrim.frame.grammar import Call, Column, Expression
-from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
 from discrim.frame.sources.parts import DistributedSource, Source, TableSource, no_rows
 from discrim.frame.table import Table

@@ -25,11 +25,11 @@ from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
+from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import parsed_formula
 from discrim.frame.grammar import quote
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
-from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import with_new_classes
 from discrim.frame.row_parts import TableRows
 from discrim.frame.rows import read

@@ -11,9 +11,9 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.factors import recall_functions
 from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
-from discrim.frame.own_functions import recall_functions
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.registry import BY_MODEL, Picture, resolve
 

@@ -16,9 +16,8 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import DataError
-from discrim.frame.factors import RowRange
+from discrim.frame.factors import RowRange, recall_functions
 from discrim.frame.levels import Unseen
-from discrim.frame.own_functions import recall_functions
 from discrim.frame.rows import used_codes
 from discrim.frame.slopes import Changing, category_of
 from discrim.inference.error_rates import check_level
