@@ -268,8 +268,10 @@ def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> N
     result = parts[~np.isfinite(parts)][0]
     where = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
     name = expression.root.function if isinstance(expression.root, Call) else ""
-    hint = _HINTS.get(name, "Drop the row, or mark the value as missing.")
-    raise DataError(f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {hint}")
+    way_out = _HINTS.get(name, "Drop the row, or mark the value as missing.")
+    raise DataError(
+        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {way_out}"
+    )
 
 
 class _Evaluation:
