@@ -2,11 +2,141 @@
 
 ``discrim lda "species ~ ." iris`` prints what ``discrim.lda("species ~ .", data=iris).summary()`` prints.
 What a person gets wrong is one line on standard error and exit status 2, never a traceback; a warning is a
-line there too, so standard output carries the summary alone.
+line there too, so standard output carries the summary alone. Where argcomplete is installed, a shell that
+asks for completions is answered with verbs, options, and names of tables and files.
 """
 
 from __future__ import annotations
 
-from discrim.cli.command import main
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discrim import datasets
+from discrim.cli.output import prepare, say, standard_output
+from discrim.cli.verbs import VERBS, build_parser, parser_of, with_options
+from discrim.errors import DiscrimError, DiscrimWarning
+from discrim.models.registry import resolve
 
 __all__ = ["main"]
+
+
+def _shown_once() -> Callable[..., None]:
+    """Stand in for :func:`warnings.showwarning`: each message alone, and once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *where: object, **more: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            say(f"warning: {message}")
+
+    return show
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    typed = sys.argv[1:] if argv is None else list(argv)
+    # Only the verb that is typed needs its options.
+    parser = build_parser(only=typed[:1])
+    arguments = parser.parse_args(typed)
+    standard_output()  # A fit is not made, or saved, where nobody can read what is said of it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DiscrimWarning)
+        warnings.showwarning = _shown_once()
+        try:
+            options = dict(vars(arguments))
+            resolve(VERBS[arguments.verb].run)(options.pop("verb"), options)
+        except DiscrimError as error:
+            if isinstance(error, OSError):
+                raise
+            # The way out of some errors is an option here, and an argument elsewhere.
+            message = getattr(error, "on_command_line", error)
+            say(with_options(message, parser_of(parser, arguments.verb), vars(arguments)))
+            return 2
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0; 2 where the formula, the data or an option is at fault; 130 where interrupted; 141
+        where the reader of the output has gone away.
+
+    Examples
+    --------
+    >>> main(["lda", "species ~ .", "irsi"])
+    2
+    """
+    if "_ARGCOMPLETE" in os.environ:
+        complete()
+    prepare()
+    try:
+        return _run(argv)
+    except BrokenPipeError:
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except MemoryError as error:
+        say(f"there is not enough memory{f': {error}' if str(error) else ''}: give fewer rows or columns")
+        return 2
+    except OSError as error:
+        named = error.filename is not None and error.strerror
+        say(f"{error.filename!r}: {error.strerror}" if named else error)
+        return 2
+    except DiscrimError as error:
+        say(error)
+        return 2
+
+
+def complete() -> None:
+    """Answer the shell that asks for completions, and end the process.
+
+    Nothing happens where argcomplete is not installed.
+    """
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(_completed_parser(), always_complete_options=False)
+
+
+def _completed_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line, whose arguments know what may stand in their places."""
+    from argcomplete.completers import FilesCompleter
+
+    parser, files = build_parser(), FilesCompleter()
+
+    def tables(prefix: str, **about: Any) -> list[str]:
+        return [name for name in datasets.names() if name.startswith(prefix)]
+
+    def tables_and_files(prefix: str, **about: Any) -> list[str]:
+        return [*tables(prefix), *files(prefix, **about)]
+
+    def nothing(prefix: str, **about: Any) -> list[str]:
+        return []
+
+    places: dict[str, Any] = {
+        "data": tables_and_files,
+        "compared": files,
+        "reported": files,
+        "fit": files,
+        "name": tables,
+    }
+    for verb in VERBS:
+        for action in parser_of(parser, verb)._actions:
+            place: Any = action
+            if action.dest in places:
+                place.completer = places[action.dest]
+            elif action.choices is None:
+                place.completer = files if action.metavar in ("FILE", "PATH") else nothing
+    return parser

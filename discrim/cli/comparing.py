@@ -44,13 +44,9 @@ def compare(verb: str, options: dict[str, Any]) -> None:
         )
     else:
         parts = _of_files(files, given, options)
-    _show(parts, given.data, sections, output)
-
-
-def _show(parts: dict[str, Any], data: str, sections: list[str] | None, output: Output) -> None:
     made = {name: (lambda part=part: part) for name, part in parts.items()}
     count = len(parts["fits"].table)
-    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {data}"
+    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {given.data}"
     deliver(summarize(title, made, sections), output)
 
 

@@ -169,7 +169,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 @dataclass_transform(eq_default=False)
 def estimator(cls: type[Estimator]) -> type[Estimator]:
     """A class whose fields are the parameters of an estimator, which its constructor keeps as they are."""
-    return dataclass(cls, eq=False, repr=False, match_args=False)
+    made = dataclass(cls, eq=False, repr=False, match_args=False)
+    for name in cls.__annotations__.keys() & vars(made).keys():
+        # A default is the constructor's, and no attribute of the class.
+        delattr(made, name)
+    return made
 
 
 def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -342,7 +346,7 @@ class VerbClassifier(FittedClassifier):
 
     verb: ClassVar[Callable[..., Any]]
     takes_sparse: ClassVar[bool] = False
-    goes_on: ClassVar[tuple[str, str] | None] = None
+    _goes_on: ClassVar[tuple[str, str] | None] = None
     """The parameter that says what to do where the verb refuses, and its word for a simpler fit."""
 
     def __sklearn_tags__(self) -> Any:
@@ -402,8 +406,8 @@ class VerbClassifier(FittedClassifier):
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """What the verb gives, or, with a warning, what is fitted in its place where there is no such fit."""
         way_on = None
-        if self.goes_on is not None:
-            name, word = self.goes_on
+        if self._goes_on is not None:
+            name, word = self._goes_on
             way_on = options.pop(name)
             check_word(name, way_on, (word, "raise"))
         try:
@@ -607,13 +611,7 @@ class LinearCoefficients:
 
 
 def _planes(estimator: Any) -> tuple[Floats, Floats]:
-    """Coefficients (K, p) and constants (K,) on features as they come, in the order of `classes_`.
-
-    Raises
-    ------
-    AttributeError
-        The estimator is not fitted, or the fit has no coefficients by feature.
-    """
+    """Coefficients (K, p) and constants (K,) on features as they come, in the order of `classes_`."""
     if not hasattr(estimator, "results_"):
         raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
     fit = estimator.results_._fit

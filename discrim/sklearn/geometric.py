@@ -57,7 +57,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     """
 
     verb = staticmethod(discrim.knn)
-    goes_on = ("singular", "euclidean")
+    _goes_on = ("singular", "euclidean")
 
     _: KW_ONLY
     k: int | None = None
@@ -133,7 +133,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
 
     verb = staticmethod(discrim.shrunken_centroids)
     takes_sparse = True
-    goes_on = ("single", "warn")
+    _goes_on = ("single", "warn")
 
     _: KW_ONLY
     threshold: float | None = None
@@ -218,7 +218,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     """
 
     verb = staticmethod(discrim.hyperplane)
-    goes_on = ("overlap", "warn")
+    _goes_on = ("overlap", "warn")
 
     _: KW_ONLY
     overlap: str = "warn"
@@ -284,7 +284,7 @@ class KernelDensityClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(discrim.kernel_density)
-    goes_on = ("singular", "euclidean")
+    _goes_on = ("singular", "euclidean")
 
     bandwidth: Any = None
     _: KW_ONLY

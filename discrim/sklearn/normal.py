@@ -431,7 +431,7 @@ class QDAClassifier(PartialClassifier):
     """
 
     verb = staticmethod(discrim.qda)
-    goes_on = ("singular", "shrink")
+    _goes_on = ("singular", "shrink")
 
     _: KW_ONLY
     prior: Any = None
@@ -516,7 +516,7 @@ class NaiveBayesClassifier(PartialClassifier):
 
     verb = staticmethod(discrim.naive_bayes)
     takes_sparse = True
-    goes_on = ("singular", "smooth")
+    _goes_on = ("singular", "smooth")
 
     _: KW_ONLY
     kernel: bool | Sequence[str] = False
@@ -636,7 +636,7 @@ class RDAClassifier(LinearCoefficients, WeightedClassifier):
     """
 
     verb = staticmethod(discrim.rda)
-    goes_on = ("singular", "shrink")
+    _goes_on = ("singular", "shrink")
 
     _: KW_ONLY
     alpha: float | None = None
@@ -707,7 +707,7 @@ class MixtureClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(discrim.mixture)
-    goes_on = ("singular", "simpler")
+    _goes_on = ("singular", "simpler")
 
     components: Any = "bic"
     _: KW_ONLY

@@ -63,7 +63,7 @@ class PLSClassifier(FrequencyClassifier):
     """
 
     verb = staticmethod(discrim.pls)
-    goes_on = ("few", "fewer")
+    _goes_on = ("few", "fewer")
 
     components: int | None = None
     _: KW_ONLY
@@ -146,7 +146,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     """
 
     verb = staticmethod(discrim.sparse_lda)
-    goes_on = ("singular", "shrink")
+    _goes_on = ("singular", "shrink")
 
     _: KW_ONLY
     nonzero: int | Sequence[int] | None = None

@@ -179,23 +179,9 @@ class FDAClassifier(WeightedClassifier):
 
 
 def engine_of(text: str) -> Any:
-    """A regression of scikit-learn as text has it: a name, with options in parentheses.
+    """A regression of scikit-learn as text has it: a name, with options in parentheses that are literals.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``Ridge`` or ``KernelRidge(kernel='rbf', gamma=0.1)``. Options are literals: numbers, texts,
-        True, False, None, and tuples, lists or dicts of these.
-
-    Returns
-    -------
-    estimator
-        One that takes a single response is wrapped in `MultiOutputRegressor`.
-
-    Raises
-    ------
-    DataError
-        The name is of no regression, the options are none of it, or the text is something else.
+    One that takes a single response is wrapped in `MultiOutputRegressor`.
 
     Examples
     --------
@@ -206,12 +192,13 @@ def engine_of(text: str) -> Any:
         tree: ast.expr = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise _unread(text) from None
-    called = isinstance(tree, ast.Call)
-    name = tree.func if isinstance(tree, ast.Call) else tree
-    if not isinstance(name, ast.Name) or (isinstance(tree, ast.Call) and tree.args):
+    name, words = tree, list[ast.keyword]()
+    if isinstance(tree, ast.Call) and not tree.args:
+        name, words = tree.func, tree.keywords
+    if not isinstance(name, ast.Name):
         raise _unread(text)
     options: dict[str, Any] = {}
-    for word in tree.keywords if isinstance(tree, ast.Call) and called else ():
+    for word in words:
         if word.arg is None:
             raise _unread(text)
         try:
