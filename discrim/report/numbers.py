@@ -1,7 +1,4 @@
-"""Numbers and labels as a reader wants them: as many digits as they have, in columns that line up.
-
-Ink and paper of a page and its pictures, by day and by night.
-"""
+"""Numbers and labels as a reader wants them, as many digits as they have; ink and paper of a page."""
 
 from __future__ import annotations
 

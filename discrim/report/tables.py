@@ -1,21 +1,14 @@
-"""The summary: sections of numbers, as text, HTML, LaTeX and Markdown.
+"""The summary: sections of numbers, as text, HTML, Markdown and, by the file beside this one, LaTeX.
 
-A section is a DataFrame at full precision and a few words on how to show it. All
-renderings are made of the same grid of texts, so that they agree cell by cell; each has
-a file beside this one.
+A section is a DataFrame at full precision and a few words on how to show it. All renderings are made of one
+grid of texts, so that they agree cell by cell.
 
-Sections as text: columns that line up by what characters take on a screen.
-
-Sections as HTML, labels escaped.
-
-A fragment for a page that others have styled: notebooks, documentation, GitHub. Numbers are flush right by
-the style, and by an attribute where a page takes styles away; colours are the page's own, so that it reads in
-the dark; names of tables are captions and not headings, which would come into the page's outline.
-
-Sections as Markdown pipe tables, labels escaped.
-
-What is written renders alike by the Markdown of GitHub, of notebooks, and of pandoc and MyST. Cells are
-filled with blanks, so that the source reads as a table too, and pandoc gives columns the widths they need.
+- Text has columns that line up by what characters take on a screen.
+- HTML is a fragment for a page that others have styled. Numbers are flush right by the style, and by an
+  attribute where a page takes styles away; colours are the page's own, so that it reads in the dark; names of
+  tables are captions and not headings, which would come into the page's outline.
+- Markdown renders alike by GitHub, notebooks, pandoc and MyST. Cells are filled with blanks, so that the
+  source reads as a table too, and pandoc gives columns the widths they need.
 """
 
 from __future__ import annotations
@@ -92,15 +85,11 @@ def run_of_sections(title: str, parts: Iterable[Part], width: int = WIDTH) -> st
     return "\n".join(["=" * used, *titles, "-" * used, *body, "=" * used])
 
 
-def _label_widths(width: int) -> tuple[int, int]:
-    """Display widths of labels in lines of so many columns: a row's and a column's fit one line."""
-    return min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)
-
-
 def _text(part: Part, width: int) -> list[str]:
     if isinstance(part, Pairs):
         return _pairs_text(part, width)
-    grid = grid_of(part, _label_widths(width))
+    # A row's label and a column's fit one line.
+    grid = grid_of(part, (min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)))
     lines = fold(heading(part), width)
     for low, high in _panels(grid, width) if grid.cells else []:
         cells = [line[low:high] for line in grid.cells]

@@ -1,8 +1,6 @@
-"""Tables that are plain DataFrames, and that a notebook shows with their digits as a summary has them.
+"""How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
 
-Results that are shown as their summary, in a terminal and in a notebook.
-
-Attributes of which every reader gets a copy, so that writing into one changes no later number.
+Tables stay plain DataFrames. Attributes are read as copies, so that writing into one changes no later number.
 """
 
 from __future__ import annotations
@@ -228,8 +226,8 @@ class CopiedAttribute(Generic[C]):
     def __get__(self, instance: object | None, owner: type) -> Self | C:
         if instance is None:
             return self
-        held: C = getattr(instance, self._name)
-        return held.copy()
+        value: C = getattr(instance, self._name)
+        return value.copy()
 
     def __set__(self, instance: Any, value: C) -> None:
         instance.__dict__[self._name] = value

@@ -1,16 +1,14 @@
 """Canonical variates: the second face of a linear discriminant analysis.
 
 Classes weigh by their rows here, whatever the prior of the fit, and the covariance within classes has divisor
-N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print.
-
-The sections of a canonical analysis' summary.
-
-How far canonical axes turn when the rows are drawn again.
+N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print. How far an axis is
+determined by the rows is seen from how it turns when these are drawn again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,6 +39,9 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
+Structure = Literal["within", "total", "between"]
+
+
 def summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
     """The tables of a canonical analysis, or some of them."""
     title = f"Canonical discriminant analysis: {result._fit.formula}"
@@ -56,33 +57,24 @@ def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
         "correlations": lambda: _correlations(result),
         "dimensions": lambda: _dimensions(result),
         "raw": lambda: _raw(result),
-        "standardized": lambda: _by_term(
+        "standardized": lambda: Section(
             "Standardized coefficients (pooled standard deviations within classes)",
             result.standardized,
-            ".standardized",
+            shared=True,
+            source=".standardized",
         ),
-        "standardized_total": lambda: _by_term(
+        "standardized_total": lambda: Section(
             "Standardized coefficients (total standard deviations)",
             result.standardized_total,
-            ".standardized_total",
+            shared=True,
+            source=".standardized_total",
         ),
-        "structure_within": lambda: _by_term(
-            "Structure: correlations with the scores within classes (as Stata, SPSS)",
-            result.structure("within"),
-            '.structure("within")',
-        ),
-        "structure_total": lambda: _by_term(
-            "Structure: total correlations with the scores (as R's candisc)",
-            result.structure("total"),
-            '.structure("total")',
-        ),
-        "structure_between": lambda: _by_term(
-            "Structure: correlations of the class means",
-            result.structure("between"),
-            '.structure("between")',
-        ),
-        "centroids": lambda: _by_term(
-            "Class means on the canonical variates", result.centroids.rename_axis(index=None), ".centroids"
+        **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
+        "centroids": lambda: Section(
+            "Class means on the canonical variates",
+            result.centroids.rename_axis(index=None),
+            shared=True,
+            source=".centroids",
         ),
     }
     if result._numbers.moments.total <= 1:
@@ -91,8 +83,16 @@ def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
     return parts
 
 
-def _by_term(title: str, table: pd.DataFrame, source: str) -> Section:
-    return Section(title, table, shared=True, source=source)
+STRUCTURES: dict[Structure, str] = {
+    "within": "correlations with the scores within classes (as Stata, SPSS)",
+    "total": "total correlations with the scores (as R's candisc)",
+    "between": "correlations of the class means",
+}
+
+
+def _structure(result: CanonicalResults, kind: Structure) -> Section:
+    title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
+    return Section(title, table, shared=True, source=f'.structure("{kind}")')
 
 
 def _correlations(result: CanonicalResults) -> Section:
@@ -102,10 +102,9 @@ def _correlations(result: CanonicalResults) -> Section:
 
 
 def _dimensions(result: CanonicalResults) -> Section:
-    tests = result.dimension_tests
-    table = tests.astype({"df1": object, "df2": object, "df": object})
+    table = result.dimension_tests
     for name in ("df1", "df2", "df"):
-        table[name] = [f"{x:.6g}" for x in tests[name]]
+        table[name] = [f"{x:.6g}" for x in table[name]]
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
     formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
     return Section(
@@ -142,7 +141,7 @@ def axis_stability(
     check_level(level)
     samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
     root, rank = fit.numbers.unbiased().root, len(names)
-    held = root @ axes.axes
+    ours = root @ axes.axes
     roots, cosines = np.zeros((replicates, rank)), np.zeros((replicates, rank, rank))
 
     def refitted(drawn: Blocks) -> LDAFit | None:
@@ -157,18 +156,18 @@ def axis_stability(
                 theirs.axes[:, :rank] * (drawn.moments.scale / fit.numbers.moments.scale)[:, None]
             )
             turned = turned / np.sqrt((turned**2).sum(axis=0))
-            found = turned.shape[1]
-            roots[i, :found] = theirs.singular[:rank] ** 2
-            cosines[i, :, :found] = np.abs(held.T @ turned)
+            count = turned.shape[1]
+            roots[i, :count] = theirs.singular[:rank] ** 2
+            cosines[i, :, :count] = np.abs(ours.T @ turned)
             tell(1)
     tail = (1 - level) / 2
-    own = np.diagonal(cosines, axis1=1, axis2=2)
+    same = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)
     table["eigenvalue"] = axes.singular**2
     table["se"] = roots.std(axis=0, ddof=1)
     table["low"], table["high"] = np.quantile(roots, [tail, 1 - tail], axis=0)
-    table["cosine"], table["cosine_low"] = np.median(own, axis=0), np.quantile(own, 1 - level, axis=0)
-    table["same_rank"] = (own >= cosines.max(axis=2)).mean(axis=0)
+    table["cosine"], table["cosine_low"] = np.median(same, axis=0), np.quantile(same, 1 - level, axis=0)
+    table["same_rank"] = (same >= cosines.max(axis=2)).mean(axis=0)
     return table
 
 

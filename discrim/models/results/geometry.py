@@ -1,13 +1,9 @@
-"""The planes between classes, for every model whose rule is linear.
+"""Parents of results, by the form of their rules: planes between classes, values, covariances by class.
 
-Log odds as columns of a table of models, as the package maketables asks for them.
-
-maketables reads attributes whose names begin with `__maketables_`; of results with several equations it takes
-what `to_list()` gives, a column each. It need not be installed, and nothing is imported for it.
-
-What is common to rules that have values and no probabilities, and to planes drawn between rows.
-
-What models with a covariance for each class share: QDA and what lies between it and LDA.
+A linear rule has planes between its classes, and log odds, which may be columns in a table of models: the
+package maketables reads them by attributes that begin with `__maketables_`, and takes a column of each equation
+that `to_list()` gives. A quadratic rule has covariances by class. A rule of planes that are drawn between rows
+has values of the classes and no posteriors.
 """
 
 from __future__ import annotations
@@ -50,7 +46,6 @@ from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.results.results import ClassMeans
 
 if TYPE_CHECKING:
-    from discrim.report.grid import Part
     from discrim.report.tables import Summary
 
 
@@ -90,17 +85,13 @@ class Boundary(NamedTuple):
         from discrim.report.grid import Pairs, Section
         from discrim.report.tables import Summary
 
-        items = [
-            ("Offset", self.offset, f"{self.offset:.6g}"),
-            ("Distance from the origin", self.from_origin, f"{self.from_origin:.6g}"),
-        ]
+        numbers = {"Offset": self.offset, "Distance from the origin": self.from_origin}
+        items = [(name, number, f"{number:.6g}") for name, number in numbers.items()]
+        title = "normal'x + offset: the score of the first class above the second's"
         table = pd.DataFrame({"normal": self.normal, "midpoint": self.midpoint})
         errors = np.full(table.shape, np.inf)
-        parts: dict[str, Part] = {
-            "header": Pairs("normal'x + offset: the score of the first class above the second's", items),
-            "plane": Section("By term", table, errors=errors, source=".normal, .midpoint"),
-        }
-        return Summary("Plane between two classes", parts)
+        plane = Section("By term", table, errors=errors, source=".normal, .midpoint")
+        return Summary("Plane between two classes", {"header": Pairs(title, items), "plane": plane})
 
 
 class LinearGeometry:
@@ -246,7 +237,7 @@ those of other packages, which are of the class given the row."""
 
 
 class Hooks:
-    """What an equation and all equations of a fit have in common."""
+    """What maketables reads of an equation, and of all equations of a fit."""
 
     _equations_of: Any
 
@@ -280,13 +271,7 @@ class Hooks:
 
 
 class Equation(Hooks):
-    """Log odds of one class against the reference, a column of maketables' ETable.
-
-    Attributes
-    ----------
-    label : label
-        The class.
-    """
+    """Log odds of the class `label` against the reference, a column of maketables' ETable."""
 
     def __init__(self, fit: Any, label: Any, table: pd.DataFrame) -> None:
         self._equations_of = fit
@@ -356,15 +341,15 @@ class LogOddsEquations(Hooks):
 
 def coefficients(fit: Any) -> pd.DataFrame:
     """Log odds by (class, term) in maketables' names: b, se, t, p and the ends of two intervals."""
-    found = fit.log_odds()
-    table = found[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
+    odds = fit.log_odds()
+    table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
     for level, ends in INTERVALS.items():
         table[list(ends)] = fit.log_odds(level=level)[["low", "high"]].to_numpy()
     constant = "(Intercept)" if "Intercept" in fit.terms else "Intercept"
-    labels, terms = found.index.get_level_values(0), found.index.get_level_values(1)
+    labels, terms = odds.index.get_level_values(0), odds.index.get_level_values(1)
     # The first row of each class is the constant, whatever a column is called.
     names = [constant if i % (len(fit.terms) + 1) == 0 else str(term) for i, term in enumerate(terms)]
-    named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=found.index.names))
+    named: pd.DataFrame = table.set_axis(pd.MultiIndex.from_arrays([labels, names], names=odds.index.names))
     return named
 
 
@@ -375,13 +360,7 @@ def plane_rows(
     na_action: NaAction,
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> tuple[Blocks, ClassMoments, GatheredRows]:
-    """Blocks, diagonal moments, and rows that planes are fitted to.
-
-    Raises
-    ------
-    CollinearError
-        A column is constant.
-    """
+    """Blocks, diagonal moments, and rows that planes are fitted to; a constant column is a CollinearError."""
     why = "A plane between classes is found by going back to single rows, and"
     blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
@@ -432,8 +411,8 @@ class SeparatingLines(ValuesOnly):
     def _augmented(self: Any, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
         rows = self._fit.new_rows(data, gaps)
-        held: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
-        return held
+        table: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
+        return table
 
 
 def plane_refits(left_out: Any = None) -> Refits:
@@ -486,9 +465,7 @@ class Quadratic(NamedTuple):
         line = pd.DataFrame({"b": [*self.b, self.c]}, index=[*self.b.index, "c"])
         errors = np.full(len(line), np.inf)
         parts = {
-            "A": Section(
-                "A, symmetric", self.A, triangle=True, errors=np.full(len(self.A), np.inf), source=".A"
-            ),
+            "A": Section("A, symmetric", self.A, triangle=True, errors=errors[:-1], source=".A"),
             "b": Section("b and the constant c", line, errors=errors, source=".b, .c"),
         }
         return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
@@ -506,12 +483,9 @@ class GroupSummary:
 
 
 def group_summary(fit: Fit[Any]) -> pd.DataFrame:
-    """Rows, means and standard deviations by class and over all rows; reads the rows once more.
+    """Rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
 
-    Returns
-    -------
-    DataFrame
-        By (class, term), classes first and then "total": rows, mean, sd (divisors n_k - 1 and N - 1).
+    The rows are read once more.
     """
     moments = class_moments(fit.rows("group_summary()"), "diagonal")
     counts, total = moments.counts, moments.total

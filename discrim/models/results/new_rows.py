@@ -1,6 +1,6 @@
 """What a fit says of single rows, beyond their labels and posteriors: a parent of `ClassifierResults`.
 
-Answers for the rows of a source, frame by frame, or in a file.
+Answers for the rows of a source come frame by frame, or stand in a file.
 """
 
 from __future__ import annotations
@@ -36,22 +36,16 @@ def answered(
 ) -> T:
     """What a fit says of the rows of a table; of a source an iterator of frames; a path where it is written.
 
+    Type checkers are told the type of a table's answer, which what comes back for sources and files is not.
+
     Parameters
     ----------
-    out : path, optional
-        A file of Parquet or CSV, or a folder, that the answers are written to.
     answer : callable
         From the results and a table to labels or scores of its rows.
     whole : bool
         The answer has the table's columns too.
     beyond : bool
         Some rows may have labels that are none of the classes.
-
-    Returns
-    -------
-    Series or DataFrame, an iterator of DataFrames, one of Dask, or a Path
-        What comes back for sources and files is none of the types that a table's answer has; type checkers
-        are told that of a table.
     """
     source = rows_given(data)
     columns = None if whole else results._fit.blocks.design.columns

@@ -1,6 +1,6 @@
 """A page of sections that asks nobody for anything, and in which nothing runs.
 
-How a page looks: on a screen of any width, by day and by night, and in print.
+It has a look for screens of any width, by day and by night, and for print.
 """
 
 from __future__ import annotations
@@ -84,15 +84,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 
 class Chapter(NamedTuple):
-    """A part of a page with a heading of its own.
-
-    Attributes
-    ----------
-    name : str
-        Of the place in the page, as links take it.
-    body : str
-        HTML.
-    """
+    """A part of a page with a heading of its own: its name in links, its title, and its body as HTML."""
 
     name: str
     title: str
@@ -100,12 +92,7 @@ class Chapter(NamedTuple):
 
 
 def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str) -> str:
-    """A page of HTML.
-
-    Parameters
-    ----------
-    title, line, foot : str
-        Texts above and below the chapters.
+    """A page of HTML: title and line stand above the chapters, the foot below them.
 
     Examples
     --------
@@ -163,13 +150,9 @@ def paragraph(text: str, kind: str = "") -> str:
 
 
 def sections_html(title: str, sections: Mapping[str, Section]) -> str:
-    """Sections of a summary as HTML."""
-    return scrolled(title, Summary(title, sections).as_html())
-
-
-def scrolled(name: str, body: str) -> str:
-    """What may be wider than the page, in a frame of its own that the keyboard reaches."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(name)}">\n{body}\n</div>'
+    """Sections of a summary as HTML, in a frame of its own that the keyboard reaches: they may be wide."""
+    body = Summary(title, sections).as_html()
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title)}">\n{body}\n</div>'
 
 
 def pair_lines(items: Iterable[tuple[str, str]]) -> str:
