@@ -1,18 +1,398 @@
-"""Sections of a summary, and the grids of texts that every rendering is made of."""
+"""Tables as a reader wants them: sections of a summary, as grids of texts that every rendering is made of.
+
+Numbers have as many digits as they need, in columns that line up, and labels are cut to a bounded width where
+nothing that tells them apart is lost.
+"""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.report import numbers
-from discrim.report.numbers import Format
+
+Format = Literal["general", "count", "p", "tail", "z", "share", "ratio", "text"]
+
+SIGNIFICANT = 5
+"""Significant digits of the largest number of a column."""
+
+SMALLEST = 3
+"""Significant digits that the smallest number of a column should keep, where the width allows it."""
+
+RATIO = 4
+"""Significant digits of a ratio; those of one column may lie powers of ten apart."""
+
+WIDEST = 9
+"""Digits of a fixed-point number; beyond, the column turns to powers of ten."""
+
+DIGITS = 15
+"""Digits of a double that decimal numbers keep: no number shows more."""
+
+EXACT = 1e-12
+"""Relative error within which a number is its shorter form: a mean of 5.006 has three decimals, not four."""
+
+LABEL = 28
+"""Display width of a label before it is cut in its middle."""
+
+LONGEST_LABEL = 46
+"""The same, where a shorter form would not tell two labels apart; row and column label fit one line."""
+
+LABELS = (LABEL, LONGEST_LABEL)
+"""Display widths of labels in lines of a hundred columns."""
+
+
+def display_width(text: str) -> int:
+    """Columns of a terminal that a text takes: two for wide characters, none for combining marks."""
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def _character_width(c: str) -> int:
+    if c.isascii():
+        return 1
+    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+
+
+def clean(label: Any) -> str:
+    r"""A label as one line of text, control and direction characters written out.
+
+    Examples
+    --------
+    >>> clean("a\nb\x1b[31m")
+    'a\\nb\\x1b[31m'
+    """
+    text = str(label)
+    if text.isascii() and text.isprintable():
+        return text
+    shown = (
+        c if c == " " or (unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp"))
+        else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )  # fmt: skip
+    return "".join(shown)
+
+
+def shorten(text: str, width: int) -> str:
+    """A text cut in its middle to a display width."""
+    if display_width(text) <= width:
+        return text
+    head = tail = 0
+    room = width - 1
+    for left, right in zip(text, reversed(text), strict=True):
+        room -= _character_width(left)
+        if room < 0:
+            break
+        head += 1
+        room -= _character_width(right)
+        if room < 0:
+            break
+        tail += 1
+    return f"{text[:head]}…{text[len(text) - tail :]}"
+
+
+def p_text(p: float) -> str:
+    """A p-value, never zero: 0.0213, 7.3e-22, <1e-300.
+
+    Examples
+    --------
+    >>> [p_text(p) for p in (0.02134, 7.31e-22, 0.0)]
+    ['0.0213', '7.3e-22', '<1e-300']
+    """
+    if math.isnan(p):
+        return "nan"
+    if p < 1e-300:
+        return "<1e-300"
+    return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}"
+
+
+def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -> list[str]:
+    """Texts of a column, with the same number of decimals and no more than its numbers have.
+
+    Parameters
+    ----------
+    error : float
+        The largest rounding error of a general number.
+
+    Examples
+    --------
+    >>> column_texts([13.4558634, -7.84595831, 0.0], "general")
+    ['13.456', '-7.846', '0.000']
+    >>> column_texts([5.006, 5.936, 6.5], "general")
+    ['5.006', '5.936', '6.500']
+    >>> column_texts([2.65e-19, 9.27e-20], "general")
+    ['2.65e-19', '9.27e-20']
+    >>> column_texts([0.3333333, 1e-7], "share")
+    ['0.3333', '1.0e-07']
+    """
+    if form == "text":
+        return ["" if _missing(v) else clean(v) for v in values]
+    numbers = list(map(as_float, values))
+    if form == "p":
+        return [_p_short(x) for x in numbers]
+    if form == "tail":
+        return [p_text(x) for x in numbers]
+    if form == "share":
+        return [_share(x) for x in numbers]
+    if form == "ratio":
+        return [_ratio(x) for x in numbers]
+    sizes = [abs(x) for x in numbers if math.isfinite(x)]
+    if form == "count" and all(x == round(x) for x in sizes):
+        return [_fixed(x, 0) for x in numbers]
+    if form == "z" and max(sizes, default=0.0) < 10.0 ** (WIDEST - 2):
+        return [_fixed(x, 2) for x in numbers]
+    decimals = _decimals(numbers, error)
+    return _texts(numbers, decimals) if decimals >= 0 else _powers(numbers, error)
+
+
+def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
+    """Texts of several columns of one kind of number, such as covariances: one number of decimals for all.
+
+    Examples
+    --------
+    >>> table_texts([[0.265008, 0.092721], [0.092721, 0.115388]])
+    [['0.26501', '0.09272'], ['0.09272', '0.11539']]
+    """
+    numbers = [float(x) for column in columns for x in column]
+    texts = iter(_texts(numbers, _decimals(numbers)))
+    return [[next(texts) for _ in column] for column in columns]
+
+
+def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
+    """Texts of rows of unlike sizes: decimals by row where one number of them does not suit all.
+
+    Parameters
+    ----------
+    errors : sequence of float
+        The largest rounding error in each row, which numbers of more than 15 digits miss.
+
+    Examples
+    --------
+    >>> row_texts([[-86.30847, -72.85261], [2.354417e-08, 1.569821e-08]], [1e-4, 1e-13])
+    [['-86.3085', '-72.8526'], ['2.35442e-08', '1.56982e-08']]
+    >>> row_texts([[23.544167, 15.698209], [7.072507, 3.685280]], [1e-3, 1e-5])
+    [['23.54417', '15.69821'], ['7.07251', '3.68528']]
+    """
+    decimals = [_row_decimals(row, error) for row, error in zip(rows, errors, strict=True)]
+    least, most = min(decimals, default=0), max(decimals, default=0)
+    tops = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
+    if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= WIDEST:
+        decimals = [most] * len(decimals)
+    return [
+        _texts(row, d) if d >= 0 else _powers(row, error)
+        for row, d, error in zip(rows, decimals, errors, strict=True)
+    ]
+
+
+def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
+    """Texts of ratios and their limits: the same decimals in a row, where these leave each its digits.
+
+    Examples
+    --------
+    >>> ratio_texts([[1.1323, 0.99751, 1.2853], [1.001017, 1.000629, 1.001405], [2.5, 1e-9, 6e9]])
+    [['1.132', '0.998', '1.285'], ['1.00102', '1.00063', '1.00141'], ['2.500', '1.000e-09', '6.000e+09']]
+    """
+    texts = []
+    for row in rows:
+        sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
+        top, low = (_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
+        # A ratio near one has digits enough to stand apart from its limits.
+        apart = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
+        decimals = max(RATIO - 1 - top, SMALLEST - 1 - low, SMALLEST - 2 - apart, 0)
+        fits = max(top, 0) + 1 + decimals <= WIDEST and len(sizes) == len(row)
+        texts.append([_fixed(x, decimals) if fits else _ratio(x) for x in row])
+    return texts
+
+
+def _ratio(x: float) -> str:
+    return f"{x:#.{RATIO}g}".removesuffix(".")
+
+
+def _row_decimals(row: Sequence[float], error: float) -> int:
+    """Decimals of the numbers of a row; -1 where powers of ten suit them."""
+    sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
+    if not sizes:
+        return 0
+    top, low = _exponent(max(sizes)), _exponent(min(sizes))
+    digits = SIGNIFICANT if math.isinf(error) else SMALLEST
+    # No number but zero shows as zero.
+    decimals = max(_needed(error), digits - 1 - top, -low, 0)
+    decimals = min(decimals, DIGITS - 1 - top)
+    if top < -4 or decimals < -low or (decimals <= 0 and top >= WIDEST - 2):
+        return -1
+    return _fewest(sizes, decimals, error)
+
+
+def _powers(numbers: Sequence[float], error: float) -> list[str]:
+    """Powers of ten, with the digits that the largest number needs."""
+    top = _exponent(max(abs(x) for x in numbers if math.isfinite(x) and x != 0))
+    return _texts(numbers, -1, min(max(SIGNIFICANT - 1, _needed(error) + top), DIGITS - 1), error)
+
+
+def _needed(error: float) -> int:
+    """Decimals that keep a rounding error."""
+    return math.ceil(-math.log10(2 * error) - EXACT) if 0 < error < math.inf else -DIGITS
+
+
+def point_aligned(texts: Sequence[str]) -> list[str]:
+    """Numbers of different decimals, filled with blanks on the right until their points line up.
+
+    Examples
+    --------
+    >>> point_aligned(["-0.020072", "0.5692", "12", "inf"])
+    ['-0.020072', '0.5692  ', '12       ', 'inf']
+    """
+    tails = [len(text) - min(text.find(c) if c in text else len(text) for c in ".e") for text in texts]
+    most = max(tails, default=0)
+    return [
+        text if text.strip("- ") in ("inf", "nan") else text + " " * (most - tail)
+        for text, tail in zip(texts, tails, strict=True)
+    ]
+
+
+def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> list[str]:
+    """Labels as lines of bounded width; what tells two labels apart is not cut away.
+
+    Examples
+    --------
+    >>> short_labels(["gene expression before any treatment", "gene expression after any treatment"])
+    ['gene expression before any treatment', 'gene expression after any treatment']
+    >>> short_labels(["x", "y" * 60])
+    ['x', 'yyyyyyyyyyyyyy…yyyyyyyyyyyyy']
+    """
+    texts = [clean(label) for label in labels]
+    cut = texts
+    for width in widths:
+        cut = [shorten(text, width) for text in texts]
+        if len(set(cut)) == len(set(texts)):
+            return cut
+    fulls: dict[str, set[str]] = {}
+    for text, short in zip(texts, cut, strict=True):
+        fulls.setdefault(short, set()).add(text)
+    # Last resort: the label's place, as R makes names unique by a number.
+    return [
+        short if len(fulls[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
+        for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
+    ]
+
+
+def fold(text: str, width: int) -> list[str]:
+    """A text in lines of a display width, broken at blanks where there are any.
+
+    Examples
+    --------
+    >>> fold("a line and another", 8)
+    ['a line', 'and', 'another']
+    """
+    lines: list[str] = []
+    line = ""
+    used = 0
+    for word in text.split(" "):
+        *full, rest = _pieces(word, width)
+        if full:
+            lines += [line, *full] if line else full
+            line, used = "", 0
+        taken = display_width(rest)
+        if line and used + 1 + taken > width:
+            lines.append(line)
+            line, used = rest, taken
+        else:
+            used += 1 + taken if line else taken
+            line = f"{line} {rest}" if line else rest
+    return [*lines, line]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """A word cut wherever it fills a display width, in one pass: words may be very long."""
+    pieces, start, used = [], 0, 0
+    for place, c in enumerate(word):
+        taken = _character_width(c)
+        if used + taken > width and place > start:
+            pieces.append(word[start:place])
+            start, used = place, 0
+        used += taken
+    return [*pieces, word[start:]]
+
+
+def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
+    """Decimals that suit numbers printed under one another; -1 where powers of ten do."""
+    sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
+    if not sizes:
+        return 0
+    top, low = _exponent(max(sizes)), _exponent(min(sizes))
+    whole = max(top, 0) + 1
+    most = SMALLEST - 1 - low
+    decimals = max(0, SIGNIFICANT - 1 - top, min(most, WIDEST - whole))
+    needed = min(_needed(error), DIGITS - whole)
+    large = top >= WIDEST - 2 or whole + decimals > WIDEST or most > decimals + 2
+    if top < -4 or (large and needed <= decimals):
+        return -1
+    return _fewest(sizes, max(decimals, needed), error)
+
+
+def _fewest(sizes: Sequence[float], decimals: int, error: float) -> int:
+    """Decimals up to so many that show numbers as they are, or so many."""
+    return next(
+        d for d in range(decimals + 1) if d == decimals or all(_is(x, f"{x:.{d}f}", error) for x in sizes)
+    )
+
+
+def _exponent(size: float) -> int:
+    return math.floor(math.log10(size))
+
+
+def _is(x: float, text: str, error: float = math.inf) -> bool:
+    # Of numbers whose rounding is multiplied, the last digits count too.
+    return abs(float(text) - x) <= min(EXACT * abs(x), error / 100)
+
+
+def _texts(
+    numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT - 1, error: float = math.inf
+) -> list[str]:
+    if decimals >= 0:
+        return [_fixed(x, decimals) for x in numbers]
+    finite = [x for x in numbers if math.isfinite(x)]
+    digits = next(d for d in range(most + 1) if d == most or all(_is(x, f"{x:.{d}e}", error) for x in finite))
+    texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
+    # Exponents of the same number of figures, or the points would not line up.
+    places = max((len(text.partition("e")[2]) for text in texts), default=0)
+    return [text if "e" not in text else _exponent_of(text, places) for text in texts]
+
+
+def _exponent_of(text: str, places: int) -> str:
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:].zfill(places - 1)}"
+
+
+def _fixed(x: float, decimals: int) -> str:
+    text = f"{x:.{decimals}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
+def _share(x: float) -> str:
+    return f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4)
+
+
+def _p_short(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def as_float(value: Any) -> float:
+    """A cell as a number, a missing one as nan."""
+    return math.nan if _missing(value) else float(value)
+
+
+def _missing(value: Any) -> bool:
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+# ---- sections and their grids
 
 FORMULA = 500
 """Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""
@@ -130,7 +510,7 @@ def among(part: Part, more: str = "") -> Part:
     return replace(part, among=True, more=more, shown=shown)
 
 
-def grid_of(part: Part, labels: tuple[int, int] = numbers.LABELS) -> Grid:
+def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
     """A section's grid, or the header's: labels with values, two of them a row.
 
     Parameters
@@ -144,7 +524,7 @@ def grid_of(part: Part, labels: tuple[int, int] = numbers.LABELS) -> Grid:
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
     cells = [[text, *right[min(i, len(right) - 1)]] for i, (_, text) in enumerate(items[:half])]
-    notes = [numbers.clean(part.note)] if part.note else []
+    notes = [clean(part.note)] if part.note else []
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
 
 
@@ -160,15 +540,15 @@ def escaped_cells(
 def heading(part: Part) -> str:
     """The title as one line of text; a formula, or a label in a title, may be long."""
     shown = part.shown[1] if isinstance(part, Section) and part.shown else part
-    return numbers.shorten(numbers.clean(shown.title), FORMULA)
+    return shorten(clean(shown.title), FORMULA)
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     """Label and text of each item, of bounded width."""
     return [
         (
-            numbers.shorten(numbers.clean(label), numbers.LABELS[1]),
-            numbers.shorten(numbers.clean(text), numbers.LABELS[1]),
+            shorten(clean(label), LABELS[1]),
+            shorten(clean(text), LABELS[1]),
         )
         for label, _, text in pairs.items
     ]
@@ -177,7 +557,7 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
 def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     table = section.table
     if not table.size:
-        return Grid([], [], [], [numbers.clean(section.note or "Nothing to show.")])
+        return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     rows, columns = _places(section, ROWS, COLUMNS)
     whole = rows, columns
     if section.among and table.size > MOST_CELLS:
@@ -188,7 +568,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     errors = np.full(len(table), math.inf) if section.errors is None else np.asarray(section.errors)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
     lines = _lines(section, part, errors, labels[1])
-    headers = numbers.short_labels([section.headings.get(column, column) for column in part.columns], labels)
+    headers = short_labels([section.headings.get(column, column) for column in part.columns], labels)
     if section.triangle:
         lines = [
             [text if j < before or j - before >= i else "" for j, text in enumerate(line)]
@@ -233,11 +613,9 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
         for what, shown in (("rows", rows), ("columns", columns))
         if -1 in shown
     ]
-    notes = [numbers.clean(section.note)] if section.note else []
+    notes = [clean(section.note)] if section.note else []
     if gaps:
-        notes.append(
-            f"{' and '.join(gaps)} shown; all of them: {numbers.clean(section.source) or '.tables'}."
-        )
+        notes.append(f"{' and '.join(gaps)} shown; all of them: {clean(section.source) or '.tables'}.")
         if section.more and more:
             notes[-1] += f" More of them: {section.more}."
     return notes
@@ -251,12 +629,12 @@ def _lines(section: Section, part: pd.DataFrame, errors: Floats, longest: int) -
     formats = section.formats
     forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in part.columns]
     within = [section.column_errors.get(column, math.inf) for column in part.columns]
-    texts = [numbers.column_texts(*column) for column in zip(plain, forms, within, strict=True)]
+    texts = [column_texts(*column) for column in zip(plain, forms, within, strict=True)]
     kept = np.array([form is None for form in special], dtype=bool)
     for j, column in _together(section, list(part.columns), forms, plain, errors[kept]).items():
         texts[j] = column
     for j, column in enumerate(texts):
-        texts[j] = [numbers.shorten(text, longest) for text in column] if forms[j] == "text" else column
+        texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
         if any(special):
             texts[j] = _mixed(values[j], column, special)
     return [list(line) for line in zip(*texts, strict=True)]
@@ -269,24 +647,21 @@ def _together(
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
     if section.shared:
-        return dict(zip(general, numbers.table_texts([plain[j] for j in general]), strict=True))
+        return dict(zip(general, table_texts([plain[j] for j in general]), strict=True))
     if ratios and set(names) >= LIMITS:
-        return _by_row(ratios, numbers.ratio_texts(_rows(plain, ratios)))
+        return _by_row(ratios, ratio_texts(_rows(plain, ratios)))
     held = {names[j] for j in general}
     if held >= LIMITS or held >= BROOMS_LIMITS:
         general = [j for j in general if names[j] in ESTIMATES]
         rows = _rows(plain, general)
         errors = np.fmin(errors, _spreads(pd.DataFrame(rows, columns=[names[j] for j in general])) / 200)
-        return _by_row(general, numbers.row_texts(rows, errors.tolist()))
+        return _by_row(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
-        alone = {
-            j: numbers.row_texts([[numbers.as_float(x)] for x in plain[j]], errors[:, j].tolist())
-            for j in general
-        }
-        return {j: numbers.point_aligned([text for (text,) in texts]) for j, texts in alone.items()}
+        alone = {j: row_texts([[as_float(x)] for x in plain[j]], errors[:, j].tolist()) for j in general}
+        return {j: point_aligned([text for (text,) in texts]) for j, texts in alone.items()}
     if section.errors is None:
         return {}
-    return _by_row(general, numbers.row_texts(_rows(plain, general), errors.tolist()))
+    return _by_row(general, row_texts(_rows(plain, general), errors.tolist()))
 
 
 def _spreads(table: pd.DataFrame) -> Floats:
@@ -297,22 +672,20 @@ def _spreads(table: pd.DataFrame) -> Floats:
 
 
 def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
-    return [list(map(numbers.as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
+    return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
 
 
 def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
-    return {
-        j: numbers.point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)
-    }
+    return {j: point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
 
 
 def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) -> list[str]:
     rest = iter(plain)
     texts = [
-        next(rest) if form is None else numbers.column_texts([value], form)[0]
+        next(rest) if form is None else column_texts([value], form)[0]
         for value, form in zip(values, special, strict=True)
     ]
-    return numbers.point_aligned(texts)
+    return point_aligned(texts)
 
 
 def _with_stubs(
@@ -320,8 +693,8 @@ def _with_stubs(
 ) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
     grouped = index.nlevels == 2
-    stubs = numbers.short_labels(index.get_level_values(-1).tolist(), labels)
-    outer = numbers.short_labels(index.get_level_values(0).tolist(), labels)
+    stubs = short_labels(index.get_level_values(-1).tolist(), labels)
+    outer = short_labels(index.get_level_values(0).tolist(), labels)
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []
     out_lines: list[list[str]] = []

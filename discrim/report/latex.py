@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from discrim.errors import DataError
-from discrim.report.grid import Grid, Part, grid_of, heading
-from discrim.report.numbers import clean, display_width
+from discrim.report.grid import Grid, Part, clean, display_width, grid_of, heading
 
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\ensuremath{\sim}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}

@@ -29,9 +29,22 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
-from discrim.report.grid import Grid, Pairs, Part, Section, among, escaped_cells, grid_of, heading, pair_texts
+from discrim.report.grid import (
+    LABELS,
+    Grid,
+    Pairs,
+    Part,
+    Section,
+    among,
+    clean,
+    display_width,
+    escaped_cells,
+    fold,
+    grid_of,
+    heading,
+    pair_texts,
+)
 from discrim.report.latex import TEXTWIDTH, latex_of
-from discrim.report.numbers import LABELS, clean, display_width, fold
 
 WIDTH = 100
 """Columns of a text rendering where there is no terminal."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.report.numbers import (
+from discrim.report.grid import (
     clean,
     column_texts,
     display_width,

@@ -11,7 +11,7 @@ from scipy import stats
 
 from discrim import lda, qda
 from discrim.datasets import load_wine
-from discrim.report.numbers import clean, display_width, shorten
+from discrim.report.grid import clean, display_width, shorten
 from discrim.report.plots import columns as determinants
 from discrim.report.plots import spaces as space
 from discrim.report.plots.spaces import draw_biplot

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import display_width
+from discrim.report.grid import INTERVAL, Pairs, Section, display_width
 from discrim.report.tables import Summary, summarize
 from tests.report.support import (
     IRIS,

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.grid import Pairs, Section
-from discrim.report.numbers import display_width
+from discrim.report.grid import Pairs, Section, display_width
 from discrim.report.tables import Summary
 from tests.report.support import (
     IRIS,

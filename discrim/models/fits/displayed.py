@@ -14,7 +14,7 @@ import pandas as pd
 from discrim.models.registry import BY_MODEL, summary_part
 
 if TYPE_CHECKING:
-    from discrim.report.numbers import Format
+    from discrim.report.grid import Format
     from discrim.report.tables import Parts, Summary
 
 P = ParamSpec("P")
@@ -153,7 +153,7 @@ class ShownModel(Shown):
 
     def _heading(self: Any) -> str:
         """Title of the short form."""
-        from discrim.report.numbers import clean, shorten
+        from discrim.report.grid import clean, shorten
 
         return f"{self.title}: {shorten(clean(self.formula), 70)}"
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import column_texts
+from discrim.report.grid import INTERVAL, Pairs, Section, column_texts
 from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections

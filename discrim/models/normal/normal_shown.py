@@ -20,8 +20,7 @@ from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
 from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import clean, p_text, shorten, table_texts
+from discrim.report.grid import INTERVAL, Pairs, Section, clean, p_text, shorten, table_texts
 from discrim.report.plots import style
 from discrim.report.plots.bars import dot_strips, heat_map
 from discrim.report.plots.points import draw_points

@@ -13,8 +13,7 @@ from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import listed, told
 from discrim.models.pictures.pictured import needed_rows
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import clean, shorten
+from discrim.report.grid import INTERVAL, Pairs, Section, clean, shorten
 from discrim.report.plots.style import Signs, add_legend, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 

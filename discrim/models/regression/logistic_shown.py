@@ -17,8 +17,7 @@ from discrim.models.regression.logistic_search import parts_of
 from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.penalized import fit_path
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.numbers import p_text
+from discrim.report.grid import INTERVAL, Pairs, Section, p_text
 from discrim.report.plots.bars import count_above, draw_errors
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections

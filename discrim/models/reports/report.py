@@ -31,8 +31,7 @@ from discrim.models.fits.options import default_options, options_of
 from discrim.models.fits.reading import listed, told
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB
-from discrim.report.grid import INTERVAL, Section
-from discrim.report.numbers import clean, column_texts
+from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page import page
 from discrim.report.page.page import Chapter
 from discrim.report.plots.points import image_of

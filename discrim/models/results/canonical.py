@@ -53,7 +53,7 @@ def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
     if not len(result.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
         return {"correlations": lambda: nothing}
-    parts = {
+    parts: dict[str, Callable[[], Section]] = {
         "correlations": lambda: _correlations(result),
         "dimensions": lambda: _dimensions(result),
         "raw": lambda: _raw(result),

@@ -1,9 +1,9 @@
 """Parents of results, by the form of their rules: planes between classes, values, covariances by class.
 
 A linear rule has planes between its classes, and log odds, which may be columns in a table of models: the
-package maketables reads them by attributes that begin with `__maketables_`, and takes a column of each equation
-that `to_list()` gives. A quadratic rule has covariances by class. A rule of planes that are drawn between rows
-has values of the classes and no posteriors.
+package maketables reads them by attributes that begin with `__maketables_`, a column of each equation that
+`to_list()` gives. A quadratic rule has covariances by class. A rule of planes that are drawn between rows has
+values of the classes and no posteriors.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from discrim.models.fits.fit import Fit, missing_if_refused
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
-from discrim.report.grid import Pairs, Section
-from discrim.report.numbers import DIGITS, clean, column_texts, shorten
+from discrim.report.grid import DIGITS, Pairs, Section, clean, column_texts, shorten
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

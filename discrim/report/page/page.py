@@ -9,9 +9,8 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from discrim.report.grid import Section
-from discrim.report.numbers import DARK, LIGHT, Colours, clean
-from discrim.report.plots.points import Image
+from discrim.report.grid import Section, clean
+from discrim.report.plots.points import DARK, LIGHT, Colours, Image
 from discrim.report.tables import Summary
 
 

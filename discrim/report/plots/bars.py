@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.report.numbers import p_text
+from discrim.report.grid import p_text
 from discrim.report.plots import style
 from discrim.report.plots.points import name_lines, write_beside
 from discrim.report.plots.spaces import axis_name

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.report.numbers import clean
+from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
 from discrim.report.plots.spaces import class_legend, draw_outline

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.report.numbers import DARK, LIGHT, Colours
 from discrim.report.plots.style import MOST_IN_LEGEND, SIGNS, Signs, faint, ink, lay_out, paper, shown_name
 
 if TYPE_CHECKING:
@@ -253,6 +252,33 @@ DOTS = 160
 
 LACKS = re.compile(r"Glyph (\d+) .* missing from")
 """How matplotlib warns of each character, each time that it is drawn."""
+
+
+class Colours(NamedTuple):
+    """Colours as #rrggbb.
+
+    Attributes
+    ----------
+    paper, ink : str
+        What is written on, and with; a contrast of 12 to 1 or more.
+    faint : str
+        Of notes; a contrast of 7 to 1 or more.
+    line : str
+        Of rules and frames.
+    panel : str
+        Behind code.
+    """
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    panel: str
+    link: str
+
+
+LIGHT = Colours("#ffffff", "#1b1e23", "#4b525c", "#b9c0ca", "#f3f5f8", "#0b57a4")
+DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
 
 
 class Image(NamedTuple):

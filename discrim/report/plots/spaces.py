@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.report.numbers import display_width
+from discrim.report.grid import display_width
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_labels, draw_points, draw_strips
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, warn_user
-from discrim.report.numbers import clean, display_width, shorten
+from discrim.report.grid import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

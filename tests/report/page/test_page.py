@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from discrim.report.numbers import DARK, LIGHT
 from discrim.report.page.page import Chapter, code_block, folded, page_of, pair_lines, paragraph
+from discrim.report.plots.points import DARK, LIGHT
 
 
 def contrast(a: str, b: str) -> float:
