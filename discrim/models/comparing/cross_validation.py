@@ -29,7 +29,7 @@ from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, ve
 from discrim.models.comparing.term_choice import refits_by_calls
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, labelled
-from discrim.models.fits.reading import check_flag
+from discrim.models.fits.reading import check_flag, check_whole
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.validation import counts_without, fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
@@ -138,8 +138,7 @@ class CrossValidation(Shown):
         NotSupportedError
             The model has no posteriors.
         """
-        if repeat not in self._repeats():
-            raise DataError(f"repeat={repeat!r}: give a number from 1 to {len(self._dealt)}.")
+        check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
         self._fit.need_posteriors("posteriors()")
         proba = posteriors(self._scores[repeat - 1])
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
