@@ -93,9 +93,8 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             without = of_class - (n - left) * n / left * gap**2
             spoilt = there & ~((left - short > EPS * n) & (without > SPOILT * of_class))
-            refit = -0.5 * (
-                (gap * n / left) ** 2 * (left - short) / without + np.log(without / (left - short))
-            )
+            distances = (gap * n / left) ** 2 * (left - short) / without
+            refit = -0.5 * (distances + np.log(without / (left - short)))
         total = np.repeat(log_prior[:, None], len(x), axis=1)
         for k, variance in enumerate(variances):
             with np.errstate(over="ignore"):

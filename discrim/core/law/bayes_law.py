@@ -279,8 +279,8 @@ def least_risk(
     if len(used) == 1:
         return Amount(float(costs[used[0]].min()), 0.0, "exact")
     if len(used) < law.n_classes and rules.counts_errors(costs):
-        rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
-        return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
+        possible = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
+        return least_risk(possible, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
     listed = law.enumerated()
     if listed is not None:
         return least_risk(listed, prior, costs, draws, seed, tell)

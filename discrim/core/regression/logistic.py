@@ -85,7 +85,7 @@ def _discriminant(moments: ClassMoments, frame: NewtonFrame, reference: int) -> 
         within = pooled(moments, moments.total)
     except LinAlgError:
         return np.full((moments.n_columns + 1, moments.n_classes - 1), np.nan)
-    means = (moments.means_from(frame.centre) - frame.rest).T
+    means = (moments.means_from(frame.centre) - frame.mean).T
     whitened = within.whiten(means)
     slopes = within.unwhiten(whitened)
     root = frame.covariance.root
@@ -533,7 +533,7 @@ class LogisticFit:
         coef, intercept = np.zeros((len(self.frame.scale), k)), np.zeros(k)
         slopes = self.frame.covariance.unwhiten(self.newton.coef[1:])
         coef[:, self.others] = slopes
-        intercept[self.others] = self.newton.coef[0] - self.frame.rest @ slopes
+        intercept[self.others] = self.newton.coef[0] - self.frame.mean @ slopes
         shift = log_prior - np.log(self.counts / self.counts.sum())
         return LinearRule(self.frame.centre, self.frame.scale, coef, intercept + shift)
 

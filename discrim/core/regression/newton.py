@@ -251,8 +251,8 @@ class NewtonFrame:
 
     Attributes
     ----------
-    centre, rest : (p,) float
-        Grand mean, in units of the data, and what is left of it in units of z.
+    centre, mean : (p,) float
+        Grand mean, in units of the data, and what its rounding leaves in units of z.
     scale : (p,) float
         Powers of two.
     covariance : Covariance
@@ -264,7 +264,7 @@ class NewtonFrame:
     """
 
     centre: Floats
-    rest: Floats
+    mean: Floats
     scale: Floats
     covariance: Covariance
     piece: int
@@ -276,10 +276,10 @@ class NewtonFrame:
         z = out[1:]
         if self.covariance.is_diagonal:
             z *= (self.scale * self.covariance.inverse)[:, None]
-            z -= (self.rest * self.covariance.inverse)[:, None]
+            z -= (self.mean * self.covariance.inverse)[:, None]
             return out
         z *= self.scale[:, None]
-        z -= self.rest[:, None]
+        z -= self.mean[:, None]
         out[1:] = self.covariance.whiten(z)
         return out
 
@@ -299,13 +299,13 @@ class NewtonFrame:
         if not self.covariance.is_diagonal or (self.scale != 1).any():
             return None
         matrix = np.diag(np.append(1.0, self.covariance.inverse))
-        matrix[1:, 0] = -self.rest * self.covariance.inverse
+        matrix[1:, 0] = -self.mean * self.covariance.inverse
         return matrix
 
     def to_data(self) -> Floats:
         """Matrix (p + 1, p + 1) that takes coefficients in the frame to those of the data."""
         slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
-        middle = self.centre + self.rest / self.scale
+        middle = self.centre + self.mean / self.scale
         matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
         matrix[0, 0] = 1.0
         matrix[1:, 1:] = slopes

@@ -366,7 +366,7 @@ def nesting(
 def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
     """A row of ones over the columns (s, m) of rows x (m, s), of mean zero and variance one each."""
     z = frame.deviations(x)
-    z[1:] = (z[1:] * frame.scale[:, None] - frame.rest[:, None]) / frame.covariance.sd[:, None]
+    z[1:] = (z[1:] * frame.scale[:, None] - frame.mean[:, None]) / frame.covariance.sd[:, None]
     return z
 
 
