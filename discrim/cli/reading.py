@@ -131,7 +131,7 @@ class Labels(NamedTuple):
 
     def with_types(self, table: Any) -> Any:
         """Give labels of a DataFrame that were read as text the type that they are written in."""
-        from discrim.frame.categories import with_type
+        from discrim.frame.values import with_type
 
         found = {name: with_type(table[name]) for name in table.columns if name in self.typed}
         return table.assign(**found) if found else table

@@ -1,26 +1,31 @@
-"""Any table as a re-iterable run of blocks that fit the cache.
+"""The rows of a fit, with the class and the weight of each, as a run of blocks that fit the cache.
 
-A block is columns side by side: its x (m, p) is the transposed view of a buffer
-(p, m), the layout both of tables and of the products taken of it. The buffer is
-used again for the next block, so that a pass needs no more memory than one block.
+A table in memory is a source of one part, itself; rows of other sources are in `discrim.frame.source_rows`.
+A block is columns side by side: its x (m, p) is the transposed view of a buffer (p, m), the layout both of
+tables and of the products taken of it. The buffer is used again for the next block, so that a pass needs no
+more memory than one block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import tick
-from discrim.errors import DataError
+from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.progress import reduced, tick
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
 from discrim.frame.matrix import design_of_columns, fill
-from discrim.frame.row_parts import NO_ROWS, Rows, TableRows
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
@@ -57,6 +62,225 @@ class Block(NamedTuple):
     codes: NDArray[np.intp]
     weights: NDArray[np.float64] | None
 
+
+class Rows(ABC):
+    """Rows with what is known of them: their classes, weights, and which are excluded whatever they hold.
+
+    What is not said otherwise is so of a table in memory, which is its own one part.
+
+    Attributes
+    ----------
+    table : Table
+        The table, or what stands for it where rows come from a source.
+    codes : (n,) int or None
+        Class of each row, -1 where it is missing; None where nobody has asked a source for it.
+    weights : (n,) float or None
+    excluded : (n,) bool or None
+        Rows that are missing whatever they hold, as with a level that the fit has not seen.
+    """
+
+    __slots__ = ()
+
+    table: Table
+    codes: Codes | None
+    weights: Floats | None
+    excluded: Mask | None
+
+    @property
+    @abstractmethod
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    @abstractmethod
+    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+        """Class (n,) of each row as a position in levels, -1 where it is missing."""
+
+    @abstractmethod
+    def all_weights(self) -> Floats | None:
+        """Weights (n,) of the rows."""
+
+    @abstractmethod
+    def known(self, columns: int) -> int:
+        """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
+
+    @abstractmethod
+    def class_counts(self) -> Codes | None:
+        """Rows of each class up to the last that has one; None where only a pass over a source tells."""
+
+    @abstractmethod
+    def has_whole_weights(self) -> bool:
+        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
+
+    @abstractmethod
+    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+        """The parts in order.
+
+        Parameters
+        ----------
+        design : Design
+            Whose columns are read, and whose levels the classes are.
+        classed : bool
+            Read class and weight too.
+        """
+
+    @abstractmethod
+    def weight_column(self, used: Collection[str]) -> str | None:
+        """The column that holds the weights, none of those that are used otherwise; None where none does."""
+
+    @property
+    def read_from(self) -> str:
+        """What the rows are read from part by part, in words; empty of a table in memory."""
+        return ""
+
+    @property
+    def read_here(self) -> bool:
+        """Whether a pass brings the rows here."""
+        return True
+
+    @property
+    def at_hand(self) -> float:
+        """Number of rows in memory; infinite where they are read anew for each pass."""
+        return self.table.nrows
+
+    def with_classes(self, levels: tuple[Any, ...]) -> Rows:
+        """Rows whose classes and weights a pass need not read."""
+        return self
+
+    def unweighted(self) -> Rows:
+        """The same rows, each counted once."""
+        return self.with_weights(None)
+
+    def read_as(self, design: Design) -> Rows:
+        """Rows whose response is read by another design, where it is not read yet."""
+        return self
+
+    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Which columns of counts a pass has to look at; those of a table are looked at here."""
+        refuse_values(self.table, names, counts=True)
+        return ()
+
+    def passes(self, folds: int) -> list[range]:
+        """The folds whose rows one pass serves: of a table, where a pass takes a fold alone, each its own."""
+        return [range(fold, fold + 1) for fold in range(folds)]
+
+    def need_table(self, before: str, after: str) -> None:
+        """Raise NotSupportedError where rows are read part by part; it says of what between two texts."""
+        if self.read_from:
+            raise NotSupportedError(f"{before}{self.read_from}{after}")
+
+    def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""
+        return task(blocks)
+
+    def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
+        """Integers (n,) that a task gives, one for each row of blocks."""
+        return task(blocks)
+
+    def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
+        """Blocks, or copies of them where they hold no more numbers, so that no pass makes these again."""
+        if self.table.nrows * max(len(blocks.terms), 1) > most:
+            return blocks
+        return [
+            Block(np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
+            for x, codes, weights in blocks
+        ]
+
+    def with_codes(self, codes: Codes) -> Self:
+        """The same rows in other classes."""
+        return self._with(codes=codes)
+
+    def with_weights(self, weights: Floats | None) -> Self:
+        """The same rows with other weights."""
+        return self._with(weights=weights)
+
+    def excluding(self, excluded: Mask | None) -> Self:
+        """The same rows, of which these are excluded."""
+        return self._with(excluded=excluded)
+
+    def _with(self, **change: Any) -> Self:
+        rows: Any = self
+        changed: Self = replace(rows, **change)
+        return changed
+
+    def recoded(self, position: Codes) -> Self:
+        """The rows with class position[k] for k, where the classes are known."""
+        return self if self.codes is None else self.with_codes(position[self.codes])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows(Rows):
+    """Rows of a table in memory, or of a part of others.
+
+    Attributes
+    ----------
+    has_unseen : bool or None
+        Whether some row has a level that the fit has not seen; None where nobody has looked.
+    start : int
+        Rows before the part.
+    where : str or None
+        The file that it is of.
+    """
+
+    table: Table
+    codes: Codes
+    weights: Floats | None = None
+    excluded: Mask | None = None
+    has_unseen: bool | None = None
+    start: int = 0
+    where: str | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weights is not None
+
+    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+        """Class (n,) of each row."""
+        return self.codes
+
+    def all_weights(self) -> Floats | None:
+        """Weights (n,) of the rows."""
+        return self.weights
+
+    def known(self, columns: int) -> int:
+        """Rows whose class is known."""
+        return int((self.codes >= 0).sum())
+
+    def class_counts(self) -> Codes:
+        """Rows of each class up to the last that has one."""
+        return np.bincount(self.codes[self.codes >= 0])
+
+    def has_whole_weights(self) -> bool:
+        """Whether the weights of rows whose class is known are whole numbers."""
+        return not has_fractions(self.codes, self.weights)
+
+    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+        """The rows, as their one part."""
+        yield self
+
+    def weight_column(self, used: Collection[str]) -> str | None:
+        """The first column whose values are the weights."""
+        for name in self.table.names:
+            if name in used:
+                continue
+            values = pd.to_numeric(pd.Series(self.table.frame([name])[name]), errors="coerce")
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            if self.weights is not None and np.array_equal(numbers, self.weights, equal_nan=True):
+                return name
+        return None
+
+
+NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dtype=np.intp))
+"""Rows of a table that has none."""
+
+
+def has_fractions(codes: Codes, weights: Floats | None) -> bool:
+    """Whether a row whose class is known has a weight that is no whole number."""
+    return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
+
+
+Watcher = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
+"""What is shown each block with all its rows: their place, x, and which miss a value (None: none does)."""
 
 _Filled = tuple[int, NDArray[np.float64], bool, NDArray[np.intp], NDArray[np.float64] | None]
 
@@ -134,9 +358,13 @@ class Blocks:
         """Whether a pass brings the rows here; on workers they stay where they are."""
         return self.rows.read_here
 
-    def reduced(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of the rows, or of those of each part where they lie, merged."""
-        return self.rows.reduced(self, task, merge)
+    @property
+    def reduced(self) -> Any:
+        """What merges a task's values of the parts where these lie; None of rows that a pass brings here.
+
+        See `discrim.core.numerics.progress.reduced`.
+        """
+        return None if self.rows.read_here else partial(self.rows.reduced, self)
 
     def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row."""
@@ -188,30 +416,32 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
-        return self.shown_to(None)
+        left_out: list[int] = []
+        return map(partial(self._used, None, left_out), self._filled(left_out))
 
-    def shown_to(
-        self, see: Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None] | None
-    ) -> Iterator[Block]:
+    def shown_to(self, see: Watcher | None) -> Iterator[Block]:
         """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
 
         What is shown is what `every_row` gives.
         """
-        dropped = 0
-        for start, x, finite, codes, weights in self._filled():
-            if see is not None:
-                see(slice(start, start + len(x)), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
-            kept = codes >= 0
-            if weights is not None:
-                kept &= ~np.isnan(weights)
-            if not finite and not self.incomplete:
-                kept &= ~np.isnan(x).any(axis=1)
-            if not kept.all():
-                dropped += int(len(kept) - kept.sum())
-                x, codes = np.compress(kept, x.T, axis=1).T, codes[kept]
-                weights = None if weights is None else weights[kept]
-            yield Block(x, codes, weights)
-        self.dropped = dropped
+        left_out: list[int] = []
+        return map(partial(self._used, see, left_out), self._filled(left_out))
+
+    def _used(self, see: Watcher | None, left_out: list[int], filled: _Filled) -> Block:
+        """The rows of a block that a fit uses; how many are left out is added to a list."""
+        start, x, finite, codes, weights = filled
+        if see is not None:
+            see(slice(start, start + len(x)), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
+        kept = codes >= 0
+        if weights is not None:
+            kept &= ~np.isnan(weights)
+        if not finite and not self.incomplete:
+            kept &= ~np.isnan(x).any(axis=1)
+        if not kept.all():
+            left_out.append(int(len(kept) - kept.sum()))
+            x, codes = np.compress(kept, x.T, axis=1).T, codes[kept]
+            weights = None if weights is None else weights[kept]
+        return Block(x, codes, weights)
 
     def every_row(
         self, *, checked: bool = True
@@ -256,7 +486,7 @@ class Blocks:
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
-        self.reduced(_refuse_missing, _neither)
+        reduced(self, _refuse_missing, _neither)
 
     def _refuse_missing(self, part: TableRows) -> None:
         names = (*self.design.response_columns, *self.design.columns)
@@ -302,50 +532,58 @@ class Blocks:
         # Of rows that are used in part, the columns that are made of such a level are missing alone.
         return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
 
-    def _filled(self, *, checked: bool = True, classed: bool = True) -> Iterator[_Filled]:
+    def _filled(
+        self, left_out: list[int] | None = None, *, checked: bool = True, classed: bool = True
+    ) -> Iterator[_Filled]:
         """First row, x, whether no value of it is missing, codes and weights, block by block."""
-        for part in self.rows.parts(self.design, classed=classed):
-            with named(part.where):
-                yield from self._blocks_of(self._compared(part), checked)
+        # Chained, as generators within each other would all be gone through again for each block.
+        parts = self._parts(left_out, classed)
+        return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
+
+    def _parts(self, left_out: list[int] | None, classed: bool) -> Iterator[TableRows]:
+        """The parts; after the last one, the rows that a list counts are those that were dropped."""
+        yield from self.rows.parts(self.design, classed=classed)
+        if left_out is not None:
+            self.dropped = sum(left_out)
 
     def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
-        """The same of one part."""
-        table = part.table
-        refuse_values(table, self.design.boolean_columns, counts=False)
-        refuse_values(table, self.counts, counts=True)
-        p, n = len(self.design.terms), table.nrows
-        # A small table's block is a part of it, too; that of a source is one already.
-        most = n if table.part else n // 32
-        m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most), *BLOCK_ROWS))
-        columns = table.view(self.design.columns) if self.design.plain else None
-        if columns is not None:
-            m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
-        if columns is None and table.sparse is not None:
-            # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
-            m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
-        m = max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
-        buffer = np.empty((p, min(m, n))) if columns is None else columns
-        for start in range(0, n, m):
-            stop = min(start + m, n)
-            if columns is not None:
-                x = columns[:, start:stop].T
-            else:
-                x = buffer[:, : stop - start].T
-                fill(
-                    self.design, table, start, stop, x, self.functions, partial=self.partial,
-                    unseen=bool(part.has_unseen),
-                    excluded=None if part.excluded is None else part.excluded[start:stop],
-                )  # fmt: skip
-            if self.keep is not None:
-                x = x[:, self.keep]
-            finite = not checked or _all_finite(x)
-            if not finite:
-                self._refuse_infinite(table, x, start)
-            if self.unit is not None:
-                x = (x.T / self.unit[:, None]).T
-            weights = None if part.weights is None else part.weights[start:stop]
-            yield part.start + start, x, finite, part.codes[start:stop], weights
-            tick()
+        """The same of one part; errors name the file that it is of."""
+        with nullcontext() if part.where is None else named(part.where):
+            part = self._compared(part)
+            design, table = self.design, part.table
+            if design.spec is not None or design.truths:
+                refuse_values(table, design.boolean_columns, counts=False)
+            if self.counts:
+                refuse_values(table, self.counts, counts=True)
+            p, n = len(design.terms), table.nrows
+            columns = table.view(design.columns) if design.plain else None
+            most = n if table.part else n // 32  # A part of a source is a block already.
+            m = _rows_a_block(p, n, most, in_place=columns is not None, sparse=table.sparse is not None)
+            if columns is None and design.spec is None:
+                table.compare_to_doubles(design.columns)
+            buffer = np.empty((p, min(m, n) if columns is None else 0))
+            for start in range(0, n, m):
+                stop = min(start + m, n)
+                x = buffer[:, : stop - start].T if columns is None else columns[:, start:stop].T
+                if columns is None and design.spec is None:
+                    table.fill(design.columns, start, stop, x)
+                elif columns is None:
+                    fill(
+                        design, table, start, stop, x, self.functions, partial=self.partial,
+                        unseen=bool(part.has_unseen),
+                        excluded=None if part.excluded is None else part.excluded[start:stop],
+                    )  # fmt: skip
+                if self.keep is not None:
+                    x = x[:, self.keep]
+                finite = not checked or _all_finite(x)
+                if not finite:
+                    self._refuse_infinite(table, x, start)
+                if self.unit is not None:
+                    x = (x.T / self.unit[:, None]).T
+                weights = None if part.weights is None else part.weights[start:stop]
+                yield part.start + start, x, finite, part.codes[start:stop], weights
+                if stop < n:
+                    tick()
 
     def _refuse_infinite(self, table: Table, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)
@@ -365,6 +603,18 @@ def _refuse_missing(blocks: Blocks) -> None:
 
 def _neither(a: None, b: None) -> None:
     """Nothing, of two parts in which nothing is missing."""
+
+
+def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:
+    """Rows of a block of p columns of n rows; in place, it is a view of the table's memory."""
+    m = min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most)
+    m = min(max(m, BLOCK_ROWS[0]), BLOCK_ROWS[1])
+    if in_place:
+        m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
+    elif sparse:
+        # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
+        m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
+    return max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
 
 
 def of_arrays(

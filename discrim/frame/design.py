@@ -9,75 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import pandas as pd
-
 from discrim.errors import FormulaError
 from discrim.frame import grammar
-from discrim.frame.categories import Scalar
 from discrim.frame.grammar import Call
 from discrim.frame.transforms import State, check_state, width_of
-from discrim.frame.values import Kind
-
-KNOWN = re.compile(
-    r"object|str|string|bool|boolean|(string|bool|u?int(8|16|32|64)|float|double)\[pyarrow\]"
-    r"|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(32|64)|Float(32|64)"
-)
-"""Names of dtypes whose labels are text, whole numbers, numbers or truth values."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelType:
-    """The dtype of labels.
-
-    Attributes
-    ----------
-    dtype : str
-        Its name, one of `KNOWN`; of a categorical, that of its categories.
-    categories : tuple of scalars, or None
-        All categories in their order, also those that no row has; None for what is no categorical.
-    """
-
-    dtype: str
-    categories: tuple[Scalar, ...] | None = None
-    ordered: bool = False
-
-
-def label_type(dtype: Any) -> LabelType | None:
-    """The type of labels of a pandas dtype; None where no label has such a one."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        inner = label_type(dtype.categories.dtype)
-        values = tuple(dtype.categories.tolist())
-        if inner is None or not all(_is_scalar(value) for value in values):
-            return None
-        return LabelType(inner.dtype, values, bool(dtype.ordered))
-    name = str(dtype)
-    return LabelType(name) if KNOWN.fullmatch(name) else None
-
-
-def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
-    """Whether labels are values of a dtype by name, as those are that came in it."""
-    if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
-        # pandas takes longer to say so than the rest of a small file takes to be read.
-        return True
-    try:
-        values = pd.Series(list(labels), dtype=dtype).tolist()
-    except ImportError:
-        # A dtype of a library that is not there: prediction says so.
-        return True
-    except (ArithmeticError, TypeError, ValueError):
-        return False
-    return bool(values == list(labels))
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-
+from discrim.frame.values import KNOWN, Kind, LabelType, Scalar, holds
 
 MOST_CODED = 2.0**52
 """Largest number, in size, that a contrast of a file may hold: columns of it keep their digits."""

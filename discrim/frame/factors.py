@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.errors import DataError, FormulaError
 from discrim.frame import grammar
-from discrim.frame.categories import shown
 from discrim.frame.design import Spec
 from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation
 from discrim.frame.table import Table
 from discrim.frame.transforms import State, apply, bounds_of, learn
-from discrim.frame.values import Kind, as_floats, pandas_kind, refuse_merged, rounding
+from discrim.frame.values import Kind, as_floats, pandas_kind, refuse_merged, rounding, shown
 
 Functions = Mapping[str, Callable[..., Any]]
 Made = NDArray[np.float64] | pd.Series

@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame import grammar
-from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import (
     Categories,
@@ -48,6 +47,7 @@ from discrim.frame.factors import (
 from discrim.frame.grammar import Call, Column, Contrast, Expression, ScannedFormula
 from discrim.frame.response import classes_and_codes
 from discrim.frame.table import Table
+from discrim.frame.values import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 
 Terms = dict[frozenset[str], tuple[str, ...]]
 
@@ -272,7 +272,8 @@ def right_side(
     def leaf(each: Node) -> Terms:
         if each.token.extra == ".":
             rest = [name for name in table.names if name not in apart]
-            found = [Expression(grammar.quote(name), Column(name), (name,)) for name in rest]
+            codes = list(map(grammar.quote, rest))
+            found = [Expression(code, Column(name), (name,)) for code, name in zip(codes, rest, strict=True)]
         else:
             found = [read_leaf(source, each, table, functions)]
         known.update((one.code, one) for one in found)
@@ -369,7 +370,7 @@ def resolve_formula(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    functions = check_functions(functions)
+    functions = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
     return settle_formula(

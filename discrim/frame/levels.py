@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Mask
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, warn_user
-from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
 from discrim.frame.formula import specify
 from discrim.frame.grammar import expression, quote
 from discrim.frame.table import Table
+from discrim.frame.values import Scalar, shown
 
 
 def level_design(design: Design) -> Design:

@@ -18,7 +18,6 @@ import numpy as np
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import FormulaError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Spec
 from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
@@ -28,6 +27,7 @@ from discrim.frame.sources.parts import DistributedSource
 from discrim.frame.sources.rows import first_table
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
+from discrim.frame.values import Scalar
 
 _CBIND = re.compile(r"\s*cbind\s*\(")
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
-from discrim.frame.categories import encode, shown
 from discrim.frame.design import Design, Factor, Product, Spec
 from discrim.frame.factors import (
     Categories,
@@ -27,6 +26,7 @@ from discrim.frame.factors import (
 from discrim.frame.grammar import expression, quote
 from discrim.frame.response import codes_of
 from discrim.frame.table import Table
+from discrim.frame.values import encode, shown
 
 _Values = list[Floats | Codes]
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes
 from discrim.errors import DataError, FormulaError, warn_user
-from discrim.frame.categories import Scalar, encode, find_levels
-from discrim.frame.design import Design, LabelType, label_type
+from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.table import Table
+from discrim.frame.values import LabelType, Scalar, encode, find_levels, label_type
 
 _CYRILLIC = {
     "А": "A", "В": "B", "С": "C", "Е": "E", "Ԍ": "G", "Н": "H", "І": "I", "Ӏ": "I", "Ј": "J", "К": "K",
@@ -69,7 +69,7 @@ def typed_alike(labels: Sequence[str]) -> list[list[str]]:
     >>> typed_alike(["b", "a", "A ", "c"])
     [['a', 'A ']]
     """
-    return _groups(labels, lambda label: " ".join(label.split()).casefold())
+    return _groups(labels, [" ".join(label.split()).casefold() for label in labels])
 
 
 def written_alike(labels: Sequence[str]) -> list[list[str]]:
@@ -83,8 +83,9 @@ def written_alike(labels: Sequence[str]) -> list[list[str]]:
     >>> [len(group) for group in written_alike(["caf\u00e9", "cafe\u0301", "cafe"])]
     [2]
     """
-    known = [set(group) for group in typed_alike(labels)]
-    return [group for group in _groups(labels, _skeleton) if not any(set(group) <= each for each in known)]
+    groups = _groups(labels, list(map(_skeleton, labels)))
+    known = [set(group) for group in typed_alike(labels)] if groups else []
+    return [group for group in groups if not any(set(group) <= each for each in known)]
 
 
 def _skeleton(label: str) -> str:
@@ -101,10 +102,11 @@ def _skeleton(label: str) -> str:
     return " ".join("".join(seen).split()).casefold()
 
 
-def _groups(labels: Sequence[str], key: Callable[[str], str]) -> list[list[str]]:
+def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
+    """The labels of each key that several have."""
     alike: dict[str, list[str]] = {}
-    for label in labels:
-        alike.setdefault(key(label), []).append(label)
+    for label, key in zip(labels, keys, strict=True):
+        alike.setdefault(key, []).append(label)
     return [group for group in alike.values() if len(group) > 1]
 
 
@@ -292,6 +294,10 @@ def response_labels(
     response: Expression, table: Table, functions: Functions
 ) -> tuple[Categories, NDArray[np.bool_]]:
     """Labels of the rows where the response is there, and which rows these are."""
+    if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
+        values = table.column(response.root.name)
+        keep = values.notna().to_numpy()
+        return Categories(values if keep.all() else values[keep]), keep
     rows, keep = RowRange(table, 0, table.nrows).complete(response.columns)
     if isinstance(response.root, Column):
         return Categories(rows.series(response.root.name)), keep

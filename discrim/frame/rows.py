@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import NotSupportedError
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import Blocks, TableRows
 from discrim.frame.factors import recall_functions
 from discrim.frame.formula import Reader, parsed_formula, resolve_formula
 from discrim.frame.levels import refuse_values
 from discrim.frame.response import classes_as_seen
-from discrim.frame.row_parts import TableRows, rows_of_source
+from discrim.frame.source_rows import rows_of_source
 from discrim.frame.sources.parts import Source, capital, no_rows
 from discrim.frame.sources.rows import SourceTable, discovered, tables
 from discrim.frame.sources.sources import source_of
@@ -58,7 +59,7 @@ def read(
     NotSupportedError
         A source of tables is read part by part, and the rows have to be in memory.
     """
-    source = None if isinstance(data, Table) else source_of(data)
+    source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None:
         return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)

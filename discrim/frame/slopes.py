@@ -19,10 +19,10 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import reduced
 from discrim.errors import NotSupportedError
 from discrim.frame import grammar
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import Scalar, encode
 from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.factors import (
     Categories,
@@ -37,6 +37,7 @@ from discrim.frame.factors import (
 from discrim.frame.grammar import Call, Column, Expression, Negative, Node, Number, Operation
 from discrim.frame.matrix import factor_values
 from discrim.frame.transforms import State, apply
+from discrim.frame.values import Scalar, encode
 
 _Dual = tuple[Floats, Floats | None]
 """A value, and what it changes by for one unit of a column; None where it does not."""
@@ -329,7 +330,7 @@ class CategoryRows:
 
 def class_cells(blocks: Blocks) -> list[CategoryRows]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return blocks.reduced(_cells, _added)
+    return reduced(blocks, _cells, _added)
 
 
 def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:

@@ -24,7 +24,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.categories import shown
 from discrim.frame.sources.parts import quoted_names
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
@@ -42,6 +41,7 @@ from discrim.frame.values import (
     plain_numbers,
     refuse_surrogates,
     rounded_integers,
+    shown,
     text_codes,
 )
 
@@ -336,7 +336,8 @@ class Table:
         self._watched: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
         self._dtypes: list[Any] = list(data.dtypes) if typed else []
-        self._sparse: SparseColumns | Literal["unknown"] | None = "unknown"
+        may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
+        self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
         self._nrows = len(data)
         own = typed and not (before and isinstance(data.index, pd.RangeIndex))
         self._index = data.index if own else pd.RangeIndex(before, before + len(data))
@@ -412,26 +413,36 @@ class Table:
             hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {quoted_names(self.names)}."
             raise DataError(f"No column {name!r} in the table.{hint}") from None
 
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Positions of columns, as of `position`."""
+        try:
+            return list(map(self._columns.__getitem__, names))
+        except KeyError:
+            return list(map(self.position, names))
+
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
-        if name not in self._kinds and not self.is_sparse(name):
-            position = self.position(name)
-            if not self._dtypes:
-                # All at once: narwhals takes long to make a Series.
-                kinds = map(narwhals_kind, self.data.schema.values())
-                self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
-                return self._kinds[name]
-            dtype = self._dtypes[position]
-            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-                return "boolean" if dtype.kind == "b" else "numeric"
-            self._kinds[name] = pandas_kind(self.native(name))
+        if self._sparse == "unknown":
+            self._sparse = self.sparse
+        if name in self._kinds:
+            return self._kinds[name]
+        position = self._columns[name] if name in self._columns else self.position(name)
+        if not self._dtypes:
+            # All at once: narwhals takes long to make a Series.
+            kinds = map(narwhals_kind, self.data.schema.values())
+            self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
+            return self._kinds[name]
+        dtype = self._dtypes[position]
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            return "boolean" if dtype.kind == "b" else "numeric"
+        self._kinds[name] = pandas_kind(self.native(name))
         return self._kinds[name]
 
     @property
     def sparse(self) -> SparseColumns | None:
         """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
         if self._sparse == "unknown":
-            self._sparse = found_columns(self.data, self._dtypes, self.names) if self._dtypes else None
+            self._sparse = found_columns(self.data, self._dtypes, self.names)
             self._kinds.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
@@ -441,14 +452,14 @@ class Table:
 
     def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
         """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
-        asked = tuple(names)
-        if asked not in self._places:
+        key = tuple(names)
+        if key not in self._places:
             place = {} if self.sparse is None else self.sparse.place
-            found = [place.get(self.position(name), -1) for name in asked]
+            found = [place.get(self.position(name), -1) for name in key]
             at = np.flatnonzero(np.array(found) >= 0)
             others = [j for j, position in enumerate(found) if position < 0]
-            self._places[asked] = np.array(found, dtype=np.intp)[at], at, others
-        return self._places[asked]
+            self._places[key] = np.array(found, dtype=np.intp)[at], at, others
+        return self._places[key]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
         """Rows start to stop of a column as a pandas Series on the table's index.
@@ -522,12 +533,12 @@ class Table:
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
         others: Iterable[int] = range(len(names))
-        if self.sparse is not None:
+        if self._sparse is not None and self.sparse is not None:
             places, at, others = self.sparse_places(names)
             self.sparse.write(places, at, start, stop, out)
         for j in others:
             name = names[j]
-            values = self._array(name)
+            values = self._arrays[name] if name in self._arrays else self._array(name)
             if values is not None:
                 out[:, j] = values[start:stop]
                 continue
@@ -547,7 +558,7 @@ class Table:
         """
         if self._compared.issuperset(names):
             return
-        if self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
+        if self._sparse is not None and self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
             self._compared.update(self.sparse.kinds)
         for name in names:
             if name in self._compared:
@@ -578,48 +589,44 @@ class Table:
 
         A frame that was made from one array is read in place: no row is ever copied. The view is read-only.
         """
-        asked = tuple(names)
-        if asked not in self._views:  # Of a small table the search costs as much as a pass over its rows.
-            self._views[asked] = self._view(asked)
-        return self._views[asked]
+        key = tuple(names)
+        if key not in self._views:  # Of a small table the search costs as much as a pass over its rows.
+            self._views[key] = self._view(key)
+        return self._views[key]
 
     def _view(self, names: tuple[str, ...]) -> NDArray[np.float64] | None:
-        if not names or not self.nrows or (self.sparse is not None and self.is_sparse(names[0])):
+        if not names or not self.nrows or not isinstance(self.data, pd.DataFrame):
             return None
-        positions = [self.position(name) for name in names]
-        dtypes = {self._dtypes[j] for j in positions} if self._dtypes else set()
-        if dtypes != {np.dtype(np.float64)}:
+        positions = self.positions(names)
+        if {self._dtypes[j] for j in positions} != {np.dtype(np.float64)}:
             return None
-        first = self._array(names[0])
-        step = self._even_step(names, positions)
-        if first is None or step is None:
+        last = len(names) - 1
+        ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))
+        low, second, high = map(_place, ends)
+        # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
+        if high != low + (second - low) * last:
             return None
-        shape, strides = (len(names), self.nrows), (step, first.strides[0])
-        return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+        step = self._step_within_block(positions, low, high)
+        step = self._even_step(names) if step is None else step
+        if step is None or ends[0] is None:
+            return None
+        shape, strides = (len(names), self.nrows), (step, ends[0].strides[0])
+        return np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
 
-    def _even_step(self, names: Sequence[str], positions: list[int]) -> int | None:
+    def _step_within_block(self, positions: list[int], low: int, high: int) -> int | None:
+        """Bytes from one column to the next of neighbours in one block of pandas, without a look at each."""
+        if positions != list(range(positions[0], positions[-1] + 1)):
+            return None
+        row = self.data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
+        start, step = row.__array_interface__["data"][0], int(row.strides[1])
+        return step if start == low and low + (len(positions) - 1) * step == high else None
+
+    def _even_step(self, names: Sequence[str]) -> int | None:
         """Bytes from one column to the next where they lie evenly, else None."""
-
-        def place(name: str) -> int:
-            array = self._array(name)
-            return 0 if array is None else int(array.__array_interface__["data"][0])
-
-        low, high = positions[0], positions[-1]
-        if len(names) > 1:
-            # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
-            gap = place(names[1]) - place(names[0])
-            if place(names[-1]) != place(names[0]) + gap * (len(names) - 1):
-                return None
-        if positions == list(range(low, high + 1)):
-            # Neighbours in one block: a row of them is a view of it, which saves looking at each.
-            row = self.data.iloc[:1, low : high + 1].to_numpy()
-            start, step = row.__array_interface__["data"][0], row.strides[1]
-            if start == place(names[0]) and start + (high - low) * step == place(names[-1]):
-                return int(step)
-        places = [place(name) for name in names]
+        arrays = [array for name in names if (array := self._array(name)) is not None]
+        places = list(map(_place, arrays))
         step = places[1] - places[0] if len(places) > 1 else 0
         even = all(here == places[0] + j * step for j, here in enumerate(places))
-        arrays = [array for name in names if (array := self._array(name)) is not None]
         strides, owners = {array.strides for array in arrays}, {id(_owner(array)) for array in arrays}
         # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
         # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
@@ -627,34 +634,42 @@ class Table:
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
-        if name not in self._arrays:
-            series: Any = None if self.is_sparse(name) else self.native(name)
-            if isinstance(series, pd.Series):
-                numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
-                self._arrays[name] = series.to_numpy() if numbers else None
-            else:
-                # Of a whole table this might be a copy of it.
-                self._arrays[name] = plain_numbers(series) if self.part and series is not None else None
-        return self._arrays[name]
+        if name in self._arrays:
+            return self._arrays[name]
+        array, position = None, self._columns[name] if name in self._columns else self.position(name)
+        if self._sparse is not None and self.is_sparse(name):
+            pass
+        elif isinstance(self.data, pd.DataFrame | SparseFrame):
+            series = self.data[self._labels[position]]
+            if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+                array = series.to_numpy()
+        elif self.part:
+            # Of a whole table this might be a copy of it.
+            array = plain_numbers(self.native(name))
+        self._arrays[name] = array
+        return array
 
     def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
         """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
-        series = self._held(name) if name in self._coded else self.native(name)
-        return text_codes(series, coded=name in self._coded)
+        coded = name in self._coded
+        return text_codes(self.native(name, as_codes=coded), coded=coded)
 
-    def native(self, name: str) -> Any:
-        """A column as it came, a Series of pandas or narwhals."""
-        return as_text(self._held(name)) if name in self._coded else self._held(name)
-
-    def _held(self, name: str) -> Any:
-        label = self._labels[self.position(name)]
+    def native(self, name: str, *, as_codes: bool = False) -> Any:
+        """A column as it came, a Series of pandas or narwhals; texts that are held as codes as either."""
+        label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
         # By brackets narwhals takes ten times as long, at each column of each part.
         quick = getattr(self.data, "get_column", None)
-        return self.data[label] if quick is None else quick(label)
+        series = self.data[label] if quick is None else quick(label)
+        return as_text(series) if name in self._coded and not as_codes else series
 
 
 def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
     return Table(data, part=part, learnt_from=learnt_from, coded=coded)
+
+
+def _place(array: NDArray[Any] | None) -> int:
+    """Where an array begins in memory."""
+    return 0 if array is None else int(array.__array_interface__["data"][0])
 
 
 def _owner(array: NDArray[Any]) -> Any:

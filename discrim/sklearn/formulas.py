@@ -16,8 +16,8 @@ from discrim.frame.grammar import quote
 from discrim.frame.levels import Unseen
 from discrim.frame.table import Table, array_table, refuse_missing, with_column
 from discrim.models.fits.fit import Gaps
-from discrim.models.fits.options import options_of, verb_of
 from discrim.models.fits.reading import check_word, listed
+from discrim.models.fits.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, estimator, only_if

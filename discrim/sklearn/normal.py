@@ -36,8 +36,8 @@ from discrim.frame.table import incomplete_rows, with_column
 from discrim.models.fits.reading import check_word, listed, prior_of_some
 from discrim.models.judging.validation import Splits
 from discrim.models.moments.moments import Moments, moments, of_fit
-from discrim.models.normal.covariance_options import read_scatter
 from discrim.models.normal.lda import STRUCTURES as OF_LDA
+from discrim.models.normal.normal_fits import read_scatter
 from discrim.models.normal.qda import STRUCTURES as OF_QDA
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base

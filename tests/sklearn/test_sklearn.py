@@ -42,7 +42,7 @@ from discrim.errors import (
     SeparationError,
 )
 from discrim.frame.table import Table
-from discrim.models.fits.options import verb_of
+from discrim.models.fits.refits import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator

@@ -309,7 +309,9 @@ def gather(
     rooted : bool
         Take roots where digits ask for it; not needed where a ridge is put on the scatters.
     """
-    (found,) = _gathered(blocks, 1, n_classes, n_columns, spread)
+    sums = row_sums.products(spread)
+    task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
+    (found,) = reduced(blocks, task, _both_gathered)
     if row_sums.is_thin(spread) or (
         spread != "diagonal" and found.moments.total and asks_for_roots(found.moments, rooted=rooted)
     ):
@@ -355,8 +357,10 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    row_sums.refuse_wide(n_classes, n_columns, row_sums.products(spread), n_parts)
-    found = _gathered(blocks, n_parts, n_classes, n_columns, spread)
+    sums = row_sums.products(spread)
+    row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
+    task = partial(_one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=sums)
+    found = reduced(blocks, task, _both_gathered)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
         rooted
@@ -374,16 +378,6 @@ class _Gathered(NamedTuple):
     centre: Centre
 
 
-def _gathered(
-    blocks: RowBlocks, n_parts: int, n_classes: int, n_columns: int, spread: Spread
-) -> list[_Gathered]:
-    """What a pass gives of each part of the rows; of rows on workers what their passes give, merged."""
-    task = partial(
-        _one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=row_sums.products(spread)
-    )
-    return reduced(blocks, task, _both_gathered)
-
-
 def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
     found = [merged(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
     return [_Gathered(each, Centre(each.centres.T, each.rests.T, each.scale)) for each in found]
@@ -392,7 +386,7 @@ def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gather
 def _one_pass(
     blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, spread: Spread
 ) -> list[_Gathered]:
-    """Moments of each part; a pass that lost digits is made again."""
+    """Moments of each part; a pass that lost digits is made again. Those of rows on workers are merged."""
     sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
@@ -436,9 +430,7 @@ def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> li
 
 def _roots(blocks: RowBlocks, *, centres: list[Centre], by_class: bool) -> list[CentredRoots]:
     parts = _parts(blocks, len(centres), centres[0].points.shape[1])
-    return [
-        row_sums.centred_roots(rows, centre, by_class) for rows, centre in zip(parts, centres, strict=True)
-    ]
+    return list(map(partial(row_sums.centred_roots, by_class=by_class), parts, centres))
 
 
 def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:

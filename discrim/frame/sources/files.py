@@ -26,9 +26,8 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
-from discrim.frame.categories import shown, with_type
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
-from discrim.frame.values import pandas_kind
+from discrim.frame.values import pandas_kind, shown, with_type
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
 """What a file is by the end of its name."""

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError, kept_warnings
-from discrim.frame.design import Design, label_type
+from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
 from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.response import classes_and_codes, response_labels
 from discrim.frame.sources.parts import DistributedSource, Source, TableSource, no_rows
 from discrim.frame.table import Table
-from discrim.frame.values import Kind
+from discrim.frame.values import Kind, label_type
 
 
 def tables(
@@ -203,7 +203,7 @@ class SourceTable(Table):
         """None: the columns do not lie in memory."""
         return None
 
-    def native(self, name: str) -> pd.Series:
+    def native(self, name: str, *, as_codes: bool = False) -> pd.Series:
         """A column of all rows, as far as memory goes."""
         self.position(name)
         refuse_beyond_memory(

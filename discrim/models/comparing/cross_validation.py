@@ -17,10 +17,10 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.categories import shown
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
+from discrim.frame.values import shown
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
 from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.resampling import drawn_seed, fold_errors

@@ -19,9 +19,9 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.rows import strata, used_codes
 from discrim.frame.table import Table
+from discrim.frame.values import shown
 from discrim.inference import resampling
 from discrim.inference.calibration import JudgedRows
 from discrim.models.fits.displayed import displayed

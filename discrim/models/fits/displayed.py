@@ -1,13 +1,13 @@
 """How results show themselves: as their summary, with tables that a notebook shows with a summary's digits.
 
-Tables stay plain DataFrames. Attributes are read as copies, so that writing into one changes no later number.
+Tables stay plain DataFrames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -192,42 +192,3 @@ class ShownModel(Shown):
         from discrim.report.tables import summarize
 
         return summarize(self.title, self._sections(), pick=sections)
-
-
-class _Copied(Protocol):
-    def copy(self) -> Self: ...
-
-
-C = TypeVar("C", bound=_Copied)
-
-
-class CopiedAttribute(Generic[C]):
-    """An attribute, set as any other, that is read as a copy.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> class Results:
-    ...     prior = CopiedAttribute[pd.Series]()
-    >>> fit = Results()
-    >>> fit.prior = pd.Series([0.5, 0.5])
-    >>> fit.prior[0] = 99
-    >>> fit.prior.tolist()
-    [0.5, 0.5]
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f"_own_{name}"
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> C: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | C:
-        if instance is None:
-            return self
-        value: C = getattr(instance, self._name)
-        return value.copy()
-
-    def __set__(self, instance: Any, value: C) -> None:
-        instance.__dict__[self._name] = value

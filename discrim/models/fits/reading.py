@@ -26,8 +26,8 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.scatter.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.rows import stored_rows
+from discrim.frame.values import shown
 from discrim.inference.manova import TestType
 
 MOST = 10**308

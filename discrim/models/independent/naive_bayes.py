@@ -29,15 +29,14 @@ from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame import levels as frame_levels
 from discrim.frame.blocks import Blocks, without_rows
-from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen, level_design, term_levels
+from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, read_rows
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.moments.given import Sample, by_moments, fitting
+from discrim.models.fits.refits import left_out_by_refits, moment_refits, verb_options
+from discrim.models.moments.given import Sample, fitting
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.normal_fits import drop_hint, some_of
 from discrim.models.results.geometry import ClassCovariances
@@ -369,7 +368,6 @@ class Options(NamedTuple):
     missing: str | None = None
 
 
-@by_moments("diagonal")
 def naive_bayes(
     formula: str | None = None,
     data: Any = None,
@@ -530,8 +528,8 @@ def naive_bayes(
     reading.check_word("missing", missing, ("drop", "available"), optional=True)
     whole = None if missing == "drop" else missing
     columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
-    sample = Sample("naive_bayes", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
         blocks = sample.read("A kernel density is made of all rows, and" if kernel else None)
         blocks, stats, tally = _usable_tally(blocks, columns, na_action)
     else:
@@ -540,7 +538,7 @@ def naive_bayes(
     shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=prior is None)
     _refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=moments is None))
+    return NaiveBayesResults(naive_bayes_fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
 def _usable_tally(

@@ -20,12 +20,11 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, by_class_and_term
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, moment_refits
+from discrim.models.fits.refits import error_path, held_path, moment_refits, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -83,7 +82,6 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
 CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
 
 
-@by_moments("diagonal")
 def shrunken_centroids(
     formula: str | None = None,
     data: Any = None,
@@ -214,8 +212,9 @@ def shrunken_centroids(
         reading.check_number("threshold", threshold, 0, also=", or None to have it chosen")
     if not (isinstance(offset, str) and offset == "median"):
         reading.check_number("offset", offset, 0, also=", or 'median'")
-    sample = Sample("shrunken_centroids", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    table = formula, data, weights, levels, functions, na_action
+    sample = Sample("shrunken_centroids", "diagonal", moments, *table)
+    if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
         blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if threshold is None else "")
@@ -247,9 +246,8 @@ def shrunken_centroids(
             "probabilities, and the class with the largest of them. The last column is lost at "
             f"{fit.reach().max():.4g}."
         )
-    has_rows = moments is None
     return ShrunkenCentroidsResults(
-        shrunken_centroids_fit(fit, blocks, options, has_rows=has_rows, search=search, path=path)
+        shrunken_centroids_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path)
     )
 
 

@@ -23,7 +23,6 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
-from discrim.frame.design import LabelType
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_of_block, used_rows
 from discrim.frame.sources.files import names_files
@@ -31,6 +30,7 @@ from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import weight_vector
+from discrim.frame.values import LabelType
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
 from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table

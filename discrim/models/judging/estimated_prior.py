@@ -28,8 +28,8 @@ from discrim.inference.class_shares import (
 )
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
-from discrim.models.fits.displayed import CopiedAttribute, Shown, displayed
-from discrim.models.fits.fit import Fit, Gaps, scored
+from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.fit import CopiedAttribute, Fit, Gaps, scored
 from discrim.models.fits.reading import check_number, check_whole, check_word, listed
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 

@@ -36,9 +36,9 @@ from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
+from discrim.frame.values import shown
 from discrim.inference.error_rates import TIE, as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
 from discrim.models.fits import reading

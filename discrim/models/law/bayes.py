@@ -22,12 +22,12 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimError, NotSupportedError
-from discrim.frame.categories import shown
 from discrim.frame.table import Table
+from discrim.frame.values import shown
 from discrim.inference.resampling import generator
 from discrim.models.fits import reading
-from discrim.models.fits.displayed import CopiedAttribute, ShownModel, displayed
-from discrim.models.fits.fit import Decision, distinct, labelled
+from discrim.models.fits.displayed import ShownModel, displayed
+from discrim.models.fits.fit import CopiedAttribute, Decision, distinct, labelled
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.report import Reported
 

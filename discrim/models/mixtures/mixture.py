@@ -20,15 +20,14 @@ from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
+from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits
+from discrim.models.fits.refits import held_path, left_out_by_refits, moment_refits, verb_options
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved

@@ -1,15 +1,15 @@
-"""What a verb fits to where it is given moments in the place of a table, or rows that can be read only once.
+"""The sample of a verb that is a function of moments: the rows of a table, or moments in their place.
 
-A verb that is a function of moments is fitted to those of an iterator's rows.
+Of rows that can be read only once, as an iterator's, moments are gathered when it is known that they suffice.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
+
+import pandas as pd
 
 from discrim.core.moments.given_moments import with_scatter
 from discrim.core.moments.moments import ClassMoments
@@ -19,14 +19,14 @@ from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, capital
 from discrim.frame.sources.sources import rows_given
-from discrim.models.fits.reading import present_classes, refuse_extreme, warn_of_weights, without_constants
+from discrim.models.fits.reading import (
+    NaAction,
+    present_classes,
+    refuse_extreme,
+    warn_of_weights,
+    without_constants,
+)
 from discrim.models.moments.moments import Moments, Scatters, moments
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-OF_TABLES = ("formula", "data", "weights", "levels", "na_action", "functions")
-"""Arguments of a verb that are for tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,65 +59,48 @@ class Unread:
             )
 
 
-def by_moments(scatters: Scatters) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A verb that takes moments, made to take an iterator of frames too.
-
-    Parameters
-    ----------
-    scatters : {"class", "pooled", "diagonal"}
-        What the verb needs of the moments.
-    """
-
-    def decorate(verb: Callable[P, R]) -> Callable[P, R]:
-        bind = inspect.signature(verb).bind
-
-        @wraps(verb)
-        def fitted(*args: P.args, **kwargs: P.kwargs) -> R:
-            data = kwargs.get("data", args[1] if len(args) > 1 else None)
-            # What is no iterator is looked at by the verb alone.
-            if not isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
-                return verb(*args, **kwargs)
-            source = rows_given(data)
-            if not source.once:
-                return verb(*args, **kwargs)
-            given = bind(*args, **kwargs).arguments
-            if "moments" in given or "formula" not in given:
-                return verb(*args, **kwargs)
-            table = {name: given.pop(name) for name in OF_TABLES if name in given}
-            fit: Callable[..., R] = verb
-            return fit(**given, moments=Unread(source, scatters, table))
-
-        return fitted
-
-    return decorate
+def _read_once(data: Any) -> Source | None:
+    """The source of rows that can be read only once; None for all others."""
+    if isinstance(data, pd.DataFrame) or not (
+        isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__")
+    ):
+        return None
+    source = rows_given(data)
+    return source if source.once else None
 
 
-FOUND_FROM_ROWS = (
-    "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
-    "give the shrinkage as a number"
-)
-"""Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sample:
     """What a verb is fitted to: the rows of a table, or moments in the place of formula and table.
 
     Attributes
     ----------
     verb : str
-    moments : Moments, optional
-    formula, data, weights, levels, functions
+    scatters : {"class", "pooled", "diagonal"}
+        What the verb needs of moments.
+    moments : Moments or Unread, optional
+    formula, data, weights, levels, functions, na_action
         The verb's arguments that are for tables.
     """
 
     verb: str
+    scatters: Scatters
     moments: Any
     formula: str | None
     data: Any
     weights: Any
     levels: Sequence[Any] | None
     functions: Mapping[str, Callable[..., Any]] | None
+    na_action: NaAction
+
+    def __post_init__(self) -> None:
+        if self.moments is None and self.formula is not None and (source := _read_once(self.data)):
+            self.moments = Unread(source, self.scatters, self._table() | {"na_action": self.na_action})
+
+    def _table(self) -> dict[str, Any]:
+        """The arguments that are for tables, by name."""
+        names = ("formula", "data", "weights", "levels", "functions")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def has_rows(self) -> bool:
@@ -135,8 +118,7 @@ class Sample:
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
-        table = {"weights": self.weights, "levels": self.levels, "functions": self.functions}
-        return read(self.formula, self.data, **table, in_memory=in_memory)
+        return read(**self._table(), in_memory=in_memory)
 
     def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
         """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
@@ -186,8 +168,8 @@ class Sample:
             raise DataError(
                 f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns."
             )
-        for name in ("formula", "data", "weights", "levels", "functions"):
-            if getattr(self, name) is not None:
+        for name, value in self._table().items():
+            if value is not None:
                 raise DataError(
                     f"moments= and {name}= do not go together: moments have their own, so leave it out."
                 )

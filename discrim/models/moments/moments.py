@@ -22,8 +22,7 @@ from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
+from discrim.frame.blocks import Blocks, TableRows
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions, check_functions
 from discrim.frame.formula import parsed_formula
@@ -31,12 +30,12 @@ from discrim.frame.grammar import quote
 from discrim.frame.levels import known_values, with_positions
 from discrim.frame.matrix import response_codes
 from discrim.frame.response import with_new_classes
-from discrim.frame.row_parts import TableRows
 from discrim.frame.rows import read
 from discrim.frame.sources.parts import Source, no_rows
 from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table, weight_vector
+from discrim.frame.values import shown
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
 from discrim.models.saving import fit_file

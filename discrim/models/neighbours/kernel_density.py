@@ -18,15 +18,14 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import read, weighted_rows
+from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, posterior_frame
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.models.saving.fit_file import Saved

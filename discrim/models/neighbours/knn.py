@@ -19,15 +19,14 @@ from discrim.core.rules.rules import log_posteriors
 from discrim.core.scatter.covariance import constant_columns, dependencies
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read, repeated, used_rows
+from discrim.frame.values import shown
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, verb_options
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import Saved
 

@@ -13,8 +13,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import constant_columns
 from discrim.core.scatter.em import Collapsed, Em, fit_em
-from discrim.core.scatter.scatter import Scatter
-from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import used_rows, weighted_rows
 from discrim.models.fits import reading
@@ -30,43 +29,6 @@ class _Rows(NamedTuple):
     x: Floats
     codes: Codes
     weights: Floats | None
-
-
-def check_em(
-    missing: Any, method: str, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
-) -> bool:
-    """Whether rows with missing values are to be completed by EM; an error where that does not go.
-
-    Raises
-    ------
-    DataError
-        Another word, or options that contradict each other.
-    NotSupportedError
-        There are no rows, or the estimates are not those of largest likelihood under normal classes.
-    """
-    reading.check_word("missing", missing, ("drop", "em"), optional=True)
-    if missing != "em":
-        return False
-    if na_action == "raise":
-        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
-    if not has_rows:
-        raise NotSupportedError(
-            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
-            "pass the formula and a table, or leave it out."
-        )
-    by_moments = method in ("moment", "mle")
-    if not by_moments or not kind.has_distances:
-        other = f'covariance="{kind.word}"' if by_moments else f'method="{method}"'
-        raise NotSupportedError(
-            'missing="em" estimates full covariances by maximum likelihood, and does not go with '
-            f"{other}: leave out one of the two."
-        )
-    if collinear != "raise":
-        raise NotSupportedError(
-            'missing="em" does not find the columns to drop: leave out collinear=, and the columns that an '
-            "error names."
-        )
-    return True
 
 
 def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em]:

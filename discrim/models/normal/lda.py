@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -45,14 +46,14 @@ from discrim.models.fits.fit import (
     covariance_frame,
     in_brooms_names,
 )
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
+from discrim.models.fits.refits import verb_options
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
-from discrim.models.normal.em import MissingRows, check_em, em_sample
-from discrim.models.normal.normal_fits import ShrunkCovariances, box_m_of, covariance_models_of, normal_refits
-from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
+from discrim.models.normal import normal_fits
+from discrim.models.normal.em import MissingRows, em_sample
+from discrim.models.normal.normal_fits import ShrunkCovariances
+from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
 from discrim.models.normal.variables import RankedColumns, anova
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import GroupSummary, LinearGeometry, LogOddsEquations
@@ -73,7 +74,7 @@ def lda_fit(
     """A linear discriminant analysis as one value; `path` is that of a choice of its shrinkage."""
     blocks = replace(blocks, partial=True) if isinstance(numbers.scatter, Em) else blocks
     drops = options["collinear"] == "drop"
-    refits = normal_refits(numbers, common=True, drops=drops)
+    refits = normal_fits.normal_refits(numbers, common=True, drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
@@ -396,7 +397,7 @@ class LDAResults(
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("covariance_models()")
-        return covariance_models_of(self._fit)
+        return normal_fits.covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance. It reads the rows once more.
@@ -404,7 +405,7 @@ class LDAResults(
         Where a fit has no rows, ask `qda`, which needs only moments.
         """
         self._need_moments("box_m()")
-        return box_m_of(self._fit)
+        return normal_fits.box_m_of(self._fit)
 
     @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -447,7 +448,6 @@ STRUCTURES = ("pooled", "diagonal", "shrunk", "correlation", "spherical", "pinv"
 """What `covariance=` may be, the full one first."""
 
 
-@by_moments("pooled")
 def lda(
     formula: str | None = None,
     data: Any = None,
@@ -621,17 +621,17 @@ def lda(
     options = verb_options(locals())
     reading.check_word("collinear", collinear, ("raise", "drop"))
     keywords = CovarianceKeywords(shrinkage, variance_shrinkage, grid, standardize)
-    kind = read_scatter(covariance, STRUCTURES, method, keywords)
+    kind = normal_fits.read_scatter(covariance, STRUCTURES, method, keywords)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
-    has_rows = moments is None
-    by_em = check_em(missing, method, kind, na_action, has_rows=has_rows, collinear=collinear)
-    kind = with_method(kind, method, nu, scatter, support_fraction)
-    sample = Sample("lda", moments, formula, data, weights, levels, functions)
-    if moments is not None:
-        why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
-        blocks, held = sample.of_moments(kind.spread("pooled"), why_rows)
+    sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    by_em = normal_fits.check_em(
+        missing, method, kind, na_action, has_rows=sample.has_rows, collinear=collinear
+    )
+    kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
+    if not sample.has_rows:
+        blocks, held = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=True)
     else:
@@ -646,24 +646,23 @@ def lda(
     blocks, held = _independent(kind, blocks, held, collinear)
     if not kind.is_regular and kind.takes_full_rank(held.n_columns):
         reading.warn_of_near(held, blocks.terms)
-    warn_where_units_differ(kind, held, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, held, blocks.terms)
     shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)
     if isinstance(kind, Robust):
         held, kind = robust_moments(blocks, held, kind)
-    kind, path = known_of_rows(
-        kind,
-        blocks,
-        held,
-        lambda moments: np.array([common_divisor(moments, method)]),
-        shares,
-        sampled=prior is None,
-    )
+    divisors = partial(_divisors, method=method)
+    kind, path = normal_fits.known_of_rows(kind, blocks, held, divisors, shares, sampled=prior is None)
     ncomp = None if ncomp is None else int(ncomp)
     fit = fit_lda(held, shares, kind, method=method, ncomp=ncomp, estimated_prior=prior is None)
     if warning := kind.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
-    return LDAResults(lda_fit(fit, blocks, options, has_rows=has_rows, path=path))
+    return LDAResults(lda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisor (1,) of the covariance of all classes."""
+    return np.array([common_divisor(moments, method)])
 
 
 def _independent(

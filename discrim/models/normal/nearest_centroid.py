@@ -22,12 +22,11 @@ from discrim.frame.levels import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, by_class_and_term, posterior_frame
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, prior_vector, usable_rows
-from discrim.models.fits.refits import moment_refits
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.fits.refits import moment_refits, verb_options
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.covariance_options import warn_of_units
+from discrim.models.normal.normal_fits import warn_of_units
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -38,7 +37,6 @@ from discrim.report.tables import Sections
 DISTANCE = "Euclidean, in columns' units"
 
 
-@by_moments("diagonal")
 def nearest_centroid(
     formula: str | None = None,
     data: Any = None,
@@ -124,8 +122,10 @@ def nearest_centroid(
     [3.2083, 4.7545, 1.6205]
     """
     options = verb_options(locals())
-    sample = Sample("nearest_centroid", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample(
+        "nearest_centroid", "diagonal", moments, formula, data, weights, levels, functions, na_action
+    )
+    if sample.has_rows:
         blocks, held = usable_rows(sample.read(), "diagonal", na_action)
     else:
         blocks, held = sample.of_moments("diagonal")
@@ -142,7 +142,7 @@ def nearest_centroid(
     warn_of_units(held, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fit = fit_nearest_centroid(held, shares, estimated_prior=prior is None)
-    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=moments is None))
+    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
 MODEL = Model(

@@ -1,9 +1,9 @@
-"""What LDA and QDA share: refits, covariances that do not exist, and tests of equal covariances."""
+"""What LDA and QDA share: how a covariance is asked for and found, refits, and tests of equal covariances."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,28 +12,421 @@ import pandas as pd
 
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import refuse_wide
-from discrim.core.moments.units import comparable, within_sd
+from discrim.core.moments.units import comparable, constant_within, in_units, within_sd
+from discrim.core.numerics.arrays import Floats
+from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
 from discrim.core.scatter.factor import FORMS, Factors, common_axes, common_dimension, factors_of
 from discrim.core.scatter.few_factors import FactorFaultError, FewFactors
 from discrim.core.scatter.full import Full
-from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
+from discrim.core.scatter.kinds import KINDS
+from discrim.core.scatter.robust import ROBUST, Robust
+from discrim.core.scatter.scatter import CovarianceKeywords, KnownRows, Scatter, each
+from discrim.core.scatter.shrinkage import missed, refuse_grid
 from discrim.core.scatter.shrunk import Shrunk
+from discrim.core.scatter.student import NU_RANGE
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.rows import used_rows
 from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import Watch
-from discrim.models.fits.refits import held_path, moment_refits
-from discrim.models.normal.covariance_options import known_of_rows
+from discrim.models.fits.refits import error_path, held_path, largest_as_good, moment_refits, text_of
+from discrim.models.moments.given import Sample
 from discrim.models.normal.em import em_rule
-from discrim.models.normal.robust import robust_rule
+from discrim.models.normal.robust import METHODS, robust_rule
+
+FOUND_FROM_ROWS = (
+    "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
+    "give the shrinkage as a number"
+)
+"""Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
+
+MUCH = 10.0
+"""Ratio of standard deviations within classes beyond which units differ by much."""
+
+
+def read_scatter(
+    covariance: Any, words: tuple[str, ...], method: str, keywords: CovarianceKeywords
+) -> Scatter:
+    """The kind of covariance that the keywords ask for.
+
+    Parameters
+    ----------
+    words : tuple of str
+        What `covariance` may be; the first of them is the full one.
+
+    Raises
+    ------
+    DataError
+        A word that is not known, a number out of range, or keywords that do not go together.
+    """
+    if isinstance(covariance, str):
+        reading.check_word("covariance", covariance, words)
+        kind = KINDS["full" if covariance == words[0] else covariance]
+        _refuse_others(kind.takes, kind.word, covariance, words, keywords)
+        return kind.read(keywords)
+    if isinstance(covariance, type):
+        raise DataError(
+            f"covariance={covariance.__name__} is a class: pass an object of it, {covariance.__name__}()."
+        )
+    if not callable(getattr(covariance, "fit", None)):
+        raise DataError(
+            f"covariance={covariance!r} is not known: use one of {reading.listed(words)}, or an estimator, "
+            "an object with fit(X) and then covariance_."
+        )
+    if keywords.shrinkage is not None:
+        raise DataError("shrinkage= does not go with an estimator, which has its own: leave one out.")
+    if method != "moment":
+        raise DataError(
+            f"method={method!r} does not go with an estimator, which has its own divisor: leave it out."
+        )
+    _refuse_others((), "estimator", covariance, words, keywords)
+    return ByEstimator(covariance, text_of(covariance))
+
+
+def _refuse_others(
+    takes: tuple[str, ...], word: str, covariance: Any, words: tuple[str, ...], keywords: CovarianceKeywords
+) -> None:
+    """Raise where a keyword is given that does not go with a kind."""
+    if keywords.shrinkage is not None and "shrinkage" not in takes:
+        also = ', or "correlation" (towards none)' if "correlation" in words else ""
+        raise DataError(
+            f'shrinkage={keywords.shrinkage!r} goes with covariance="shrunk" (towards a sphere) or '
+            f'"diagonal" (variances, towards their median){also}, and not with {covariance!r}: leave it '
+            "out, or pass one of these."
+        )
+    if keywords.grid is not None and "grid" not in takes:
+        refuse_grid(keywords.grid)
+    reading.check_flag("standardize", keywords.standardize)
+    if keywords.standardize and "standardize" not in takes:
+        raise DataError(
+            'standardize=True goes with covariance="shrunk" or "spherical", and in qda() with '
+            '"factor": pass one of these, or leave it out.'
+        )
+    if keywords.variance_shrinkage is not None and "variance_shrinkage" not in takes:
+        raise DataError(
+            'variance_shrinkage= goes with covariance="correlation": pass both, or leave it out. '
+            'For covariance="diagonal" pass shrinkage=.'
+        )
+    for name in ("dimensions", "form", "threshold"):
+        value = getattr(keywords, name)
+        if value is not None and name not in takes:
+            raise DataError(
+                f'{name}={value!r} goes with covariance="factor", and not with {word!r}: leave it '
+                "out, or pass that."
+            )
+
+
+def with_method(
+    kind: Scatter, method: str, nu: float | None, scatter: str, support_fraction: float
+) -> Scatter:
+    """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
+
+    Raises
+    ------
+    DataError
+        An option is out of its range, or is not one of the method.
+    NotSupportedError
+        The covariance is not to be the full one.
+    """
+    reading.check_word("method", method, METHODS)
+    reading.check_word("scatter", scatter, ("covariance", "scale"))
+    if not (nu is None or reading.is_number(nu)):
+        raise DataError(
+            f"nu={reading.told(nu)}: give degrees of freedom from 1 on, or None to have them estimated."
+        )
+    if not reading.is_number(support_fraction):
+        raise DataError(
+            f"support_fraction={reading.told(support_fraction)}: give a share of the rows from 0.5 to 1."
+        )
+    if method != "t" and (nu != 5 or scatter != "covariance"):
+        raise DataError(
+            f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
+        )
+    if method != "mcd" and support_fraction != 0.5:
+        raise DataError(
+            f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
+        )
+    if method not in ROBUST:
+        return kind
+    if not kind.has_distances:
+        raise NotSupportedError(
+            f'method="{method}" estimates full covariances; with covariance="{kind.word}" pass '
+            'method="moment" or "mle".'
+        )
+    if nu is not None and not (reading.is_number(nu) and NU_RANGE[0] <= nu < np.inf):
+        raise DataError(f"nu={nu!r}: give degrees of freedom from 1 on, or None to have them estimated.")
+    if method == "t" and nu is not None and nu <= 2 and scatter == "covariance":
+        raise DataError(
+            f"nu={nu!r}: a t distribution has a covariance for nu above 2 only: "
+            'pass scatter="scale", or a larger nu.'
+        )
+    if not (reading.is_number(support_fraction) and 0.5 <= support_fraction <= 1):
+        raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
+    inflated = scatter == "covariance"
+    if method == "t":
+        return Robust(method, nu or 0.0, nu is None, inflated)
+    return Robust(method, support_fraction=float(support_fraction))
+
+
+def check_em(
+    missing: Any, method: str, kind: Scatter, na_action: str, *, has_rows: bool, collinear: str = "raise"
+) -> bool:
+    """Whether rows with missing values are to be completed by EM; an error where that does not go.
+
+    Raises
+    ------
+    DataError
+        Another word, or options that contradict each other.
+    NotSupportedError
+        There are no rows, or the estimates are not those of largest likelihood under normal classes.
+    """
+    reading.check_word("missing", missing, ("drop", "em"), optional=True)
+    if missing != "em":
+        return False
+    if na_action == "raise":
+        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
+    if not has_rows:
+        raise NotSupportedError(
+            'missing="em" reads the rows many times, which moments= and an iterator do not allow: '
+            "pass the formula and a table, or leave it out."
+        )
+    by_moments = method in ("moment", "mle")
+    if not by_moments or not kind.has_distances:
+        other = f'covariance="{kind.word}"' if by_moments else f'method="{method}"'
+        raise NotSupportedError(
+            'missing="em" estimates full covariances by maximum likelihood, and does not go with '
+            f"{other}: leave out one of the two."
+        )
+    if collinear != "raise":
+        raise NotSupportedError(
+            'missing="em" does not find the columns to drop: leave out collinear=, and the columns that an '
+            "error names."
+        )
+    return True
+
+
+def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
+    """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
+    why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
+    return sample.of_moments(kind.spread(sample.scatters), why_rows)
+
+
+def known_of_rows(
+    scatter: Scatter,
+    blocks: Blocks,
+    moments: ClassMoments,
+    divisors: Callable[[ClassMoments], Floats],
+    prior: Floats,
+    *,
+    sampled: bool,
+) -> tuple[Scatter, pd.DataFrame | None]:
+    """A kind with what only rows say of it, read once more where it needs them, and the path of a choice.
+
+    Parameters
+    ----------
+    divisors : callable
+        From moments to those of the covariances, (1,) or (K,).
+    prior : (K,) float
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Raises
+    ------
+    CollinearError
+        A covariance that is singular stays so.
+    DataError
+        A class has too few rows to choose by leave-one-out, or an estimator has no covariance.
+    """
+    unit, levels, of = scatter.unit(moments), blocks.design.levels, divisors(moments)
+    if unit is not None:
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+    if any(shrinkage.grid for shrinkage in scatter.shrinkages):
+        plain = scatter.plain()
+        scaled = plain.at(1.0).scaled(moments)
+        path = shrinkage_path(ShrinkageTrials(plain, blocks, scaled, divisors, prior), sampled=sampled)
+        return scatter.at(*[largest_as_good(path)] * len(of)), path
+    found = scatter.of_rows(KnownRows(blocks, levels), moments, of)
+    for k, _ in each(of) if found.shrinkages and found.shrinkages[0].values else ():
+        where = "within classes" if k is None else f"in class {levels[k]!r}"
+        _refuse_singular_kind(found.of_class(k), moments, blocks.terms, k, where)
+    return found, None
+
+
+def _refuse_singular_kind(
+    scatter: Scatter, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
+) -> None:
+    """Raise where a shrinkage leaves the covariance of a class, or the pooled one, singular."""
+    shrinkage, p = scatter.shrinkages[0], moments.n_columns
+    free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
+    if scatter.takes_full_rank(p) and free < p:
+        raise CollinearError(
+            f"{shrinkage.said(shrinkage.values[0])} {where}, which leaves the covariance of {len(terms)} "
+            f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom. Pass a larger "
+            f"number{scatter.instead}."
+        )
+    if wild := scatter.out_of_reach(moments, k):
+        column, middle = (repr(terms[j]) for j in wild)
+        raise DataError(
+            f"A shrinkage of 1 gives each column the variance of the median {where}, that of "
+            f"{middle}, and {column} varies so much more that its squared distances exceed double "
+            "precision: give the columns in units of one size, as standardize() does, or pass a "
+            "shrinkage below 1."
+        )
+    found = scatter.obstacles(moments, k)
+    if found and shrinkage.is_none(p):
+        raise reading.collinear_error(found, tuple(terms), where)
+    if found:
+        raise CollinearError(
+            f"Half of the columns or more are constant {where} (first of them "
+            f"{terms[found[0].column]!r}), so that the median of the variances is zero and shrinking "
+            "towards it does not help: drop them."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkageTrials:
+    """What is tried on which rows.
+
+    Attributes
+    ----------
+    scatter : Scatter
+        With a grid of shrinkages.
+    divisors : callable
+        From moments to those of one covariance for all classes (1,), or of one for each (K,).
+    prior : (K,) float
+    """
+
+    scatter: Scatter
+    blocks: Blocks
+    moments: ClassMoments
+    divisors: Callable[[ClassMoments], Floats]
+    prior: Floats
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The shrinkages."""
+        return self.scatter.shrinkages[0].grid
+
+    @property
+    def is_common(self) -> bool:
+        """Whether the classes share one covariance."""
+        return len(self.divisors(self.moments)) == 1
+
+    def is_singular(self, moments: ClassMoments, g: float) -> bool:
+        """Whether a shrinkage leaves a covariance of these moments singular."""
+        scatter = self.scatter.at(g)
+        if scatter.takes_full_rank(moments.n_columns) and moments.spread in ("thin", "thin class"):
+            return True
+        places = [k for k, _ in each(self.divisors(moments))]
+        wild = any(scatter.out_of_reach(moments, k) for k in places)
+        return wild or any(scatter.obstacles(moments, k) for k in places)
+
+    def rule(self, moments: ClassMoments, g: float) -> Rule:
+        """The rule of a shrinkage."""
+        log_prior = logs_of_prior(self.prior)
+        _, moments, covariances = self.scatter.at(g).estimate(moments, self.divisors(moments))
+        if self.is_common:
+            return gaussian.linear_rule(moments, covariances[0], log_prior)
+        return gaussian.separate_plugin(moments, covariances, log_prior)
+
+    def without(self, position: int, code: int) -> Floats:
+        """Whether one row of the table is called another class by fits without it, for each shrinkage."""
+        blocks, found = self.blocks, np.full(len(self.grid), np.nan)
+        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+        weights[position] -= min(1.0, weights[position])
+        moments = reading.class_moments(blocks.with_weights(weights), self.moments.spread)
+        row = blocks.rows_at(np.array([position]))
+        for i, g in enumerate(self.grid):
+            if not self.is_singular(moments, g):
+                found[i] = self.rule(moments, g).scores(row)[0].argmax() != code
+        return found
+
+
+def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
+    """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
+
+    Parameters
+    ----------
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Returns
+    -------
+    DataFrame
+        shrinkage, error, se.
+
+    Raises
+    ------
+    DataError
+        A class has too few rows, or no shrinkage has a covariance without each row.
+    """
+    _refuse_few_rows(task)
+    singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
+    wrong = np.zeros((len(task.grid), task.moments.n_classes))
+    divisors, log_prior = task.divisors(task.moments), logs_of_prior(task.prior)
+    trial = task.scatter.trial(task.moments, divisors, log_prior)
+    for rows, x, codes, weights in used_rows(task.blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        found = missed(trial, x, codes, weights)
+        # A row that makes up next to all variance leaves the closed form no digits.
+        for j in np.flatnonzero(np.isnan(found[~singular]).any(axis=0)).tolist():
+            found[:, j] = task.without(int(positions[j]), int(codes[j]))
+        for i, own in enumerate(found):
+            times = own if weights is None else own * weights
+            wrong[i] += np.bincount(codes, times, minlength=wrong.shape[1])
+    missing = singular | np.isnan(wrong).any(axis=1)
+    if missing.all():
+        raise DataError(
+            f"No shrinkage of the grid {reading.listed(task.grid)} has a covariance without each row: use a "
+            "grid with more shrinkage."
+        )
+    wrong = np.where(missing[:, None], np.nan, wrong)
+    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
+
+
+def _refuse_few_rows(task: ShrinkageTrials) -> None:
+    least = 2 if task.is_common else 3
+    few = np.flatnonzero(task.moments.counts < least)
+    if len(few):
+        label, rows = task.blocks.design.levels[few[0]], task.moments.counts[few[0]]
+        raise DataError(
+            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
+            f'one out, which takes {least}: use shrinkage="oas" or a number, or merge the class with another.'
+        )
+
+
+def warn_of_units(
+    moments: ClassMoments, terms: Sequence[str], what: str, way_out: str = "Pass standardize=True"
+) -> None:
+    """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
+    sd, still = within_sd(moments), constant_within(moments)
+    wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
+    if sd[wide] > MUCH * sd[narrow]:
+        deviations = [
+            f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
+            "all rows"
+            if still[j]
+            else f"{terms[j]!r} has a standard deviation of {sd[j]:.3g} within classes"
+            for j in (wide, narrow)
+        ]
+        warn_user(
+            f"{what} is in the units of the columns, which differ by much: {deviations[0]}, and "
+            f"{deviations[1]}. {way_out}, which divides each column by its own."
+        )
+
+
+def warn_where_units_differ(scatter: Scatter, moments: ClassMoments, terms: Sequence[str]) -> None:
+    """Warn where a sphere is one of columns of very unlike units."""
+    if scatter.compares_units:
+        warn_of_units(moments, terms, f'The sphere of covariance="{scatter.word}"')
 
 
 class ShrunkCovariances:
@@ -170,14 +563,16 @@ def refuse_singular(
             continue
         found = scatter.obstacles(moments, k)
         gone |= {dependency.column for dependency in found}
-        still = [terms[each.column] for each in found if not each.on]
+        still = [terms[one.column] for one in found if not one.on]
         if still:
             said.append(
                 f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}"
             )
-        for each in [each for each in found if each.on][:3]:
-            others = reading.listed(terms[j] for j in each.on)
-            said.append(f"{terms[each.column]!r} is a linear combination of {others} in class {label!r}")
+        for determined in [one for one in found if one.on][:3]:
+            others = reading.listed(terms[j] for j in determined.on)
+            said.append(
+                f"{terms[determined.column]!r} is a linear combination of {others} in class {label!r}"
+            )
     if not said:
         return
     tells = reading.said_of_separation(moments, tuple(terms))

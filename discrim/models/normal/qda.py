@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.moments import ROOT_WORK
+from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.normal.marginal import quadratic_marginal
 from discrim.core.normal.qda import QDAFit, fit_qda, qda_from_file
 from discrim.core.numerics.arrays import Floats
@@ -22,22 +23,21 @@ from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import CovarianceKeywords, NoEstimateError, Scatter
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
+from discrim.frame.values import shown
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, distinct, rule_of_numbers
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.moments.given import FOUND_FROM_ROWS, Sample, by_moments
+from discrim.models.fits.refits import verb_options
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.normal import normal_fits
-from discrim.models.normal.covariance_options import known_of_rows, read_scatter, warn_where_units_differ
-from discrim.models.normal.em import MissingRows, check_em, em_sample
+from discrim.models.normal.em import MissingRows, em_sample
 from discrim.models.normal.factor import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances
-from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments, with_method
+from discrim.models.normal.robust import Method, RobustRows, ScatterOfT, robust_moments
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
@@ -46,7 +46,6 @@ STRUCTURES = ("full", "diagonal", "shrunk", "spherical", "factor")
 """What `covariance=` may be, the full one first."""
 
 
-@by_moments("class")
 def qda(
     formula: str | None = None,
     data: Any = None,
@@ -186,17 +185,15 @@ def qda(
     """
     options = verb_options(locals())
     keywords = CovarianceKeywords(shrinkage, None, grid, standardize, dimensions, form, threshold)
-    kind = read_scatter(covariance, STRUCTURES, method, keywords)
+    kind = normal_fits.read_scatter(covariance, STRUCTURES, method, keywords)
     if isinstance(grid, Iterator):
         # It has been read.
         options["grid"] = list(kind.shrinkages[0].grid)
-    has_rows = moments is None
-    by_em = check_em(missing, method, kind, na_action, has_rows=has_rows)
-    kind = with_method(kind, method, nu, scatter, support_fraction)
-    sample = Sample("qda", moments, formula, data, weights, levels, functions)
-    if moments is not None:
-        why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
-        blocks, held = sample.of_moments(kind.spread("class"), why_rows)
+    sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
+    by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=sample.has_rows)
+    kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
+    if not sample.has_rows:
+        blocks, held = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
         blocks, held, kind = em_sample(sample.read(), common=False)
     else:
@@ -213,23 +210,23 @@ def qda(
     if method == "moment":
         for label, weight in zip(levels, held.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
-    warn_where_units_differ(kind, held, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, held, blocks.terms)
     shares = reading.prior_vector(prior, pd.Index(list(levels)), held.counts)
     if isinstance(kind, Robust):
         held, kind = robust_moments(blocks, held, kind)
-    kind, path = known_of_rows(
-        kind.for_classes(levels, held.n_columns),
-        blocks,
-        held,
-        lambda moments: divisors_by_class(moments.counts, method),
-        shares,
-        sampled=prior is None,
-    )
+    kind = kind.for_classes(levels, held.n_columns)
+    divisors = partial(_divisors, method=method)
+    kind, path = normal_fits.known_of_rows(kind, blocks, held, divisors, shares, sampled=prior is None)
     try:
         fit = fit_qda(held, shares, kind, method=method, estimated_prior=prior is None)
     except NoEstimateError as error:
         raise error.of_classes(levels, held.rows.tolist()) from None
-    return QDAResults(qda_fit(fit, blocks, options, has_rows=has_rows, path=path))
+    return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+
+
+def _divisors(moments: ClassMoments, method: str) -> Floats:
+    """The divisors (K,) of the covariances."""
+    return divisors_by_class(moments.counts, method)
 
 
 def _is_thin(blocks: Blocks) -> bool:

@@ -33,13 +33,12 @@ from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import held_path, moment_folds, moment_refits
+from discrim.models.fits.refits import held_path, moment_folds, moment_refits, verb_options
 from discrim.models.judging.validation import Split, Splits, read_splits, split_moments, used_splits
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
-from discrim.models.normal.covariance_options import warn_of_units
+from discrim.models.normal.normal_fits import warn_of_units
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.fit_file import NOTHING, Saved
@@ -342,7 +341,6 @@ CHOSEN_FROM_ROWS = (
 )
 
 
-@by_moments("class")
 def rda(
     formula: str | None = None,
     data: Any = None,
@@ -483,8 +481,8 @@ def rda(
     }
     pairs = _pairs(given, grid)
     chooses = None in given.values()
-    sample = Sample("rda", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
@@ -516,7 +514,7 @@ def rda(
         warn_of_units(held, blocks.terms, "The ridge")
     return RDAResults(
         rda_fit(
-            fit, blocks, options, has_rows=moments is None, plan=None if path is None else plan, path=path
+            fit, blocks, options, has_rows=sample.has_rows, plan=None if path is None else plan, path=path
         )
     )
 

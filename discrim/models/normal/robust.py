@@ -15,16 +15,15 @@ from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.robust import ROBUST, ExactFit, Robust, fit_mcd, fit_t
-from discrim.core.scatter.scatter import Scatter
 from discrim.core.scatter.student import NU_RANGE, Student, own_distances
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit, Gaps
-from discrim.models.fits.reading import check_word, class_moments, is_number, listed, refuse_extreme, told
+from discrim.models.fits.reading import class_moments, listed, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
 
 METHODS = ("moment", "mle", *ROBUST)
@@ -36,54 +35,6 @@ MOST_REPEATED = 2**25
 
 HELD_NUMBERS = 2**22
 """Numbers (rows x columns) up to which the rows of a search are held in memory."""
-
-
-def with_method(
-    kind: Scatter, method: str, nu: float | None, scatter: str, support_fraction: float
-) -> Scatter:
-    """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
-
-    Raises
-    ------
-    DataError
-        An option is out of its range, or is not one of the method.
-    NotSupportedError
-        The covariance is not to be the full one.
-    """
-    check_word("method", method, METHODS)
-    check_word("scatter", scatter, ("covariance", "scale"))
-    if not (nu is None or is_number(nu)):
-        raise DataError(f"nu={told(nu)}: give degrees of freedom from 1 on, or None to have them estimated.")
-    if not is_number(support_fraction):
-        raise DataError(f"support_fraction={told(support_fraction)}: give a share of the rows from 0.5 to 1.")
-    if method != "t" and (nu != 5 or scatter != "covariance"):
-        raise DataError(
-            f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
-        )
-    if method != "mcd" and support_fraction != 0.5:
-        raise DataError(
-            f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
-        )
-    if method not in ROBUST:
-        return kind
-    if not kind.has_distances:
-        raise NotSupportedError(
-            f'method="{method}" estimates full covariances; with covariance="{kind.word}" pass '
-            'method="moment" or "mle".'
-        )
-    if nu is not None and not (is_number(nu) and NU_RANGE[0] <= nu < np.inf):
-        raise DataError(f"nu={nu!r}: give degrees of freedom from 1 on, or None to have them estimated.")
-    if method == "t" and nu is not None and nu <= 2 and scatter == "covariance":
-        raise DataError(
-            f"nu={nu!r}: a t distribution has a covariance for nu above 2 only: "
-            'pass scatter="scale", or a larger nu.'
-        )
-    if not (is_number(support_fraction) and 0.5 <= support_fraction <= 1):
-        raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
-    inflated = scatter == "covariance"
-    if method == "t":
-        return Robust(method, nu or 0.0, nu is None, inflated)
-    return Robust(method, support_fraction=float(support_fraction))
 
 
 def robust_moments(

@@ -16,8 +16,8 @@ from discrim.core.normal.lda import By, LDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import DataError, NotSupportedError, PriorError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.rows import repeated
+from discrim.frame.values import shown
 from discrim.inference.mean_differences import anova_table
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit

@@ -17,8 +17,8 @@ from discrim.frame.levels import lone_rows
 from discrim.frame.rows import gathered_rows
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction, check_whole, is_number, listed, told
+from discrim.models.fits.refits import verb_options
 from discrim.models.results import geometry
 from discrim.models.results.geometry import LinearGeometry, SeparatingLines
 from discrim.models.results.results import ClassifierResults

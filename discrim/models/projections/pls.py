@@ -31,12 +31,18 @@ from discrim.inference.result import TestResult
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, posterior_frame
-from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
+from discrim.models.fits.refits import (
+    error_path,
+    held_path,
+    left_out_by_refits,
+    moment_refits,
+    text_of,
+    verb_options,
+)
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -466,7 +472,6 @@ CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: 
 FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
 
 
-@by_moments("pooled")
 def pls(
     formula: str | None = None,
     data: Any = None,
@@ -616,8 +621,8 @@ def pls(
     reading.check_word("select", select, ("min", "1se"))
     if prior is not None and rule != "lda":
         raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
-    sample = Sample("pls", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
         blocks = sample.read()
         blocks, stats = reading.usable_rows(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
@@ -639,7 +644,7 @@ def pls(
     else:
         fit = core.fit_pls(stats, shares, components=int(components), algorithm=algorithm, **shared)
         _refuse_few(fit, int(components))
-    return PLSResults(pls_fit(fit, blocks, options, has_rows=moments is None, search=search, path=path))
+    return PLSResults(pls_fit(fit, blocks, options, has_rows=sample.has_rows, search=search, path=path))
 
 
 USUAL = 10

@@ -24,12 +24,11 @@ from discrim.frame.levels import Unseen
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits
+from discrim.models.fits.refits import error_path, held_path, left_out_by_refits, moment_refits, verb_options
 from discrim.models.judging import validation
 from discrim.models.judging.validation import GridSearch, Splits, TuningFolds
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -466,7 +465,6 @@ MOST_RIDGE = 1e100
 CHOSEN_FROM_ROWS = "A penalty is chosen by the rows and not by their moments: give penalty= or nonzero="
 
 
-@by_moments("pooled")
 def sparse_lda(
     formula: str | None = None,
     data: Any = None,
@@ -606,8 +604,8 @@ def sparse_lda(
     tried = _penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MOST_RIDGE)
     by, values = _sparsity(nonzero, penalty)
-    sample = Sample("sparse_lda", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample("sparse_lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         blocks, stats = reading.usable_rows(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
@@ -644,5 +642,5 @@ def sparse_lda(
     _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
         _warn_of_no_direction(fit)
-    fitted = sparse_lda_fit(fit, blocks, options, has_rows=moments is None, **chosen)
+    fitted = sparse_lda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen)
     return SparseLDAResults(fitted)

@@ -24,9 +24,8 @@ from discrim.frame.rows import gathered_rows, read, repeated
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, rule_of_numbers
-from discrim.models.fits.options import text_of, verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.fits.refits import left_out_by_refits, moment_refits, text_of, verb_options
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 MOST = 1.0 - 1e-12

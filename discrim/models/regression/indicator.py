@@ -20,10 +20,9 @@ from discrim.inference.manova import regression_table, t_table
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, Gaps, Model, as_scored, by_class_and_term, in_brooms_names
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
-from discrim.models.fits.refits import moment_refits
-from discrim.models.moments.given import Sample, by_moments
+from discrim.models.fits.refits import moment_refits, verb_options
+from discrim.models.moments.given import Sample
 from discrim.models.moments.moments import Moments
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results.geometry import LinearGeometry, ValuesOnly
@@ -117,7 +116,6 @@ class OptimalScoring(Shown):
         return summarize("Optimal scoring", parts)
 
 
-@by_moments("pooled")
 def indicator(
     formula: str | None = None,
     data: Any = None,
@@ -209,8 +207,8 @@ def indicator(
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, ("raise", "drop"))
-    sample = Sample("indicator", moments, formula, data, weights, levels, functions)
-    if moments is None:
+    sample = Sample("indicator", "pooled", moments, formula, data, weights, levels, functions, na_action)
+    if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.known, blocks.terms)
@@ -221,7 +219,7 @@ def indicator(
         _refuse_few(int(stats.rows.sum()), blocks.terms)
     blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
     reading.warn_of_near(stats.as_one(), blocks.terms, OVER_ALL)
-    return IndicatorResults(indicator_fit(fit_indicator(stats), blocks, options, has_rows=moments is None))
+    return IndicatorResults(indicator_fit(fit_indicator(stats), blocks, options, has_rows=sample.has_rows))
 
 
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:

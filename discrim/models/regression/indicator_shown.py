@@ -9,8 +9,8 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.options import text_of
 from discrim.models.fits.reading import listed, told
+from discrim.models.fits.refits import text_of
 from discrim.models.pictures.pictured import needed_rows
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, clean, shorten

@@ -15,8 +15,8 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.rows import read
 from discrim.models.fits import reading
 from discrim.models.fits.fit import class_code
-from discrim.models.fits.options import verb_options
 from discrim.models.fits.reading import NaAction
+from discrim.models.fits.refits import verb_options
 from discrim.models.judging.validation import Splits, TuningFolds
 from discrim.models.regression import logistic_search, penalized
 from discrim.models.regression.logistic_results import LogisticResults, logistic_fit

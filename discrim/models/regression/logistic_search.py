@@ -25,9 +25,9 @@ from discrim.core.rules.rules import posteriors
 from discrim.core.scatter.covariance import dependencies
 from discrim.errors import CollinearError, DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.rows import GatheredRows, gathered_rows, used_codes
 from discrim.frame.slopes import class_cells
+from discrim.frame.values import shown
 from discrim.inference.error_rates import check_level
 from discrim.models.fits import reading
 from discrim.models.fits.fit import Fit

@@ -36,10 +36,10 @@ from discrim.core.regression.logistic import LogisticFit, Sandwich
 from discrim.core.regression.profile_likelihood import ColumnBlocks
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.design import Coding, Design, Product, Spec
 from discrim.frame.linear_model import equations
 from discrim.frame.rows import used_rows
+from discrim.frame.values import shown
 from discrim.inference.log_odds import dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test

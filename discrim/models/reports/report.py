@@ -23,12 +23,12 @@ import pandas as pd
 from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.whole_file import names_folder, possible_path, replaced, target_of
 from discrim.errors import DataError, DiscrimError, FolderGivenError
-from discrim.frame.categories import shown
 from discrim.frame.grammar import quote
+from discrim.frame.values import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.options import default_options, options_of
 from discrim.models.fits.reading import listed, told
+from discrim.models.fits.refits import default_options, options_of
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts

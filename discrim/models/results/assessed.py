@@ -14,7 +14,7 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_isf
-from discrim.frame.categories import shown
+from discrim.frame.values import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
     JudgedRows,

@@ -22,9 +22,9 @@ from discrim.core.rules.rules import LinearRule, Plane, Rule
 from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.categories import shown
 from discrim.frame.levels import Unseen
 from discrim.frame.rows import GatheredRows, gathered_rows, read
+from discrim.frame.values import shown
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.fits.displayed import displayed, shown_briefly
 from discrim.models.fits.fit import (

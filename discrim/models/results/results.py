@@ -18,8 +18,9 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.levels import Unseen
-from discrim.models.fits.displayed import CopiedAttribute, ShownModel, displayed
+from discrim.models.fits.displayed import ShownModel, displayed
 from discrim.models.fits.fit import (
+    CopiedAttribute,
     Decision,
     Fit,
     Gaps,

@@ -12,8 +12,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.scatter.covariance import Dependency, dependencies
 from discrim.frame.blocks import Blocks
-from discrim.models.fits.options import LostObject, default_options
 from discrim.models.fits.reading import listed
+from discrim.models.fits.refits import LostObject, default_options
 from discrim.models.registry import BY_MODEL
 from discrim.models.saving.tensor_file import damaged
 

@@ -36,7 +36,7 @@ from discrim.errors import DataError, DiscrimError, FolderGivenError, FormulaErr
 from discrim.frame.blocks import without_rows
 from discrim.frame.design import Design
 from discrim.models.fits.fit import Fit, Selection
-from discrim.models.fits.options import as_json, read_options
+from discrim.models.fits.refits import as_json, read_options
 from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.earlier_files import arguments_of, in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file

@@ -1,7 +1,6 @@
-"""Rows part by part, with the class and the weight of each: of a table in memory, of a source, on workers.
+"""Rows of a source, read part by part, with the class and the weight of each; and rows on workers.
 
-All three are asked in the same way. A table in memory has one part, itself. A source is read part by part,
-and nothing of a part is kept when the next one is read; what is asked for of all rows at once, as the classes
+Nothing of a part is kept when the next one is read; what is asked for of all rows at once, as the classes
 that folds are dealt by, is read by a pass over the columns that tell it. Rows that lie on workers stay there:
 a task is sent to each part and goes through the same steps as here, and what comes back is what was made of
 the part, with whether a weight is no whole number and what there is to warn of.
@@ -10,267 +9,30 @@ the part, with whether a weight is no whole number and what there is to warn of.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DiscrimWarning, NotSupportedError, kept_warnings, warn_user
+from discrim.errors import DiscrimWarning, kept_warnings, warn_user
+from discrim.frame.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fractions
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions
-from discrim.frame.levels import refuse_values
 from discrim.frame.matrix import response_codes
 from discrim.frame.sources.parts import DistributedSource, no_rows
 from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
-from discrim.frame.table import Table, weight_vector
+from discrim.frame.table import weight_vector
 
 T = TypeVar("T")
 
 MANY_ROWS = 2**20
 """Rows that a source is taken to have which does not tell."""
-
-
-class Rows(ABC):
-    """Rows with what is known of them: their classes, weights, and which are excluded whatever they hold.
-
-    Attributes
-    ----------
-    table : Table
-        The table, or what stands for it where rows come from a source.
-    codes : (n,) int or None
-        Class of each row, -1 where it is missing; None where nobody has asked a source for it.
-    weights : (n,) float or None
-    excluded : (n,) bool or None
-        Rows that are missing whatever they hold, as with a level that the fit has not seen.
-    """
-
-    __slots__ = ()
-
-    table: Table
-    codes: Codes | None
-    weights: Floats | None
-    excluded: Mask | None
-
-    @property
-    @abstractmethod
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-
-    @abstractmethod
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of each row as a position in levels, -1 where it is missing."""
-
-    @abstractmethod
-    def all_weights(self) -> Floats | None:
-        """Weights (n,) of the rows."""
-
-    @abstractmethod
-    def with_classes(self, levels: tuple[Any, ...]) -> Rows:
-        """Rows whose classes and weights a pass need not read."""
-
-    @abstractmethod
-    def known(self, columns: int) -> int:
-        """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
-
-    @abstractmethod
-    def class_counts(self) -> Codes | None:
-        """Rows of each class up to the last that has one; None where only a pass over a source tells."""
-
-    @abstractmethod
-    def has_whole_weights(self) -> bool:
-        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
-
-    @abstractmethod
-    def unweighted(self) -> Rows:
-        """The same rows, each counted once."""
-
-    @abstractmethod
-    def read_as(self, design: Design) -> Rows:
-        """Rows whose response is read by another design."""
-
-    @abstractmethod
-    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The parts in order.
-
-        Parameters
-        ----------
-        design : Design
-            Whose columns are read, and whose levels the classes are.
-        classed : bool
-            Read class and weight too.
-        """
-
-    @abstractmethod
-    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Which columns of counts a pass has to look at; those of a table are looked at here."""
-
-    @property
-    @abstractmethod
-    def read_from(self) -> str:
-        """What the rows are read from part by part, in words; empty of a table in memory."""
-
-    @property
-    def read_here(self) -> bool:
-        """Whether a pass brings the rows here."""
-        return True
-
-    @property
-    @abstractmethod
-    def at_hand(self) -> float:
-        """Number of rows in memory; infinite where they are read anew for each pass."""
-
-    @abstractmethod
-    def passes(self, folds: int) -> list[range]:
-        """The folds whose rows one pass serves: of a table, where a pass takes a fold alone, each its own."""
-
-    @abstractmethod
-    def weight_column(self, used: Collection[str]) -> str | None:
-        """The column that holds the weights, none of those that are used otherwise; None where none does."""
-
-    def need_table(self, before: str, after: str) -> None:
-        """Raise NotSupportedError where rows are read part by part; it says of what between two texts."""
-        if self.read_from:
-            raise NotSupportedError(f"{before}{self.read_from}{after}")
-
-    def reduced(self, blocks: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""
-        return task(blocks)
-
-    def per_row(self, blocks: Any, task: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Integers (n,) that a task gives, one for each row of blocks."""
-        return task(blocks)
-
-    def copied(self, blocks: Any, most: int) -> Iterable[Any]:
-        """Blocks, or copies of them where they hold no more numbers, so that no pass makes these again."""
-        if self.table.nrows * max(len(blocks.terms), 1) > most:
-            return cast("Iterable[Any]", blocks)
-        return [
-            (np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
-            for x, codes, weights in blocks
-        ]
-
-    def with_codes(self, codes: Codes) -> Self:
-        """The same rows in other classes."""
-        return self._with(codes=codes)
-
-    def with_weights(self, weights: Floats | None) -> Self:
-        """The same rows with other weights."""
-        return self._with(weights=weights)
-
-    def excluding(self, excluded: Mask | None) -> Self:
-        """The same rows, of which these are excluded."""
-        return self._with(excluded=excluded)
-
-    def _with(self, **change: Any) -> Self:
-        rows: Any = self
-        changed: Self = replace(rows, **change)
-        return changed
-
-    def recoded(self, position: Codes) -> Self:
-        """The rows with class position[k] for k, where the classes are known."""
-        return self if self.codes is None else self.with_codes(position[self.codes])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableRows(Rows):
-    """Rows of a table in memory, which are their own one part, or a part of others.
-
-    Attributes
-    ----------
-    has_unseen : bool or None
-        Whether some row has a level that the fit has not seen; None where nobody has looked.
-    start : int
-        Rows before the part.
-    where : str or None
-        The file that it is of.
-    """
-
-    table: Table
-    codes: Codes
-    weights: Floats | None = None
-    excluded: Mask | None = None
-    has_unseen: bool | None = None
-    start: int = 0
-    where: str | None = None
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights."""
-        return self.weights is not None
-
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of each row."""
-        return self.codes
-
-    def all_weights(self) -> Floats | None:
-        """Weights (n,) of the rows."""
-        return self.weights
-
-    def with_classes(self, levels: tuple[Any, ...]) -> TableRows:
-        """The rows as they are."""
-        return self
-
-    def known(self, columns: int) -> int:
-        """Rows whose class is known."""
-        return int((self.codes >= 0).sum())
-
-    def class_counts(self) -> Codes:
-        """Rows of each class up to the last that has one."""
-        return np.bincount(self.codes[self.codes >= 0])
-
-    def has_whole_weights(self) -> bool:
-        """Whether the weights of rows whose class is known are whole numbers."""
-        return not _has_fractions(self.codes, self.weights)
-
-    def unweighted(self) -> TableRows:
-        """The same rows, each counted once."""
-        return self.with_weights(None)
-
-    def read_as(self, design: Design) -> TableRows:
-        """The rows as they are: their response has been read."""
-        return self
-
-    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The rows, as their one part."""
-        yield self
-
-    def uncounted(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """None of the columns, which are looked at here."""
-        refuse_values(self.table, names, counts=True)
-        return ()
-
-    @property
-    def read_from(self) -> str:
-        """Nothing."""
-        return ""
-
-    @property
-    def at_hand(self) -> float:
-        """Number of rows."""
-        return self.table.nrows
-
-    def weight_column(self, used: Collection[str]) -> str | None:
-        """The first column whose values are the weights."""
-        for name in self.table.names:
-            if name in used:
-                continue
-            values = pd.to_numeric(pd.Series(self.table.frame([name])[name]), errors="coerce")
-            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            if self.weights is not None and np.array_equal(numbers, self.weights, equal_nan=True):
-                return name
-        return None
-
-    def passes(self, folds: int) -> list[range]:
-        """Each fold by itself."""
-        return [range(fold, fold + 1) for fold in range(folds)]
 
 
 @dataclass(slots=True, eq=False)
@@ -309,7 +71,7 @@ class SourceReader:
                 with named(where), self._warning_once():
                     codes = response_codes(self.design, table, self.functions)
                     weights = weight_vector(self.column, table)
-                self.fractions = self.fractions or _has_fractions(codes, weights)
+                self.fractions = self.fractions or has_fractions(codes, weights)
             yield TableRows(table, codes, weights, start=start, where=where)
             start += table.nrows
         self.table.counted(start)
@@ -397,7 +159,7 @@ class SourceRows(Rows):
         """Whether the weights that passes have met are whole numbers."""
         if self.weights is None:
             return not self.reader.fractions
-        return not _has_fractions(self.codes_among(self.reader.design.levels), self.weights)
+        return not has_fractions(self.codes_among(self.reader.design.levels), self.weights)
 
     def unweighted(self) -> SourceRows:
         """The same rows, each counted once."""
@@ -497,7 +259,7 @@ class PartTask(Generic[T]):
             codes = codes.astype(np.intp, copy=False)
             weights = weight_vector(self.column, table) if weights is None else weights
             value = self.task(TableRows(table, codes, weights, excluded))
-        return Made(value, _has_fractions(codes, weights), tuple(dict.fromkeys(warned)))
+        return Made(value, has_fractions(codes, weights), tuple(dict.fromkeys(warned)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,7 +330,7 @@ class DistributedRows(SourceRows):
         """Not."""
         return False
 
-    def reduced(self, blocks: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+    def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of each part where it lies, merged."""
         bare = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _small(self.codes)
@@ -578,11 +340,11 @@ class DistributedRows(SourceRows):
         blocks.dropped = blocks.dropped if made[1] is None else made[1]
         return made[0]
 
-    def copied(self, blocks: Any, most: int) -> Iterable[Any]:
+    def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
         """The blocks, whose rows stay where they are."""
-        return cast("Iterable[Any]", blocks)
+        return blocks
 
-    def per_row(self, blocks: Any, task: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row of blocks, in the shortest type on their way."""
         return self.reduced(blocks, partial(_shortened, task), _joined).astype(np.intp)
 
@@ -594,10 +356,6 @@ def rows_of_source(
     if isinstance(table.source, DistributedSource):
         return DistributedRows(table, DistributedReader(table, design, functions, column))
     return SourceRows(table, SourceReader(table, design, functions, column))
-
-
-NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dtype=np.intp))
-"""Rows of a table that has none."""
 
 
 def response_alone(design: Design) -> Design:
@@ -613,11 +371,6 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
     return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
 
 
-def _has_fractions(codes: Codes, weights: Floats | None) -> bool:
-    """Whether a row whose class is known has a weight that is no whole number."""
-    return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
-
-
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
     """What is known of the rows of each part."""
     stops = np.cumsum([0, *source.lengths]).tolist()
@@ -627,7 +380,7 @@ def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
     ]
 
 
-def _of_part(bare: Any, task: Callable[[Any], T], rows: TableRows) -> tuple[T, int | None]:
+def _of_part(bare: Blocks, task: Callable[[Blocks], T], rows: TableRows) -> tuple[T, int | None]:
     """What a task makes of blocks of a part, and how many rows it left out; None if it has not read them."""
     part = replace(bare, rows=rows, dropped=-1)
     value: T = task(part)
@@ -646,7 +399,7 @@ def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], ND
     return tuple(np.concatenate(each) for each in zip(a, b, strict=True))
 
 
-def _shortened(task: Callable[[Any], NDArray[Any]], part: Any) -> NDArray[Any]:
+def _shortened(task: Callable[[Blocks], NDArray[Any]], part: Blocks) -> NDArray[Any]:
     return _small(task(part))
 
 
