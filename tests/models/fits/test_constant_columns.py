@@ -85,7 +85,14 @@ def test_a_constant_column_is_left_out_and_named(verb, options, tmp_path):
         getattr(discrim, verb)("species ~ a + b", data.assign(a=1.0, b=2), **options)
 
 
-@pytest.mark.parametrize(("verb", "options"), CASES, ids=IDS)
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case[0] in ("sparse_lda", "perceptron")))
+        for case in CASES
+    ],
+    ids=IDS,
+)
 def test_a_column_that_is_constant_without_a_fold_is_left_out_there(verb, options):
     data = table_of(verb).assign(rare=np.where(np.arange(150) == 7, 1.0, 0.0))
     fit = fitted(verb, data, **options)

@@ -116,6 +116,7 @@ def test_conditions_of_a_minimum_hold(n, p, k, ridge):
             np.testing.assert_allclose(best / np.sqrt((best**2).mean()), scores[:, r], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_it_is_the_least_of_all_signs_and_many_scores():
     # For each pattern of signs and each of many scores, the minimum is a linear system.
     rng = np.random.default_rng(3)

@@ -186,6 +186,7 @@ def test_a_call_that_fails_leaves_a_whole_fit(held, monkeypatch, call, number):
         OLD.save(held)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_the_old_fit(tmp_path):
     # Files of this process may have so many bytes: writing fails within the header, or within a buffer.
     script = """
