@@ -42,7 +42,6 @@ MAKERS = {
     "of_classes": "says to pass fewer dimensions, or another covariance",
     "FactorFaultError": "is told with the names of the classes before it is read",
     "_collapse": "says to leave the column out",
-    "_not_finite": "ends with a hint for each function",
     "_unreadable": "says to put the name in backticks",
     "_missing": "says which path is near, or what to give",
     "_no_levels": "says to correct or drop the row",
