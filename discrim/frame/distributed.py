@@ -71,10 +71,7 @@ class DaskSource(DistributedSource):
         merge: Callable[[T, T], T],
         given: Sequence[Any] | None = None,
     ) -> T | None:
-        """What some work makes of each partition, merged as a tree; see `DistributedSource`.
-
-        A DataError names the partition that fails, or has other rows than before.
-        """
+        """What some work makes of each partition, merged as a tree; an error names one that fails."""
         from dask import delayed
 
         parts = self._partitions(self._checked_columns(columns))

@@ -183,11 +183,6 @@ class RowRange:
             refuse_merged(values, name)
         return values
 
-    @property
-    def known_kinds(self) -> Mapping[str, Kind]:
-        """Kinds of the columns that were looked at."""
-        return self._kinds
-
     def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
         """A column of whole numbers as it came, each of them exactly, also beyond 2^53."""
         native = self.table.native(name)[self.start : self.stop]
@@ -378,7 +373,7 @@ class _Evaluation:
         key = (repr(node), states, tuple(map(id, called.values())))
         if key not in table.made:
             columns = tuple(dict.fromkeys(each.name for each in _nodes(node) if isinstance(each, Column)))
-            rows, there = RowRange(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
+            rows, there = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
             # The functions are held so that their ids stay theirs.

@@ -236,10 +236,8 @@ def unseen_rows(
 
 def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
     """Whether some level of a category has no row among those to keep (n,)."""
-    for _, levels, values, at in _categories(design, table, functions):
-        if values[keep[at]].nunique() < len(levels):
-            return True
-    return False
+    categories = _categories(design, table, functions)
+    return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
 
 
 def lone_rows(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:

@@ -314,16 +314,12 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     try:
         with np.errstate(all="ignore"):
             constraint = DesignInfo(list(names)).linear_constraint(text)
-    except PatsyError as error:
-        origin = error.origin
+    except (PatsyError, *UNREADABLE) as error:
+        origin = getattr(error, "origin", None)
         where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
+        why = error.message if isinstance(error, PatsyError) else type(error).__name__
         raise FormulaError(
-            f"The hypothesis {text[:80]!r} cannot be read{where} ({error.message}): write equations in the "
-            f"coefficients, such as '{names[-1]} = 0', with commas between them."
-        ) from None
-    except UNREADABLE as error:
-        raise FormulaError(
-            f"The hypothesis {text[:80]!r} cannot be read ({type(error).__name__}): write equations in the "
+            f"The hypothesis {text[:80]!r} cannot be read{where} ({why}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."
         ) from None
     coefs, values = (np.asarray(each, dtype=np.float64) for each in (constraint.coefs, constraint.constants))

@@ -35,18 +35,9 @@ class Part(NamedTuple):
 
 
 class Source(ABC):
-    """Rows that are read part by part.
+    """Rows that are read part by part, of columns by name, in order.
 
-    Attributes
-    ----------
-    what : str
-        What it is in words, as a message says it: "the LazyFrame".
-    names : tuple of str
-        Its columns, in order.
-    once : bool
-        Its rows can be read once only.
-    files : Files or None
-        Those that are read, where it reads files.
+    Messages call them `what`, as "the LazyFrame". They may be readable `once`, and of `files`.
     """
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
@@ -169,14 +160,8 @@ class DistributedSource(Source):
     ) -> T | None:
         """What some work makes of each part where it lies, merged; None where no part has rows.
 
-        Parameters
-        ----------
-        work : callable
-            From a part, with these columns, and what is given of it, to a value; None of one without rows.
-        merge : callable
-            Of the values of two runs of parts, in their order.
-        given : sequence, optional
-            What is known of each part beforehand.
+        The work goes from a part, with these columns, and what is given of it to a value, None of one without
+        rows; values of two runs of parts are merged in their order.
         """
 
     @abstractmethod

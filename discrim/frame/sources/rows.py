@@ -66,14 +66,7 @@ def answers(
 ) -> Any:
     """What is said of rows: of a table at once, of parts one after another, of rows on workers when they are.
 
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        The only ones that the answer takes; all without it.
-    sent : callable
-        Gives the answer as it is sent to workers.
-    beyond : bool
-        Labels may be others than the classes.
+    `sent` gives the answer as it is sent to workers; `beyond` is that labels may be others than the classes.
     """
     if isinstance(source, TableSource):
         return answer(source.data)

@@ -486,16 +486,9 @@ def checked_moments(
 ) -> ClassMoments:
     """Moments of k classes and p columns from buffers, each of the shape and range that moments have.
 
-    Parameters
-    ----------
-    singular : bool
-        There may be a scatter without an inverse.
-    constant : bool
-        There may be columns that do not vary.
-    weighted : bool
-        The counts are sums of weights.
-    part : bool
-        They are of a part of a table, which may have one class, or classes without rows; there is no prior.
+    A `singular` scatter has no inverse, a `constant` column does not vary, and `weighted` counts are sums of
+    weights: these may be. Moments of a `part` of a table may be of one class, or of classes without rows, and
+    have no prior.
     """
     _check_shapes(path, tensors, k, p, spread, part=part)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
