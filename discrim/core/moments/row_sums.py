@@ -48,6 +48,9 @@ ROOT_RCOND = 1e-4
 LIFTED = 2**22
 """Numbers of products of means that are held at once."""
 
+SMALL = 2**16
+"""Numbers that every machine has memory for."""
+
 FEW = 32
 """Columns a row from which on both triangles of their products are formed faster than one is copied."""
 
@@ -250,12 +253,15 @@ class Sums:
 
 def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1) -> None:
     """Raise a DataError where the sums of a pass, and what is made of them, are more than the memory."""
-    p, held = float(n_columns), n_classes if spread == "class" else 1
-    squares = 0.0 if spread == "diagonal" else COPIES * held * p**2
+    p = float(n_columns)
+    squares = 0.0 if spread == "diagonal" else COPIES * (n_classes if spread == "class" else 1) * p**2
+    numbers = n_parts * (squares + COPIES * n_classes * p)
+    if numbers <= SMALL:
+        return
     what = "a covariance" if squares else "variances"
     whose = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
     refuse_beyond_memory(
-        n_parts * (squares + COPIES * n_classes * p),
+        numbers,
         f"Means and {what} of {n_columns:,} columns for {whose}",
         "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
         "shrunken_centroids(), which take variances only"
