@@ -430,7 +430,13 @@ def warn_where_units_differ(scatter: Scatter, moments: ClassMoments, terms: Sequ
 
 
 class ShrunkCovariances:
-    """The path of a choice among shrinkages; for children of `ClassifierResults`."""
+    """The path of a choice among shrinkages, and what needs moments; for children of `ClassifierResults`."""
+
+    def _need_moments(self: Any, what: str) -> None:
+        """Raise NotSupportedError where means and covariances are not moments of the rows."""
+        refusal = self._fit.numbers.scatter.refusal(what)
+        if refusal is not None:
+            raise refusal
 
     @property
     @displayed(se="share")

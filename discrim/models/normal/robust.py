@@ -151,12 +151,6 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
 class RobustRows:
     """Robust distances; for children of `ClassifierResults` whose moments may be robust."""
 
-    def _need_moments(self: Any, what: str) -> None:
-        """Raise NotSupportedError where means and covariances are not moments of the rows."""
-        refusal = self._fit.numbers.scatter.refusal(what)
-        if refusal is not None:
-            raise refusal
-
     @property
     def em(self: Any) -> Em:
         """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete.

@@ -149,7 +149,7 @@ def header(fit: Fit[Any], items: list[Item], note: str = "") -> Pairs:
     )
     held = [f"Leave-one-out {did}."] if did else []
     learnt = []
-    if learns(fit.blocks.design):
+    if fit.blocks.design.spec is not None and learns(fit.blocks.design):
         learnt.append("what transforms of the formula learnt")
     if getattr(fit.numbers, "standardize", False) is True:
         learnt.append("the standard deviations of the columns")
