@@ -59,6 +59,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.core.rules.gaussian import log_likelihood
+from discrim.core.rules.rules import logs_of_prior
 from discrim.core.scatter.covariance import Covariance, pooled, separate
 from discrim.core.scatter.factor import Factors
 from discrim.errors import NotSupportedError, warn_user
@@ -482,7 +483,7 @@ def covariance_ladder(
     table = pd.DataFrame(index=pd.Index(list(spread), name="model"))
     beside = k * p + (k - 1 if estimated_prior else 0)
     table["df"] = [beside + number for number in spread.values()]
-    table["llf"] = [log_likelihood(moments, logdets[name], prior) for name in spread]
+    table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in spread]
     table["AIC"] = 2 * table["df"] - 2 * table["llf"]
     table["BIC"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
     # From the determinants, not from likelihoods, whose large parts would cancel.
@@ -515,7 +516,7 @@ def _factor_line(
     if model.fault() is not None:
         return line
     logdets = np.array([c.logdet for c in model.covariances(counts)])
-    llf = log_likelihood(moments, logdets, prior)
+    llf = log_likelihood(moments, logdets, logs_of_prior(prior))
     line |= {"llf": llf, "AIC": 2 * df - 2 * llf, "BIC": np.log(moments.total) * df - 2 * llf}
     gap = free - df
     if model.wanted.found != "given" or not gap:

@@ -58,7 +58,7 @@ from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores, removal, settle
-from discrim.core.rules.rules import Distances, IndependentRule
+from discrim.core.rules.rules import Distances, IndependentRule, logs_of_prior
 from discrim.core.scatter.covariance import EPS, Covariance, dependencies, divisors_by_class
 from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.principal import weighted_centre
@@ -448,7 +448,8 @@ class NaiveBayesFit:
         variances = moments.scatters / moments.counts[:, None] + added
         # Beyond the maximum, where a sum of squares is n_k variances: it is short of that by n_k added.
         surplus = 0.5 * float(moments.counts @ (added / variances).sum(axis=1))
-        return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), self.prior) + surplus
+        log_prior = logs_of_prior(self.prior)
+        return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
     def _refuse_kernels(self, what: str) -> None:
         if self.kernels is not None:

@@ -42,12 +42,11 @@ from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
 from discrim.core.rules.leave_one_out import LeftOut, common_distances
-from discrim.core.rules.rules import Distances, Plane, Rule
+from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, common_divisor
-from discrim.core.scatter.full import Full
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
 from discrim.core.scatter.principal import Canonical, ThinCovariance, canonical, of_columns, weighted_centre
-from discrim.core.scatter.scatter import Scatter
+from discrim.core.scatter.scatter import Full, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
 
@@ -214,7 +213,7 @@ class LDAFit:
         ----------
         log_prior : (K,) float
         rows : iterable, optional
-            As of `Scatter.left_out`.
+            As of `NormalClasses`.
 
         Raises
         ------
@@ -226,8 +225,11 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, or "
                 'cross-validate with error_rates(["cv"]) or confusion("cv").'
             )
+        return self.scatter.left_out(replace(self._classes(log_prior), moments=self.by_column, rows=rows))
+
+    def _classes(self, log_prior: Floats) -> NormalClasses:
         divisors = np.array([self.divisor])
-        return self.scatter.left_out(self.by_column, (self.covariance,), divisors, log_prior, rows)
+        return NormalClasses(self.moments, (self.covariance,), divisors, log_prior)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -303,8 +305,7 @@ class LDAFit:
         reduced = self.reduced() is not None
         if reduced and self.scatter.is_maximum:
             self.scatter.refuse_axes()
-        divisors = np.array([self.divisor])
-        full = self.scatter.log_likelihood(self.moments, (self.covariance,), divisors, self.prior)
+        full = self.scatter.log_likelihood(self._classes(logs_of_prior(self.prior)))
         if not reduced:
             return full
         return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())

@@ -19,7 +19,7 @@ from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
-from discrim.core.rules.rules import Distances, Rule, beyond_range
+from discrim.core.rules.rules import Distances, Rule, beyond_range, logs_of_prior
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.scatter import all_constant
 from discrim.core.scatter.shrunk import common_left_out, spherical
@@ -125,7 +125,7 @@ class NearestCentroidFit:
         """Log-likelihood of class and row at the maximum-likelihood variance."""
         held = self.within_reach
         logdet = self.covariance.divided_by(held.total / self.residual_df).logdet
-        return gaussian.log_likelihood(held, np.full(held.n_classes, logdet), self.prior)
+        return gaussian.log_likelihood(held, np.full(held.n_classes, logdet), logs_of_prior(self.prior))
 
     def df_model(self) -> int:
         """Free parameters: means, the variance and, where estimated, prior."""

@@ -12,11 +12,10 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, separate_distances
-from discrim.core.rules.rules import Distances, Rule
+from discrim.core.rules.rules import Distances, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, divisors_by_class
-from discrim.core.scatter.full import Full
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
-from discrim.core.scatter.scatter import NoEstimateError, Scatter
+from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
 
@@ -100,14 +99,15 @@ class QDAFit:
         return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them, as `Scatter.left_out` takes rows.
+        """Scores of rows under the rule fitted without each of them, as `NormalClasses` has rows.
 
         Raises
         ------
         NotSupportedError
             The covariances have no closed form, and refits would take too long.
         """
-        return self.scatter.left_out(self.moments, self.covariances, self.divisors, log_prior, rows)
+        fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior, rows)
+        return self.scatter.left_out(fitted)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -157,7 +157,9 @@ class QDAFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
-        return self.scatter.log_likelihood(self.moments, self.covariances, self.divisors, self.prior)
+        log_prior = logs_of_prior(self.prior)
+        fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
+        return self.scatter.log_likelihood(fitted)
 
 
 def fit_qda(

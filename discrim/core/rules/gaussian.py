@@ -384,7 +384,7 @@ def separate_debiased(
     return GaussianRule(distances(moments, covariances), constant, factor)
 
 
-def log_likelihood(moments: ClassMoments, logdets: Floats, prior: Floats) -> float:
+def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) -> float:
     """Log-likelihood of class and row jointly at maximum-likelihood covariances.
 
     Parameters
@@ -392,14 +392,12 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, prior: Floats) -> flo
     logdets : (K,) float
         Log-determinants, in the coordinates of the moments, of the maximum-likelihood covariance of
         each class (the same number for all where they share one).
-    prior : (K,) float
+    log_prior : (K,) float
     """
     n, p = moments.counts, moments.n_columns
-    with np.errstate(divide="ignore"):
-        classes = float(n @ np.log(prior))
     units = 2.0 * np.log(moments.scale).sum()
     normal = float(n @ (logdets - units)) + moments.total * p * (1 + np.log(2 * np.pi))
-    return float(classes - 0.5 * normal)
+    return float(n @ log_prior - 0.5 * normal)
 
 
 def quadratic_form(

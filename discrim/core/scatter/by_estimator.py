@@ -14,11 +14,10 @@ import numpy as np
 import scipy
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import Estimated, KnownRows, Parts, Scatter
+from discrim.core.scatter.scatter import Estimated, KnownRows, NormalClasses, Parts, Scatter
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 ASYMMETRY = 1e-8
@@ -51,6 +50,9 @@ class ByEstimator(Scatter):
     covariances: tuple[Covariance, ...] = ()
 
     word = "estimator"
+    phrase = "of an estimator"
+    adjective = "user's"
+    needs_rows = True
     is_regular = True
     needs_products = False
 
@@ -62,11 +64,6 @@ class ByEstimator(Scatter):
         """The estimator, not fitted."""
         return replace(self, covariances=())
 
-    @property
-    def needs_rows(self) -> bool:
-        """It is fitted to them."""
-        return True
-
     def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ByEstimator:
         """With the covariances of copies that are fitted to the rows."""
         common = len(divisors) == 1
@@ -76,30 +73,13 @@ class ByEstimator(Scatter):
         """The covariances that the estimator has, with divisors of its own."""
         return Estimated(self, moments, self.covariances)
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Not there: raises NotSupportedError."""
         raise NotSupportedError(
             f"Leave-one-out of {self.text} has no closed form, and would fit it once for each row: "
             'cross-validate instead, with error_rates(["cv"]) or confusion(method="cv"), which fits it '
             "in each fold."
         )
-
-    @property
-    def phrase(self) -> str:
-        """What a message says of a covariance by an estimator."""
-        return "of an estimator"
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls such a covariance."""
-        return "user's"
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""

@@ -55,28 +55,12 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.units import comparable_to_median, in_units
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
+from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import EPS, Covariance, Dependency, dependencies
 from discrim.core.scatter.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
 from discrim.core.scatter.principal import ThinCovariance, one_scatter
-from discrim.core.scatter.scatter import (
-    CovarianceKeywords,
-    Estimated,
-    Item,
-    KnownRows,
-    Parts,
-    Scatter,
-    divisor_text,
-)
-from discrim.core.scatter.shrinkage import (
-    NOTHING,
-    Powers,
-    RuleOfShrinkage,
-    Shrinkage,
-    data_units,
-    is_share_or_end,
-    read_shrinkage,
-    strimmer_intensity,
-)
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.shrinkage import NOTHING, Powers, RuleOfShrinkage, Shrinkage, data_units
 from discrim.core.scatter.shrunk import shrunk
 from discrim.errors import DataError
 
@@ -98,15 +82,15 @@ class ShrunkCorrelation(Scatter):
     def read(cls, keywords: CovarianceKeywords) -> ShrunkCorrelation:
         """By `shrinkage=` and `variance_shrinkage=`."""
         rules: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer"}
-        shrinkage = read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, rules, "strimmer")
+        found = shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, rules, "strimmer")
         own = keywords.variance_shrinkage
         if own is None or (isinstance(own, str) and own == "strimmer"):
             variances = Shrinkage("strimmer")
-        elif is_share_or_end(own):
+        elif shrinkage.is_share_or_end(own):
             variances = Shrinkage("given", (float(own),))
         else:
             raise DataError(f'variance_shrinkage={own!r}: give a number from 0 to 1, or "strimmer".')
-        return cls(shrinkage or Shrinkage("strimmer"), variances)
+        return cls(found or Shrinkage("strimmer"), variances)
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
@@ -115,8 +99,8 @@ class ShrunkCorrelation(Scatter):
 
     def keywords(self) -> dict[str, Any]:
         """With both shrinkages."""
-        shrinkage, variances = self.shrinkage.keyword, self.variances.keyword
-        return {"covariance": self.word, "shrinkage": shrinkage, "variance_shrinkage": variances}
+        both = {"shrinkage": self.shrinkage.keyword, "variance_shrinkage": self.variances.keyword}
+        return {"covariance": self.word, **both}
 
     def anew(self) -> ShrunkCorrelation:
         """With the shrinkages that were asked for."""
@@ -141,7 +125,7 @@ class ShrunkCorrelation(Scatter):
         """Where a rule of the shrinkages does."""
         return self.shrinkage.by_rows or self.variances.by_rows
 
-    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
+    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
         """With both shrinkages, from one pass."""
         if not self.needs_rows:
             return self
@@ -157,34 +141,23 @@ class ShrunkCorrelation(Scatter):
         g, h, near = self.shrinkage.values[0], self.variances.values[0], self.scaled(moments)
         return Estimated(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, each row with shrinkages of its own where rows say them."""
+        rows, moments = fitted.rows, fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
-        return correlation_left_out(
-            moments, float(divisors[0]), log_prior, (self.shrinkage, self.variances), powers
-        )
+        return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
 
     def described(self, *, by_class: bool, mle: bool) -> str:
         """What a header says of it."""
-        return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
+        return f"shrunk correlations, {scatter.divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Both shrinkages."""
-        return [
-            (
-                f"Shrinkage, {what}",
-                shrinkage.values,
-                f"{shrinkage.values[0]:.4g}, {'given' if shrinkage.rule == 'given' else 'estimated'}",
-            )
-            for what, shrinkage in (("correlations", self.shrinkage), ("variances", self.variances))
-        ]
+        found: list[Item] = []
+        for what, own in (("correlations", self.shrinkage), ("variances", self.variances)):
+            text = f"{own.values[0]:.4g}, {'given' if own.rule == 'given' else 'estimated'}"
+            found.append((f"Shrinkage, {what}", own.values, text))
+        return found
 
     def options(self) -> Parts:
         """What says the shrinkages."""
@@ -203,11 +176,11 @@ class ShrunkCorrelation(Scatter):
     def from_file(cls, parts: Parts) -> ShrunkCorrelation:
         """With the shrinkages of the file."""
         rules = ("given", "strimmer")
-        shrinkage = Shrinkage.from_file(parts, rules)
+        correlations = Shrinkage.from_file(parts, rules)
         variances = Shrinkage.from_file(parts, rules, "variance_shrinkage")
-        if shrinkage is None or variances is None:
+        if correlations is None or variances is None:
             raise DataError("its shrinkage does not go with its structure")
-        return cls(shrinkage, variances)
+        return cls(correlations, variances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +208,7 @@ class RowNoise:
         held = one_scatter(moments, None)
         unit = data_units(held, by_class=False)[0]
         squares = held.squares[0] * unit * unit
-        return float(strimmer_intensity(squares, np.array(squares**2 @ self.fourths), held.total))
+        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), held.total))
 
 
 def _squared_pairs(held: ClassMoments) -> float:
@@ -468,26 +441,13 @@ def _pairs(matrix: Floats, columns: Floats) -> Floats:
 
 
 def correlation_left_out(
-    moments: ClassMoments,
-    divisor: float,
-    log_prior: Floats,
-    shrinkages: tuple[Shrinkage, Shrinkage],
-    powers: CorrelationPowers | None = None,
+    fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowers | None = None
 ) -> LeftOut:
-    """Leave-one-out scores under shrunken correlations and variances.
+    """Leave-one-out scores under shrunken correlations and variances, from pooled or thin moments.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled or thin.
-    divisor : float
-        Of the covariance of the full fit.
-    log_prior : (K,) float
-    shrinkages : (Shrinkage, Shrinkage)
-        Of the correlations and of the variances.
-    powers : CorrelationPowers, optional
-        What an analytic shrinkage takes, which is then each row's own; without, shrinkages are held.
+    With powers an analytic shrinkage is each row's own; without, both stay.
     """
+    moments, divisor, log_prior = fitted.moments, float(fitted.divisors[0]), fitted.log_prior
     correlations, variances = shrinkages
     g = correlations.values[0]
     by_column, noise = column_held_at(variances.values[0]), None

@@ -9,32 +9,22 @@ c d_j^2, c = w n_g / (n_g - w): variances, their median and g without the row fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.units import comparable_to_median, median_column
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
+from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.scatter.principal import one_scatter
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, KnownRows, Parts, Scatter, each
-from discrim.core.scatter.shrinkage import (
-    BARELY,
-    Powers,
-    RuleOfShrinkage,
-    Shrinkage,
-    Trial,
-    column_powers,
-    data_units,
-    read_shrinkage,
-    strimmer_intensity,
-)
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
 
 _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
 
@@ -53,12 +43,14 @@ class Diagonal(Scatter):
 
     word = "diagonal"
     takes = ("shrinkage", "grid")
+    phrase = "of shrunken variances"
+    adjective = "shrunken diagonal"
     needs_products = False
 
     @classmethod
     def read(cls, keywords: CovarianceKeywords) -> Diagonal:
         """By `shrinkage=` and `grid=`."""
-        return cls(read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, None))
+        return cls(shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, None))
 
     def keywords(self) -> dict[str, Any]:
         """With the shrinkage, if any."""
@@ -117,13 +109,15 @@ class Diagonal(Scatter):
         """Where the rule of the shrinkage does."""
         return self.shrinkage is not None and self.shrinkage.by_rows
 
-    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Diagonal:
+    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Diagonal:
         """With the shrinkages of Opgen-Rhein & Strimmer."""
         if self.shrinkage is None or self.shrinkage.rule != "strimmer":
             return self
         moments = comparable_to_median(moments)
-        fourths = column_powers(rows.blocks, moments).fourths
-        return Diagonal(self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in each(divisors)]))
+        fourths = shrinkage.column_powers(rows.blocks, moments).fourths
+        return Diagonal(
+            self.shrinkage.known([strimmer(moments, fourths, k) for k, _ in scatter.each(divisors)])
+        )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """Variances, shrunk by what is known."""
@@ -132,7 +126,7 @@ class Diagonal(Scatter):
                 return Estimated(self, moments, separate(moments, divisors, diagonal=True))
             return Estimated(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
         moments, found, shrinkages = self.scaled(moments), [], []
-        for k, divisor in each(divisors):
+        for k, divisor in scatter.each(divisors):
             held, g = one_scatter(moments, k), self.shrinkage.of(k) or 0.0
             found.append(median_shrunk(held.squares[0], held.scale, divisor, g))
             shrinkages.append(g)
@@ -143,23 +137,18 @@ class Diagonal(Scatter):
         grid = np.array(() if self.shrinkage is None else self.shrinkage.grid)
         return diagonal_trial(comparable_to_median(moments), divisors, log_prior, grid)
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, column by column."""
-        moments = self.scaled(moments)
+        moments, divisors = self.scaled(fitted.moments), fitted.divisors
         if self.shrinkage is None:
-            held, counts = gaussian.distances(moments, covariances), moments.counts
-            return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
+            held, log_prior = gaussian.distances(moments, fitted.covariances), fitted.log_prior
+            return lambda x, codes, w: diagonal_scores(x, codes, w, held, moments.counts, divisors, log_prior)
         own = column_held_at(np.array(self.shrinkage.values))
-        if rows is not None and self.shrinkage.rule == "strimmer":
-            own = strimmer_without(moments, column_powers(rows, moments), common=len(divisors) == 1)
-        return diagonal_left_out(moments, covariances, divisors, log_prior, own)
+        if fitted.rows is not None and self.shrinkage.rule == "strimmer":
+            own = strimmer_without(
+                moments, shrinkage.column_powers(fitted.rows, moments), common=len(divisors) == 1
+            )
+        return diagonal_left_out(replace(fitted, moments=moments), own)
 
     @property
     def is_maximum(self) -> bool:
@@ -177,19 +166,9 @@ class Diagonal(Scatter):
         """Where variances are not shrunk."""
         return self.shrinkage is None
 
-    @property
-    def phrase(self) -> str:
-        """What a message says of shrunken variances."""
-        return "of shrunken variances"
-
-    @property
-    def adjective(self) -> str:
-        """What a message calls shrunken variances."""
-        return "shrunken diagonal"
-
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The shrinkage, if any."""
-        return [shrinkage.item for shrinkage in self.shrinkages]
+        return [each.item for each in self.shrinkages]
 
     def options(self) -> Parts:
         """What says the shrinkage."""
@@ -306,14 +285,14 @@ def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> 
         gone = rows.gone
         if common:
             fourths = powers.without(rows.deviations, rows.codes, gone.out, gone.count)
-            return strimmer_intensity(rows.squares, fourths, moments.total - gone.out)
+            return shrinkage.strimmer_intensity(rows.squares, fourths, moments.total - gone.out)
         fourths = np.empty(len(rows.codes))
         for k in np.unique(rows.codes).tolist():
             mine = np.flatnonzero(rows.codes == k)
             own = Powers(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
             nought = np.zeros(len(mine), dtype=np.intp)
             fourths[mine] = own.without(rows.deviations[:, mine], nought, gone.out[mine], gone.count[mine])
-        return strimmer_intensity(rows.squares, fourths, gone.count - gone.out)
+        return shrinkage.strimmer_intensity(rows.squares, fourths, gone.count - gone.out)
 
     return found
 
@@ -337,27 +316,12 @@ def without_row(
     return WithoutRow(squares, held, np.median(squares, axis=0), codes, gone, u)
 
 
-def scores_without(
-    moments: ClassMoments,
-    rows: WithoutRow,
-    g: Floats,
-    full: tuple[Covariance, ...],
-    divisors: Floats,
-    log_prior: Floats,
-    spoilt_at: float = SPOILT,
-) -> Floats:
+def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at: float = SPOILT) -> Floats:
     """Scores (K, m) of rows without each of them, shrunk by g (m,); missing where spoilt.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    g : (m,) float
-    full : tuple of Covariance
-        Those of all rows: one, or one for each class, which the other classes of a row keep.
-    divisors : (1,) or (K,) float
-    log_prior : (K,) float
+    Where each class has its covariance, the other classes of a row keep theirs.
     """
+    moments, full, divisors = fitted.moments, fitted.covariances, fitted.divisors
     unit = data_units(moments, by_class=False)[0]
     common, codes, gone = len(full) == 1, rows.codes, rows.gone
     shrunken = rows.shrunk(g)
@@ -373,37 +337,20 @@ def scores_without(
             variance = moved
             if not common:
                 variance = np.where(mine, moved, ((full[k].root * unit) ** 2)[:, None])
-            out[k] = log_prior[k] - 0.5 * (gaps**2 / variance).sum(axis=0)
+            out[k] = fitted.log_prior[k] - 0.5 * (gaps**2 / variance).sum(axis=0)
             if not common:
                 out[k] -= 0.5 * np.log(variance).sum(axis=0)
     return settle(out, codes, gone, rows.spoilt(shrunken, g, spoilt_at))
 
 
-def diagonal_left_out(
-    moments: ClassMoments,
-    full: tuple[Covariance, ...],
-    divisors: Floats,
-    log_prior: Floats,
-    own: DiagonalIntensity,
-) -> LeftOut:
-    """Leave-one-out scores under shrunken variances, one set for all classes or one for each.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    full : tuple of Covariance
-        Of the full fit: one, or one for each class.
-    divisors : (1,) or (K,) float
-    log_prior : (K,) float
-    own : DiagonalIntensity
-        Shrinkage without a row.
-    """
+def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
+    """Leave-one-out scores under variances that are shrunk without a row by its own shrinkage."""
+    moments, divisors = fitted.moments, fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             rows = without_row(moments, x, codes, weights, divisors)
-            return scores_without(moments, rows, own(rows), full, divisors, log_prior).T
+            return scores_without(fitted, rows, own(rows)).T
 
     return scores
 
@@ -423,20 +370,11 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
     held = one_scatter(moments, k)
     unit = data_units(moments, by_class=False)[0]
     own = fourths if k is None else fourths[[k]]
-    return float(strimmer_intensity(held.squares[0] * unit * unit, own.sum(), held.total))
+    return float(shrinkage.strimmer_intensity(held.squares[0] * unit * unit, own.sum(), held.total))
 
 
 def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
-    """Scores under variances shrunk towards their median, for all classes or by class.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    divisors : (1,) or (K,) float
-    log_prior : (K,) float
-    grid : (G,) float
-    """
+    """Scores under variances shrunk towards their median by each shrinkage of a grid."""
     squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
@@ -448,7 +386,7 @@ def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
                     median_shrunk(own, moments.scale, divisor, g)
                     for own, divisor in zip(squares, divisors.tolist(), strict=True)
                 )
-                at = np.full(len(codes), g)
-                yield scores_without(moments, rows, at, full, divisors, log_prior, BARELY)
+                fitted = NormalClasses(moments, full, divisors, log_prior)
+                yield scores_without(fitted, rows, np.full(len(codes), g), shrinkage.BARELY)
 
     return scores

@@ -33,13 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import RowBlocks, column_scale, packed_triangle
+from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.full import Full, full_left_out
-from discrim.core.scatter.scatter import Item, Parts
+from discrim.core.scatter.scatter import Full, Item, NormalClasses, Parts, full_left_out
 from discrim.errors import DataError, NotSupportedError
 
 TOLERANCE = 1e-8
@@ -428,14 +427,11 @@ class Em(Full):
             'missing="em" do not follow: fit the complete rows, without missing="em".'
         )
 
-    def log_likelihood(
-        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
-    ) -> float:
+    def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and observed values."""
         if self.is_of_moments:
-            return Full().log_likelihood(moments, covariances, divisors, prior)
-        with np.errstate(divide="ignore"):
-            return float(moments.counts @ np.log(prior)) + self.row_llf
+            return Full().log_likelihood(fitted)
+        return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def refuse_axes(self) -> None:
         """Raise where rows miss values: the maximum with fewer axes is not known."""
@@ -444,17 +440,10 @@ class Em(Full):
                 'The log-likelihood with missing="em" exists for all axes only: fit without ncomp=.'
             )
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form where no row misses a value; else there are none."""
         if self.is_of_moments:
-            return full_left_out(moments, covariances, divisors, log_prior)
+            return full_left_out(fitted)
         raise NotSupportedError(
             'leave_one_out() with missing="em" would take a new search for each row: cross-validate '
             'instead, with error_rates(["cv"]) or confusion("cv").'

@@ -80,10 +80,11 @@ from numpy.typing import NDArray
 from discrim.core.moments.given_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, removal, settle
-from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import EPS
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
+from discrim.core.scatter.scatter import NormalClasses
 
 
 def falls(lengths: Floats, p: int) -> Floats:
@@ -576,25 +577,16 @@ class _Split:
     rest_squares: Floats
 
 
-def factors_left_out(
-    moments: ClassMoments, factors: Factors, divisors: Floats, log_prior: Floats, rule: Rule
-) -> LeftOut:
-    """Leave-one-out scores where each class has its covariance.
+def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
+    """Leave-one-out scores where each class has its covariance, which the other classes of a row keep.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class, in the units that the covariances are compared in.
-    factors : Factors
-        Of the full fit. Of a form with something common to the classes every row is left to a refit.
-    divisors : (K,) float
-    log_prior : (K,) float
-    rule : Rule
-        That of the full fit, which the other classes of a row keep.
+    Of a form with something common to the classes every row is left to a refit.
     """
+    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
     k = moments.n_classes
     if not found_by_class(factors):
         return lambda x, codes, weights: np.full((len(codes), k), np.nan)
+    rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
     spectra = [spectrum(moments, code) for code in range(k)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:

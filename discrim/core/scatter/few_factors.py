@@ -9,22 +9,13 @@ from typing import Any
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, by_refits
 from discrim.core.scatter import factor, scatter
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.factor import Factors, Fault, Found, Wanted
-from discrim.core.scatter.scatter import (
-    CovarianceKeywords,
-    Estimated,
-    Item,
-    NoEstimateError,
-    Parts,
-    Scatter,
-    Sphere,
-)
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.errors import CollinearError, DataError, DiscrimError
 
 DEFAULT_FORM = "AkjBkQkDk"
@@ -53,13 +44,14 @@ class FewFactors(Scatter):
 
     wanted: Wanted
     dimensions: Any = None
-    sphere: Sphere = scatter.IN_DATA
+    sphere: scatter.Sphere = scatter.SPHERES[0]
     factors: Factors | None = None
 
     word = "factor"
     sections = ("factors",)
     takes = ("dimensions", "form", "threshold", "standardize")
     is_regular = True
+    is_maximum = True
     of_few_axes = True
 
     @classmethod
@@ -98,7 +90,7 @@ class FewFactors(Scatter):
         share = THRESHOLD if threshold is None else float(threshold)
         found = _FOUND[dimensions] if by_word else "given"
         wanted = Wanted(known or DEFAULT_FORM, found, None, share)
-        return cls(wanted, None if by_word else dimensions, Sphere(bool(keywords.standardize)))
+        return cls(wanted, None if by_word else dimensions, scatter.SPHERES[bool(keywords.standardize)])
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
         """With the dimensions that were given, by class.
@@ -163,47 +155,29 @@ class FewFactors(Scatter):
             raise FactorFaultError(fault, factors.form)
         return Estimated(replace(self, factors=factors), moments, factors.covariances(divisors))
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, where the covariance of a class is that of its own rows."""
         factors = self.factors
         if factors is None or self.refits_left_out:
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
-            return by_refits(moments.total, moments.n_classes, takes)
-
-        def scores(held: ClassMoments) -> LeftOut:
-            rule = gaussian.separate_plugin(held, covariances, log_prior)
-            return factor.factors_left_out(held, factors, divisors, log_prior, rule)
-
-        return self.sphere.left_out(moments, scores)
+            return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
+        return self.sphere.left_out(fitted, lambda held: factor.factors_left_out(held, factors))
 
     @property
     def refits_left_out(self) -> bool:
         """Where classes have something in common."""
         return self.factors is not None and not factor.found_by_class(self.factors)
 
-    @property
-    def is_maximum(self) -> bool:
-        """It is one."""
-        return True
-
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Axes, variances and, where the rows chose them, dimensions."""
         return 0 if self.factors is None else self.factors.free_parameters()
 
-    def log_likelihood(
-        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
-    ) -> float:
+    def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood at the variances by the counts, which what is common weighs by."""
-        most_likely = () if self.factors is None else self.factors.covariances(moments.counts)
-        return gaussian.log_likelihood(moments, np.array([c.logdet for c in most_likely]), prior)
+        most_likely = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
+        logdets = np.array([covariance.logdet for covariance in most_likely])
+        return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
 
     @property
     def is_one_for_all(self) -> bool:
@@ -261,7 +235,9 @@ class FewFactors(Scatter):
             raise DataError("its dimensions are no whole numbers")
         if factor.common_dimension(form) and len(set(whole.tolist())) > 1:
             raise DataError("its dimensions are to be the same")
-        return cls(Wanted(form, _FOUND[found], whole, threshold), None, Sphere(parts.pop("standardize")))
+        return cls(
+            Wanted(form, _FOUND[found], whole, threshold), None, scatter.SPHERES[parts.pop("standardize")]
+        )
 
 
 def _told(value: Any) -> str:
@@ -270,7 +246,7 @@ def _told(value: Any) -> str:
     return repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
 
 
-class FactorFaultError(NoEstimateError):
+class FactorFaultError(scatter.NoEstimateError):
     """A class has no covariance of a form."""
 
     def __init__(self, fault: Fault, form: str) -> None:

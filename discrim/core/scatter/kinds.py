@@ -11,10 +11,9 @@ from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.em import Em
 from discrim.core.scatter.few_factors import FewFactors
-from discrim.core.scatter.full import Full
 from discrim.core.scatter.pseudo_inverse import PseudoInverse
 from discrim.core.scatter.robust import Robust
-from discrim.core.scatter.scatter import Parts, Scatter
+from discrim.core.scatter.scatter import Full, Parts, Scatter
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.core.scatter.spherical import Spherical
 from discrim.errors import DataError

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import EPS, Covariance
-from discrim.core.scatter.full import full_left_out
 from discrim.core.scatter.principal import ThinCovariance, one_scatter, principal, weighted_centre
-from discrim.core.scatter.scatter import Estimated, Item, Scatter, each
+from discrim.core.scatter.scatter import Estimated, Item, NormalClasses, Scatter, each, full_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +31,11 @@ class PseudoInverse(Scatter):
         moments = self.scaled(moments)
         return Estimated(self, moments, tuple(pseudo(moments, d, k) for k, d in each(divisors)))
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, as of the full covariance."""
-        # No sum of squares tells what a difference has spoilt, so that it is not asked for one.
-        return full_left_out(self.scaled(moments), covariances, divisors, log_prior).__call__
+        scores = full_left_out(replace(fitted, moments=self.scaled(fitted.moments)))
+        # No sum of squares tells what a difference has spoilt: what is left of it is not to be asked for.
+        return lambda x, codes, weights: scores(x, codes, weights)
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """The rank."""

@@ -46,8 +46,7 @@ from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
 from discrim.core.scatter.covariance import EPS, Covariance
-from discrim.core.scatter.full import Full
-from discrim.core.scatter.scatter import Item
+from discrim.core.scatter.scatter import Full, Item, NormalClasses
 from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood
 from discrim.errors import DataError, NotSupportedError
 
@@ -542,6 +541,9 @@ class Robust(Full):
 
     means_title = "Robust means"
     sections = ("flagged",)
+    is_of_moments = False
+    is_robust = True
+    refits_left_out = True
 
     @property
     def text(self) -> str:
@@ -574,16 +576,6 @@ class Robust(Full):
         text = f"{100 * shares.min():.0f} to {100 * shares.max():.0f} % of rows"
         return [("Subsets h", sizes.astype(int).tolist(), text), last]
 
-    @property
-    def is_of_moments(self) -> bool:
-        """No: they were searched for."""
-        return False
-
-    @property
-    def is_robust(self) -> bool:
-        """Yes."""
-        return True
-
     def refusal(self, what: str) -> NotSupportedError:
         """The error that says what the estimates are not for, and the way out."""
         return NotSupportedError(
@@ -597,14 +589,11 @@ class Robust(Full):
             raise _no_likelihood()
         return Full().free_parameters(n_columns, n_covariances) + int(self.estimated_nu)
 
-    def log_likelihood(
-        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
-    ) -> float:
+    def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and row under t distributions, at its maximum."""
         if self.method == "mcd":
             raise _no_likelihood()
-        with np.errstate(divide="ignore"):
-            return float(moments.counts @ np.log(prior)) + self.row_llf
+        return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def refuse_axes(self) -> None:
         """Raise: the maximum with fewer axes is not known."""
@@ -614,14 +603,7 @@ class Robust(Full):
             'The log-likelihood with method="t" exists for all axes only: fit without ncomp=.'
         )
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Missing scores, which take a search for each row.
 
         Raises
@@ -629,6 +611,7 @@ class Robust(Full):
         NotSupportedError
             There would be too many searches, or each takes too long.
         """
+        moments = fitted.moments
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
                 f'leave_one_out() with method="{self.method}" would take a new search for each of '
@@ -636,11 +619,6 @@ class Robust(Full):
                 'confusion("cv").'
             )
         return by_refits(moments.total, moments.n_classes, "takes a search for each row")
-
-    @property
-    def refits_left_out(self) -> bool:
-        """Always."""
-        return True
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """How the moments were found."""

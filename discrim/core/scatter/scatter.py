@@ -1,19 +1,26 @@
 """A kind of covariance as an object: the questions that models of normal classes ask of it.
 
 Linear and quadratic discriminant analysis hold one `Scatter` and ask it; nobody asks which it is. A kind is
-a frozen dataclass of what it alone has, in a file of its own, and one word in `discrim.core.scatter.kinds`.
-What it does not say is said here: that it follows from moments, exists for independent columns only, is no
-maximum of a likelihood, and leaves rows out by refits.
+a frozen dataclass of what it alone has, in a file of its own, and one word in `discrim.core.scatter.kinds`;
+the full covariance, which the others differ from, stands here. What a kind does not say is said by `Scatter`:
+that it follows from moments, exists for independent columns only, is no maximum of a likelihood, and leaves
+rows out by refits.
 
 A kind is first what was asked for, as `Shrunk` by the rule "oas". `of_rows` and `estimate` return the same
 kind with what rows and moments say, as the shrinkage, beside the covariances. Divisors of shape (1,) stand
 for one covariance for all classes, of shape (K,) for one for each.
+
+*Units.* What compares columns, as a sphere or a median of their variances, does so in some units. Where
+these are standard deviations, `unit` says them: rows and moments are divided by it before `of_rows` and
+`trial`, and `plain` is the kind that takes them so. Where they are those of the data, `scaled` keeps the
+columns on scales whose ratios are doubles.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,9 +29,9 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.gaussian import log_likelihood
-from discrim.core.rules.leave_one_out import LeftOut, by_refits
-from discrim.core.scatter.covariance import Covariance, Dependency, dependencies
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
+from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.scatter.shrinkage import Shrinkage, Trial
 from discrim.errors import CollinearError, DiscrimError, NotSupportedError
 
@@ -54,13 +61,35 @@ class KnownRows:
 
     Attributes
     ----------
-    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
     classes : sequence
         The labels of the classes, for messages.
     """
 
     blocks: RowBlocks
     classes: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NormalClasses:
+    """Normal classes as they were estimated: what a likelihood and leaving rows out take.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        As `Scatter.estimate` took them.
+    covariances : tuple of Covariance
+        One, or one for each class.
+    divisors : (1,) or (K,) float
+    log_prior : (K,) float
+    rows : iterable, optional
+        All rows of the fit, in the `unit` of the kind, where rows say a shrinkage; without, it stays.
+    """
+
+    moments: ClassMoments
+    covariances: tuple[Covariance, ...]
+    divisors: Floats
+    log_prior: Floats
+    rows: RowBlocks | None = None
 
 
 class Estimated(NamedTuple):
@@ -73,42 +102,66 @@ class Estimated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """The units of a sphere: those of the data, or of columns over their standard deviations."""
+    """The units of a sphere: those of the data."""
 
-    standardize: bool = False
+    in_data: ClassVar[bool] = True
+    text: ClassVar[str] = "in columns' units"
 
     def unit(self, moments: ClassMoments) -> Floats | None:
         """Standard deviations (p,) that columns are divided by; None for the units of the data."""
-        return within_sd(moments) if self.standardize else None
+        return None
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """Moments on scales within reach of one sphere."""
-        return moments if self.standardize else comparable(moments)
+        return comparable(moments)
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
         """Moments in the units of the sphere."""
-        return in_deviations(moments) if self.standardize else moments
+        return moments
 
-    def left_out(self, moments: ClassMoments, scores: Callable[[ClassMoments], LeftOut]) -> LeftOut:
+    def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
         """Scores of rows left out by moments in the units of the sphere, which stay."""
-        return standardized_left_out(moments, scores) if self.standardize else scores(comparable(moments))
+        return scores(replace(fitted, moments=comparable(fitted.moments)))
 
     def keyword(self) -> dict[str, bool]:
         """What asks for it, and what a file keeps."""
-        return {"standardize": self.standardize}
+        return {"standardize": not self.in_data}
 
     @property
     def item(self) -> Item:
         """The line of a header that says its units."""
-        text = "of standardized columns" if self.standardize else "in columns' units"
-        return "Sphere", text, text
+        return "Sphere", self.text, self.text
 
 
-IN_DATA = Sphere()
-"""A sphere in the units of the data."""
+@dataclass(frozen=True, slots=True)
+class StandardSphere(Sphere):
+    """The units of a sphere: columns over their standard deviations within classes."""
+
+    in_data = False
+    text = "of standardized columns"
+
+    def unit(self, moments: ClassMoments) -> Floats:
+        """Standard deviations (p,)."""
+        return within_sd(moments)
+
+    def scaled(self, moments: ClassMoments) -> ClassMoments:
+        """Moments as they are: standard deviations are all within reach."""
+        return moments
+
+    def in_units(self, moments: ClassMoments) -> ClassMoments:
+        """Moments of columns over their standard deviations."""
+        return in_deviations(moments)
+
+    def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
+        """Scores of rows over the standard deviations of all rows."""
+        return standardized_left_out(fitted.moments, lambda held: scores(replace(fitted, moments=held)))
 
 
-class Scatter:
+SPHERES = (Sphere(), StandardSphere())
+"""The units of the data, and standard deviations: by whether columns are standardized."""
+
+
+class Scatter(ABC):
     """A kind of covariance."""
 
     __slots__ = ()
@@ -167,12 +220,12 @@ class Scatter:
         return self
 
     def plain(self) -> Scatter:
-        """The same in the units of the data."""
+        """The same, of rows and moments that are in its `unit` already."""
         return self
 
     def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
-        """Scores of rows without themselves under each shrinkage of a grid, of kinds that have one."""
-        raise NotImplementedError
+        """Scores of rows without themselves under each shrinkage of the grid; none of kinds without one."""
+        return lambda x, codes, weights: iter(())
 
     # ---- what it takes
 
@@ -207,7 +260,7 @@ class Scatter:
     @property
     def compares_units(self) -> bool:
         """Whether there is a sphere in the units of the data."""
-        return self.sphere is not None and not self.sphere.standardize
+        return self.sphere is not None and self.sphere.in_data
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """Moments on scales within reach of each other, where columns are compared."""
@@ -224,6 +277,7 @@ class Scatter:
         """The same with what only rows say, of rows and moments in the `unit` of the kind."""
         return self
 
+    @abstractmethod
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """Covariances from moments without `obstacles`, one or one for each class.
 
@@ -232,26 +286,9 @@ class Scatter:
         NoEstimateError
             There is none.
         """
-        raise NotImplementedError
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows under the rule fitted without each of them; missing where a refit has to say them.
-
-        Parameters
-        ----------
-        moments : ClassMoments
-            As `estimate` took them.
-        covariances : tuple of Covariance
-            One, or one for each class.
-        rows : iterable, optional
-            All rows of the fit, in the `unit` of the kind, where rows say a shrinkage; without, it stays.
 
         Raises
         ------
@@ -259,7 +296,7 @@ class Scatter:
             There is no closed form, and refits would take too long.
         """
         takes = f"of a covariance by {self.word} takes a refit for each row"
-        return by_refits(moments.total, moments.n_classes, takes)
+        return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
 
     @property
     def refits_left_out(self) -> bool:
@@ -283,9 +320,7 @@ class Scatter:
         """
         raise self.no_likelihood("A number of free parameters")
 
-    def log_likelihood(
-        self, moments: ClassMoments, covariances: tuple[Covariance, ...], divisors: Floats, prior: Floats
-    ) -> float:
+    def log_likelihood(self, fitted: NormalClasses) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances.
 
         Raises
@@ -295,11 +330,11 @@ class Scatter:
         """
         if not self.is_maximum:
             raise self.no_likelihood("A log-likelihood")
+        moments, divisors = fitted.moments, fitted.divisors
         counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
-        logdets = [
-            c.divided_by(r).logdet for c, r in zip(covariances, (counts / divisors).tolist(), strict=True)
-        ]
-        return log_likelihood(moments, np.broadcast_to(logdets, len(moments.counts)), prior)
+        ratios = (counts / divisors).tolist()
+        logdets = [c.divided_by(r).logdet for c, r in zip(fitted.covariances, ratios, strict=True)]
+        return gaussian.log_likelihood(moments, np.broadcast_to(logdets, moments.n_classes), fitted.log_prior)
 
     def refuse_axes(self) -> None:
         """Raise where the log-likelihood exists for all canonical axes only."""
@@ -419,6 +454,56 @@ class Scatter:
             They do not go together.
         """
         return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Full(Scatter):
+    """The full covariance: all that moments say of the columns."""
+
+    word = "full"
+    is_maximum = True
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance with these divisors."""
+        common = len(divisors) == 1
+        found = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
+        return Estimated(self, moments, found)
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form, by distances under the fit to all rows."""
+        return full_left_out(fitted)
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Variances and covariances."""
+        return n_covariances * n_columns * (n_columns + 1) // 2
+
+    def refuse_axes(self) -> None:
+        """The rank-constrained maximum is known."""
+
+    @property
+    def has_distances(self) -> bool:
+        """Where it is that of moments."""
+        return self.is_of_moments
+
+    @property
+    def has_errors(self) -> bool:
+        """Where it is that of moments."""
+        return self.is_of_moments
+
+
+def full_left_out(fitted: NormalClasses) -> FullLeftOut:
+    """Scores with each row left out under full covariances, one or one for each class."""
+    moments, covariances, divisors = fitted.moments, fitted.covariances, fitted.divisors
+    if len(divisors) > 1:
+        rule = gaussian.separate_plugin(moments, covariances, fitted.log_prior)
+        return FullLeftOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
+    distances = gaussian.distances(moments, covariances)
+    gaps = squared_gaps(covariances[0].whiten(distances.means.T).T)
+    return FullLeftOut(distances, moments.counts, moments.rows, divisors, fitted.log_prior, gaps)
 
 
 class NoEstimateError(CollinearError):

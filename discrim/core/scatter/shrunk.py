@@ -46,37 +46,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import RowBlocks, packed_triangle
+from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
-from discrim.core.rules.rules import Rule
+from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.scatter.scatter import (
-    IN_DATA,
-    CovarianceKeywords,
-    Estimated,
-    Item,
-    KnownRows,
-    Parts,
-    Scatter,
-    Sphere,
-    all_constant,
-    each,
-)
-from discrim.core.scatter.shrinkage import (
-    BARELY,
-    Powers,
-    RuleOfShrinkage,
-    Shrinkage,
-    Trial,
-    ledoit_wolf_intensity,
-    read_shrinkage,
-    row_fourths,
-    turned_powers,
-)
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
 from discrim.errors import CollinearError, DataError
 
 _SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"}
@@ -84,15 +63,10 @@ _SHRINKAGES: dict[str, RuleOfShrinkage] = {"oas": "oas", "ledoit-wolf": "ledoit-
 
 @dataclass(frozen=True, slots=True)
 class Shrunk(Scatter):
-    """A covariance shrunk towards a sphere.
-
-    Attributes
-    ----------
-    sphere : Sphere
-    """
+    """A covariance shrunk towards a sphere."""
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
-    sphere: Sphere = IN_DATA
+    sphere: scatter.Sphere = scatter.SPHERES[0]
 
     word = "shrunk"
     takes = ("shrinkage", "grid", "standardize")
@@ -104,8 +78,8 @@ class Shrunk(Scatter):
     @classmethod
     def read(cls, keywords: CovarianceKeywords) -> Shrunk:
         """By `shrinkage=`, `grid=` and `standardize=`."""
-        shrinkage = read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, "oas")
-        return cls(shrinkage or Shrinkage("oas"), Sphere(bool(keywords.standardize)))
+        found = shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, "oas")
+        return cls(found or Shrinkage("oas"), scatter.SPHERES[bool(keywords.standardize)])
 
     def keywords(self) -> dict[str, Any]:
         """With the shrinkage and the units."""
@@ -136,7 +110,7 @@ class Shrunk(Scatter):
 
     def plain(self) -> Shrunk:
         """The same in the units of the data."""
-        return replace(self, sphere=IN_DATA)
+        return replace(self, sphere=scatter.SPHERES[0])
 
     def takes_full_rank(self, n_columns: int) -> bool:
         """Where nothing is shrunk."""
@@ -149,25 +123,27 @@ class Shrunk(Scatter):
         g = None if thin else self.shrinkage.of(k)
         if g is not None and self.shrinkage.known((g,)).is_none(moments.n_columns):
             return dependencies(moments, k)
-        return all_constant(moments, k)
+        return scatter.all_constant(moments, k)
 
     @property
     def compares_units(self) -> bool:
         """Where something is shrunk, unless columns are standardized."""
-        return not self.sphere.standardize and self.shrinkage.values != (0.0,)
+        return self.sphere.in_data and self.shrinkage.values != (0.0,)
 
     @property
     def needs_rows(self) -> bool:
         """Where the rule of the shrinkage does."""
         return self.shrinkage.by_rows
 
-    def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Shrunk:
+    def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Shrunk:
         """With the shrinkages of Ledoit & Wolf."""
         if self.shrinkage.rule != "ledoit-wolf":
             return self
         moments = comparable(moments)
-        fourths = row_fourths(rows.blocks, moments, by_class=len(divisors) > 1).tolist()
-        found = [ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each(divisors), strict=True)]
+        fourths = shrinkage.row_fourths(rows.blocks, moments, by_class=len(divisors) > 1).tolist()
+        found = [
+            ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, scatter.each(divisors), strict=True)
+        ]
         return replace(self, shrinkage=self.shrinkage.known(found))
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
@@ -179,9 +155,9 @@ class Shrunk(Scatter):
         """Covariances by the shrinkage that is known, or by that of `oas`."""
         moments = self.scaled(moments)
         held = self.sphere.in_units(moments)
-        found = [shrunk(held, d, self.shrinkage.of(k), k) for k, d in each(divisors)]
-        scatter = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
-        return Estimated(scatter, moments, tuple(covariance for covariance, _ in found))
+        found = [shrunk(held, d, self.shrinkage.of(k), k) for k, d in scatter.each(divisors)]
+        own = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
+        return Estimated(own, moments, tuple(covariance for covariance, _ in found))
 
     def trial(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
         """Scores of rows without themselves under each shrinkage of the grid."""
@@ -190,27 +166,17 @@ class Shrunk(Scatter):
             return common_trial(moments, float(divisors[0]), log_prior, grid)
         return separate_trial(moments, divisors, log_prior, grid)
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form, on the principal axes of the scatters."""
-        if self.unit(moments) is not None:
-            plain = self.plain()
-            return self.sphere.left_out(
-                moments, lambda held: plain.left_out(held, covariances, divisors, log_prior, rows)
-            )
-        moments = self.scaled(moments)
-        axes = [principal(moments, k) for k, _ in each(divisors)]
-        own: list[Intensity] = [self._without(k) for k, _ in each(divisors)]
+        if not self.sphere.in_data:
+            return self.sphere.left_out(fitted, self.plain().left_out)
+        moments, divisors, rows = self.scaled(fitted.moments), fitted.divisors, fitted.rows
+        axes = [principal(moments, k) for k, _ in scatter.each(divisors)]
+        own: list[Intensity] = [self._without(k) for k, _ in scatter.each(divisors)]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
-            powers = turned_powers(rows, moments, axes[0] if len(axes) == 1 else axes)
+            powers = shrinkage.turned_powers(rows, moments, axes[0] if len(axes) == 1 else axes)
             own = [ledoit_wolf_without(p) for p in ([powers] if isinstance(powers, Powers) else powers)]
-        return sphere_left_out(moments, covariances, divisors, log_prior, own)
+        return sphere_left_out(replace(fitted, moments=moments), own)
 
     def _without(self, k: int | None) -> Intensity:
         """The shrinkage of class k, or the pooled one, without a row."""
@@ -237,10 +203,10 @@ class Shrunk(Scatter):
     @classmethod
     def from_file(cls, parts: Parts) -> Shrunk:
         """With the shrinkages of the file."""
-        shrinkage = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
-        if shrinkage is None:
+        found = Shrinkage.from_file(parts, ("given", *_SHRINKAGES))
+        if found is None:
             raise DataError("its shrinkage does not go with its structure")
-        return cls(shrinkage, Sphere(parts.pop("standardize")))
+        return cls(found, scatter.SPHERES[parts.pop("standardize")])
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:
@@ -291,7 +257,9 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
     distance = _from_sphere(held)
     if distance is None:
         return 1.0
-    return float(ledoit_wolf_intensity(np.array(distance), np.array(fourth), held.total, held.n_columns))
+    return float(
+        shrinkage.ledoit_wolf_intensity(np.array(distance), np.array(fourth), held.total, held.n_columns)
+    )
 
 
 def _from_sphere(held: ClassMoments) -> float | None:
@@ -454,7 +422,9 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
         gone, r = rows.gone, powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
         fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
-        return ledoit_wolf_intensity(rows.from_sphere(held), fourth, held.count - gone.out, held.n_columns)
+        return shrinkage.ledoit_wolf_intensity(
+            rows.from_sphere(held), fourth, held.count - gone.out, held.n_columns
+        )
 
     return found
 
@@ -512,61 +482,31 @@ def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT
     return Without(diagonal, rest, lift, left, own, spoilt)
 
 
-def sphere_left_out(
-    moments: ClassMoments,
-    covariances: tuple[Covariance, ...],
-    divisors: Floats,
-    log_prior: Floats,
-    own: Sequence[Intensity],
-) -> LeftOut:
+def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
     """Leave-one-out scores under covariances shrunk to a sphere, one or one for each class.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        With products for shrunk covariances, diagonal for spherical ones.
-    covariances : tuple of Covariance
-        Those of all rows.
-    divisors : (1,) or (K,) float
-    log_prior : (K,) float
-    own : sequence of Intensity
-        Shrinkages without a row, one for each covariance.
+    Each has its shrinkage without a row; moments are diagonal for spherical covariances.
     """
+    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
     if len(divisors) == 1:
         return common_left_out(moments, float(divisors[0]), log_prior, own[0])
-    rule = gaussian.separate_plugin(moments, covariances, log_prior)
-    return separate_left_out(moments, divisors, log_prior, rule, own)
+    return separate_left_out(fitted, own)
 
 
 def common_left_out(
     moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
 ) -> LeftOut:
-    """Leave-one-out scores where the classes share one covariance, shrunk or spherical.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled for a shrunk covariance, diagonal for a spherical one.
-    divisor : float
-        Of the covariance of the full fit.
-    log_prior : (K,) float
-    own : Intensity
-        Shrinkage without a row.
-    """
+    """Leave-one-out scores where the classes share one covariance, shrunk or spherical."""
     held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = held.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        rows = Removed(
-            held.turned(from_class_means(moments, x, codes)),
-            codes,
-            removal(moments.counts[codes], weights, divisor),
-            weights,
-        )
+        gone = removal(moments.counts[codes], weights, divisor)
+        rows = Removed(held.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = without(held, rows, own(held, rows))
             out = common_scores(centres, rows, part, divisor, log_prior)
-        return settle(out, codes, rows.gone, part.spoilt).T
+        return settle(out, codes, gone, part.spoilt).T
 
     return scores
 
@@ -584,28 +524,11 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
     return np.asarray(log_prior[:, None] - 0.5 * (divisor - rows.gone.out) * d2)
 
 
-def separate_left_out(
-    moments: ClassMoments,
-    divisors: Floats,
-    log_prior: Floats,
-    rule: Rule,
-    own: Sequence[Intensity] | None = None,
-) -> LeftOut:
-    """Leave-one-out scores where each class has its covariance; as `common_left_out`.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class, or diagonal for spherical covariances.
-    divisors : (K,) float
-    log_prior : (K,) float
-    rule : Rule
-        That of the full fit, which the other classes of a row keep.
-    own : sequence of K Intensity, optional
-        By default that of `oas`.
-    """
+def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
+    """As `common_left_out`, where each class has its covariance; the other classes of a row keep theirs."""
+    moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
+    rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
     principals = [principal(moments, k) for k in range(moments.n_classes)]
-    shrinkages = [oas_without] * moments.n_classes if own is None else own
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
@@ -618,7 +541,7 @@ def separate_left_out(
             taken = removal(gone.count[mine], given, divisors[k])
             rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
             with np.errstate(divide="ignore", invalid="ignore"):
-                part = without(held, rows, shrinkages[k](held, rows))
+                part = without(held, rows, own[k](held, rows))
                 out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
             spoilt[mine] = part.spoilt
         return settle(out, codes, gone, spoilt).T
@@ -635,18 +558,7 @@ def own_scores(held: Principal, rows: Removed, part: Without, divisor: float) ->
 
 
 def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:
-    """Scores under one covariance for all classes, shrunk towards a sphere.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled.
-    divisor : float
-        Of the covariance of all rows.
-    log_prior : (K,) float
-    grid : (G,) float
-        Shrinkages.
-    """
+    """Scores under one covariance for all classes, shrunk towards a sphere by each shrinkage of a grid."""
     held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = held.turned(moments.means.T)
 
@@ -664,16 +576,7 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
 
 
 def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
-    """Scores under a covariance for each class, all shrunk alike; as `common_trial`.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class.
-    divisors : (K,) float
-    log_prior : (K,) float
-    grid : (G,) float
-    """
+    """As `common_trial`, under a covariance for each class, all shrunk alike."""
     axes = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:

@@ -6,35 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter import scatter
 from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, Parts, Scatter, Sphere
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
 @dataclass(frozen=True, slots=True)
 class Spherical(Scatter):
-    """One variance for all columns.
+    """One variance for all columns."""
 
-    Attributes
-    ----------
-    sphere : Sphere
-    """
-
-    sphere: Sphere = scatter.IN_DATA
+    sphere: scatter.Sphere = scatter.SPHERES[0]
 
     word = "spherical"
     takes = ("standardize",)
     is_regular = True
+    is_maximum = True
     needs_products = False
 
     @classmethod
     def read(cls, keywords: CovarianceKeywords) -> Spherical:
         """By `standardize=`."""
-        return cls(Sphere(bool(keywords.standardize)))
+        return cls(scatter.SPHERES[bool(keywords.standardize)])
 
     def keywords(self) -> dict[str, Any]:
         """With the units."""
@@ -46,24 +41,10 @@ class Spherical(Scatter):
         held = self.sphere.in_units(moments)
         return Estimated(self, moments, tuple(spherical(held, d, k) for k, d in scatter.each(divisors)))
 
-    def left_out(
-        self,
-        moments: ClassMoments,
-        covariances: tuple[Covariance, ...],
-        divisors: Floats,
-        log_prior: Floats,
-        rows: RowBlocks | None = None,
-    ) -> LeftOut:
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form: those of a covariance that is all shrunk."""
-        own = [oas_without] * len(divisors)
-        return self.sphere.left_out(
-            moments, lambda held: sphere_left_out(held, covariances, divisors, log_prior, own)
-        )
-
-    @property
-    def is_maximum(self) -> bool:
-        """It is one."""
-        return True
+        own = [oas_without] * len(fitted.divisors)
+        return self.sphere.left_out(fitted, lambda held: sphere_left_out(held, own))
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """One variance each."""
@@ -80,4 +61,4 @@ class Spherical(Scatter):
     @classmethod
     def from_file(cls, parts: Parts) -> Spherical:
         """With its units."""
-        return cls(Sphere(parts.pop("standardize")))
+        return cls(scatter.SPHERES[parts.pop("standardize")])

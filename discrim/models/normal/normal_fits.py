@@ -21,10 +21,9 @@ from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
 from discrim.core.scatter.factor import FORMS, Factors, common_axes, common_dimension, factors_of
 from discrim.core.scatter.few_factors import FactorFaultError, FewFactors
-from discrim.core.scatter.full import Full
 from discrim.core.scatter.kinds import KINDS
 from discrim.core.scatter.robust import ROBUST, Robust
-from discrim.core.scatter.scatter import CovarianceKeywords, KnownRows, Scatter, each
+from discrim.core.scatter.scatter import CovarianceKeywords, Full, KnownRows, Scatter, each
 from discrim.core.scatter.shrinkage import missed, refuse_grid
 from discrim.core.scatter.shrunk import Shrunk
 from discrim.core.scatter.student import NU_RANGE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.scatter.scatter import Sphere
+from discrim.core.scatter.scatter import SPHERES
 from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
@@ -236,7 +236,7 @@ def _regularized_header(results: RDAResults, fit: Fit[RDAFit]) -> Pairs:
         ("Alpha", results.alpha, f"{results.alpha:g}"),
         ("Gamma", results.gamma, f"{results.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
-        ("Ridge", *Sphere(numbers.standardize).item[1:]),
+        ("Ridge", *SPHERES[numbers.standardize].item[1:]),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         headers.prior_item(fit),
