@@ -1,37 +1,32 @@
-"""Moments that are given and not gathered; and moments of less of the scatter, or among more classes.
+"""Moments that follow from others: from means and covariances, less of the scatter, more classes, fewer rows.
 
-Roots of the scatters of rows that are left when others are taken out.
-
-Theory. With R'R the scatter of all rows and the rows of B the root of what goes, S = B R^-1, what is left is
-
-    R'R - B'B = R' (I - S'S) R,
-
-and a triangular root of I - S'S, times R, is one of it (Golub & Van Loan, 2013, Matrix Computations, 6.5.4).
-No product squares the condition of R. The diagonal of the root of I - S'S, squared, says what share of a
-column, beyond the columns before it, is left of what was there; where that is rounding, the scatters are
-subtracted.
-
-In a difference of scatters a column that others determine has a rounding left over for a residual: its row of
-the root is made zero. What it holds is then determined in each class by slopes of its own, which differ by
-rounding, and in all classes together by none. So a column that is determined over all rows that are left is
-given the slopes of all of them in each class.
-
-Moments of the rows that are left when some are taken out again.
-
-Theory. With n, m, W of all rows of a class and n_2, m_2, W_2 of those that go, what merging added up is
-solved for the rest (Chan, Golub & LeVeque, 1983, The American Statistician 37, 242-247):
+*Rows that are taken out again.* With n, m, W of all rows of a class and n_2, m_2, W_2 of those that go, what
+merging added up is solved for the rest (Chan, Golub & LeVeque, 1983, The American Statistician 37, 242-247):
 
     n_1 = n - n_2,   m_1 = m + n_2/n_1 (m - m_2),   W_1 = W - W_2 - n n_2/n_1 (m - m_2)(m - m_2)'.
 
-*Digits.* All terms of the sum that W was are sums of squares, so that none is larger than W_jj. Each is held
-to a few units of rounding of itself, and so is (m - m_2), of the standard deviation: through its square, of
-which n n_2/n_1 are taken, comes sqrt(n_2/n_1) times as much. W_1jj is therefore known to within
+All terms of the sum that W was are sums of squares, so that none is larger than W_jj. Each is held to a few
+units of rounding of itself, and so is (m - m_2), of the standard deviation: through its square, of which
+n n_2/n_1 are taken, comes sqrt(n_2/n_1) times as much. W_1jj is therefore known to within
 
     e_j = r W_jj (1 + sqrt(n_2/n_1)),   r some units of rounding,
 
 and has the relative error e_j / W_1jj. Where this leaves no decimal digit the difference is refused. It
 cannot be told from a column that is constant in the rows that are left, so that this is refused too.
 A class of which one row is left has no scatter, exactly; so has one of which none is left.
+
+*Their roots.* With R'R the scatter of all rows and the rows of B the root of what goes, S = B R^-1, there
+is left
+
+    R'R - B'B = R' (I - S'S) R,
+
+and a triangular root of I - S'S, times R, is one of it (Golub & Van Loan, 2013, Matrix Computations, 6.5.4).
+No product squares the condition of R. The diagonal of the root of I - S'S, squared, says what share of a
+column, beyond the columns before it, is left of what was there; where that is rounding, the scatters are
+subtracted. In a difference of scatters a column that others determine has a rounding left over for a
+residual: its row of the root is made zero. What it holds is then determined in each class by slopes of its
+own, which differ by rounding, and in all classes together by none. So a column that is determined over all
+rows that are left is given the slopes of all of them in each class.
 """
 
 from __future__ import annotations
@@ -53,17 +48,10 @@ BARREN = 1e-12
 
 
 def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: Floats) -> ClassMoments:
-    """Moments of rows of which only means and covariances are known.
+    """Moments of rows of which only means (K, p) and covariances (K, p, p) or (1, p, p) are known.
 
-    Parameters
-    ----------
-    means : (K, p) float
-    covariances : (K, p, p) or (1, p, p) float
-        By class, or one within all of them.
-    counts : (K,) float
-        Rows of each class.
-    divisors : (K,) or (1,) float
-        What the sums of squares and products were divided by.
+    Covariances are by class, or one within all of them; divisors (K,) or (1,) are what the sums of squares
+    and products were divided by.
 
     Examples
     --------
@@ -142,16 +130,9 @@ LEAST = 1e-12
 def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> Floats:
     """Triangular roots (K, p, p) of what is left of scatters.
 
-    Parameters
-    ----------
-    whole : (K, p, p) float
-        Roots of the scatters of all rows.
-    gone : (K, m, p) float
-        Roots of what goes.
-    left : (K, p, p) float
-        What is left of the scatters, to the rounding of those of all rows.
-    barren : (K, p) float
-        Share of a column's sum of squares in these that is rounding.
+    They are made of roots (K, p, p) of all rows, roots (K, m, p) of what goes, and of what is left of the
+    scatters to the rounding of those of all rows, of which the barren share (K, p) of a column's sum of
+    squares is rounding.
     """
     found = [_downdated(*each) for each in zip(whole, gone, left, strict=True)]
     if all(root is not None for root in found):
@@ -229,12 +210,8 @@ class Remainder:
 def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | None = None) -> Remainder:
     """Moments of the rows of `whole` without those of `gone`, which are among them.
 
-    Parameters
-    ----------
-    whole, gone : ClassMoments
-        Of the same classes and columns, with scatters by class, pooled or diagonal.
-    known : (K, p) float, optional
-        The value of a column in all rows of a class that are left, where it is known to have one; else NaN.
+    Scatters are by class, pooled or diagonal. Where a column is known to have one value in all rows of a
+    class that are left, `known` (K, p) has it, and else NaN.
 
     Examples
     --------

@@ -29,14 +29,10 @@ ROUNDED = 64 * EPS
 
 @dataclass(frozen=True, slots=True)
 class LevelCounts:
-    """Counts of levels by class.
+    """Counts of levels by class: a table (K, L_j) of rows, or weights, for each column of levels.
 
-    Attributes
-    ----------
-    tables : tuple of (K, L_j) float
-        Rows, or weights, by class and level, of each column of levels.
-    negative : (p,) bool
-        Columns of numbers in which a value below zero was met, which no counts of things have.
+    Negative are the columns (p,) of numbers in which a value below zero was met, which no counts of things
+    have.
     """
 
     tables: tuple[Floats, ...]
@@ -86,16 +82,10 @@ def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | No
 
 @dataclass(slots=True)
 class Watched:
-    """Blocks whose levels are counted whenever they are read to the end.
+    """Blocks, of sparse rows too, whose levels are counted whenever they are read to the end.
 
-    Attributes
-    ----------
-    blocks : re-iterable of (x (m, q), codes (m,), weights (m,) or None)
-        Sparse rows too.
-    n_classes, n_columns : int
-        What goes on are the first p columns.
-    places, sizes : tuple of int
-        Columns of x that hold positions of levels, and how many levels they have.
+    What goes on are the first p columns; at the places there are positions of levels, as many as the sizes
+    say.
     """
 
     blocks: Iterable[Any]

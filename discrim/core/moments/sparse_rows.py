@@ -33,14 +33,7 @@ KEPT = 0.125
 
 @dataclass(frozen=True, slots=True)
 class SparseRows:
-    """Rows x (m, p) = base + steps.
-
-    Attributes
-    ----------
-    base : (p,) float
-    steps : (m, p) csr_array of float
-        Without duplicates.
-    """
+    """Rows x (m, p) = base (p,) + steps (m, p), these without duplicates."""
 
     base: Floats
     steps: scipy.sparse.csr_array
@@ -96,17 +89,8 @@ def gather_sparse(
 ) -> ClassMoments | None:
     """Moments of a run of blocks of sparse rows, as `gather` has them; None where these take another way.
 
-    Parameters
-    ----------
-    blocks : iterable of (SparseRows (m, p), codes (m,), weights (m,) or None)
-        Finite rows. They are read once.
-    spread : {"diagonal", "pooled"}
-        Sums of squares by class and column; or one scatter, without a root.
-
-    Returns
-    -------
-    ClassMoments or None
-        None where a sum is out of the range of doubles, or the products of a pooled scatter lose digits.
+    That is where a sum is out of the range of doubles, or the products of a pooled scatter lose digits.
+    Blocks are read once; the spread is "diagonal" or "pooled", one scatter without a root.
     """
     refuse_wide(n_classes, n_columns, spread)
     found: list[ClassMoments] = []

@@ -16,16 +16,15 @@ the sum of their squares over all columns is Hotelling's T^2, which they decompo
 K - 1 is the F of the analysis of variance of the column, of K - 1 and n - K degrees of freedom where the
 means are equal and the rows normal. For all others that is an approximation, and a bad one where few rows
 say the correlations of many columns: whitening takes out more of the spread within classes than of that of
-the means.
-Where most columns do not differ, their scores are as that F times a number, which the ratio of the medians
-estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004).
+the means. Where most columns do not differ, their scores are as that F times a number, which the ratio of the
+medians estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004).
 
 *Square root.* With S = T'T the columns of T over their lengths are a root of R, and with its singular value
 decomposition P L Q' the inverse square root is Q L^-1 Q': no correlation is formed, and its condition not
 squared. Where few rows say R = U V U' + v (I - U U'), it is U V^(-1/2) U' + v^(-1/2) (I - U U').
 
-*Some of the columns.* The theory is that of `marginal`. A rule within canonical axes is that of normal
-classes whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
+*Some of the columns.* See `gaussian.MarginalRule`. A rule within canonical axes is that of normal classes
+whose means lie in a plane, c + S A A'(m_k - c) for axes A with A'S A = I.
 """
 
 from __future__ import annotations
@@ -58,18 +57,13 @@ class LDAFit:
     ----------
     moments : ClassMoments
         Pooled, or diagonal.
-    prior : (K,) float
     estimated_prior : bool
-        Whether the prior is the class proportions of the rows.
+        Whether the prior (K,) is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
     covariance : Covariance
-        Within classes, in the coordinates of the moments.
-    divisor : float
-        N - K or N.
+        Within classes, in the coordinates of the moments, with the divisor N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
-    scatter : Scatter
-        What kind of covariance it is.
     unscaled : ClassMoments or None
         The moments before they were brought within reach of one unit, where columns so small that a sphere
         or a median does not see them lose what tests of single columns see.
@@ -207,13 +201,7 @@ class LDAFit:
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them.
-
-        Parameters
-        ----------
-        log_prior : (K,) float
-        rows : iterable, optional
-            As of `NormalClasses`.
+        """Scores of rows under the rule fitted without each of them; rows as of `NormalClasses`.
 
         Raises
         ------
@@ -247,10 +235,8 @@ class LDAFit:
     def refit(self, moments: ClassMoments, scatter: Scatter | None = None) -> LDAFit | None:
         """The same model of other moments, the prior held; None where the covariance is singular.
 
-        Parameters
-        ----------
-        scatter : Scatter, optional
-            By default the kind of this fit, with a shrinkage that was given or that rows said.
+        By default the kind of covariance is that of this fit, with a shrinkage that was given or that rows
+        said.
         """
         scatter = self.scatter.for_other_moments() if scatter is None else scatter
         least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
@@ -322,13 +308,7 @@ def fit_lda(
 ) -> LDAFit:
     """Fit from moments without obstacles to a kind of covariance, by default the full one.
 
-    Parameters
-    ----------
-    prior : (K,) float
-    method : {"moment", "mle", "t", "mcd"}
-        Divisor N - K, or N.
-    ncomp : int, optional
-        Number of canonical axes of the rule.
+    The divisor is N - K by method "moment", else N; ncomp is the number of canonical axes of the rule.
     """
     divisor = common_divisor(moments, method)
     found = (scatter or Full()).estimate(moments, np.array([divisor]))
@@ -401,15 +381,7 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
 
 
 def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:
-    """Cat scores (p, K) of columns by class.
-
-    Parameters
-    ----------
-    covariance : Covariance
-        Within classes, in the coordinates of the moments.
-    shares : (K,) float
-        Weights of the classes, each below one, that sum to one.
-    """
+    """Cat scores (p, K) of columns by class, from weights (K,) of the classes below one that sum to one."""
     gaps = (moments.means - weighted_centre(moments.means, shares)).T / covariance.sd[:, None]
     unit = np.sqrt(moments.total * shares / (1.0 - shares))
     return without_correlation(covariance, gaps) * unit
@@ -432,13 +404,9 @@ def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
 
 
 def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
-    """Probabilities (p,) of larger scores by entropy, of columns whose means are equal.
+    """Probabilities (p,) of larger scores by entropy (p,), of columns whose means are equal.
 
-    Parameters
-    ----------
-    entropy : (p,) float
-    empirical : bool
-        Scores are over what brings their median to that of the F distribution.
+    Empirical ones are of scores over what brings their median to that of the F distribution.
     """
     df, over = (n_classes - 1, residual_df), float(n_classes - 1)
     if empirical:

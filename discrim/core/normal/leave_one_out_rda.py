@@ -1,9 +1,8 @@
 """Scores of each row under the regularized rule fitted without it, from two decompositions a class.
 
-Theory. Taking a row x of class g with weight w out of the moments, d = x - m_g and c = w n_g/(n_g - w),
-takes c d d' from the scatters W_g and W and w from their divisors, and so moves the average variances.
-With the shares of `regularized_scatters` at the new divisors and variances, a class's covariance without
-the row is
+Taking a row x of class g with weight w out of the moments, d = x - m_g and c = w n_g/(n_g - w), takes c d d'
+from the scatters W_g and W and w from their divisors, and so moves the average variances. With the shares of
+`regularized_mixture` at the new divisors and variances, a class's covariance without the row is
 
     a W_k + b W + r I - f c d d',   f = a + b for the row's own class, b for any other one,
 
@@ -14,22 +13,19 @@ a W_k + b W = U L U', once for class k as the row's own and once as another,
 
 Sherman and Morrison's formula gives the distances, the determinant lemma the determinant, a diagonal a row.
 Only the ratio of a to b matters for U: for Friedman's and klaR's mixtures it is the same for every
-gamma, for ESL's for every alpha where gamma is 0 and for every gamma where alpha is 0.
+gamma, for ESL's for every alpha where gamma is 0 and for every gamma where alpha is 0. The mixtures are those
+of `discrim.core.normal.rda`.
 
 A mixture without a ridge does not depend on the units of the columns, and is decomposed in units of their
 pooled standard deviations; with roots at hand, from the singular values of the stacked roots.
 
+*Few rows of many columns.* Rows less one of their points span fewer dimensions than there are rows: with an
+orthonormal basis Q (r, p) of that span, means, scatters and deviations of the rows are those of their
+coordinates Q y, and whatever is made of scatters and the identity is known from them and from p. What it is
+beyond the span, a multiple of the identity, adds to determinants alone, since no row of the fit lies there.
+
 A row is missing here, and left to a refit, where 1 - f c e'(L + r I)^-1 e or a trace is next to
 nothing without it, or where its class is left with one row.
-
-Coordinates of the span of few rows of many columns.
-
-Theory. Rows less one of their points span fewer dimensions than there are rows: with an orthonormal basis
-Q (r, p) of that span, means, scatters and deviations of the rows are those of their coordinates Q y, and
-whatever is made of scatters and the identity is known from them and from p. What it is beyond the span, a
-multiple of the identity, adds to determinants alone, since no row of the fit lies there.
-
-What the covariance of a regularized class is mixed of; see `discrim.core.normal.rda` for the theory.
 """
 
 from __future__ import annotations
@@ -53,14 +49,7 @@ from discrim.core.scatter.covariance import EPS, divisors_by_class
 class Span:
     """An orthonormal basis of the rows of a fit, in the units of the data times one power of two.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        By class, of the coordinates.
-    origin, scale : (p,) float
-        A row's z is (x - origin) * scale.
-    axes : (r, p) float
-        Rows that z is projected on.
+    The moments are those of the coordinates, by class: the axes (r, p) times z = (x - origin) * scale.
     """
 
     moments: ClassMoments
@@ -110,13 +99,7 @@ Parametrization = Literal["esl", "friedman", "klar"]
 
 
 class Regularization(NamedTuple):
-    """How much is regularized.
-
-    Attributes
-    ----------
-    alpha, gamma : float
-        Within [0, 1].
-    """
+    """How much is regularized, each within [0, 1]."""
 
     alpha: float
     gamma: float
@@ -131,15 +114,8 @@ def regularized_mixture(
 ) -> tuple[Floats, Floats, Floats]:
     """Shares (K,) of each class's own covariance, of the pooled one, and of the identity.
 
-    Parameters
-    ----------
-    parametrization : {"esl", "friedman", "klar"}
-    divisors : (K,) float
-        Of the classes' covariances; that of the pooled one is their sum.
-    variances : (K,) float
-        tr(S_k)/p.
-    variance : float
-        tr(S)/p.
+    Divisors (K,) are those of the classes' covariances, of which that of the pooled one is the sum; variances
+    are tr(S_k)/p (K,) and tr(S)/p.
 
     Examples
     --------
@@ -169,14 +145,11 @@ class Scatters:
 
     Attributes
     ----------
-    moments : ClassMoments
-        By class.
     unit : (p,) float
-        What z of the moments is multiplied by.
+        What z of the moments, by class, is multiplied by.
     own : (K, p, p) float
     whole : (p, p) float
         Their sum.
-    divisors : (K,) float
     columns : int
         Columns of the data: those of the moments, and others in which nothing varies.
     """
@@ -234,18 +207,7 @@ def rda_left_out(
     method: str,
     log_prior: Floats,
 ) -> LeftOut:
-    """Leave-one-out scores of one pair.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class.
-    pair : Regularization
-        Whose covariances are not singular.
-    parametrization : {"esl", "friedman", "klar"}
-    method : {"moment", "mle"}
-    log_prior : (K,) float
-    """
+    """Leave-one-out scores of one pair, whose covariances are not singular, from moments by class."""
     span = Span.of(moments) if moments.spread == "thin class" else None
     held, columns = (moments, None) if span is None else (span.moments, span.columns)
     (group,) = left_out_groups(held, [pair], parametrization, method, log_prior, columns)
@@ -265,13 +227,7 @@ def left_out_groups(
     log_prior: Floats,
     columns: int | None = None,
 ) -> list[LeftOutGroup]:
-    """Pairs by the decompositions that they share; as `rda_left_out`.
-
-    Parameters
-    ----------
-    columns : int, optional
-        Columns of the data where the moments are those of coordinates of fewer.
-    """
+    """Pairs by the decompositions that they share; as `rda_left_out`, with columns as of `path_rules`."""
     apart, unitless = (
         Scatters.of(comparable(moments), method, columns),
         Scatters.unitless(moments, method, columns),
@@ -322,17 +278,7 @@ class _Basis:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is mixed.
-
-    Attributes
-    ----------
-    means : (K, p) float
-        Of the classes, in z.
-    roots : (K, p, p) float, optional
-        Of the scatters, in their unit.
-    root : (p, p) float, optional
-        Of their sum.
-    """
+    """What is mixed: scatters, means (K, p) in z, and roots (K, p, p) and (p, p) where there are any."""
 
     held: Scatters
     means: Floats
@@ -419,16 +365,7 @@ class _Mixer:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutGroup:
-    """Pairs whose mixtures have the same axes.
-
-    Attributes
-    ----------
-    positions : (G,) int
-        Of the pairs in the list they come from.
-    log_prior : (K,) float
-    bases : callable
-        The mixer's bases by the weight that is left out.
-    """
+    """Pairs at some positions (G,) whose mixtures have the same axes, the bases by the weight left out."""
 
     positions: Codes
     mixer: _Mixer

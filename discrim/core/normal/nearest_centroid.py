@@ -30,12 +30,7 @@ from discrim.errors import NotSupportedError
 class EuclideanDistances:
     """Distances of rows to class means, in the units of the data; a rule whose scores they are.
 
-    Attributes
-    ----------
-    distances : Distances
-        Squared ones, over the variance.
-    sd : float
-        Square root of the variance.
+    They are the square roots of distances over the variance, times its square root.
     """
 
     distances: Distances
@@ -56,17 +51,10 @@ class EuclideanDistances:
 
 @dataclass(frozen=True, slots=True)
 class NearestCentroidFit:
-    """The numbers of the nearest centroid rule.
+    """The numbers of the nearest centroid rule, of diagonal moments.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    prior : (K,) float
-    estimated_prior : bool
-        Whether the prior is the class proportions of the rows.
-    covariance : Covariance
-        s2 I, in the coordinates of the moments within reach of one unit.
+    The prior (K,) may be the class proportions of the rows; the covariance is s2 I, in the coordinates of the
+    moments within reach of one unit.
     """
 
     moments: ClassMoments
@@ -143,12 +131,6 @@ def fit_nearest_centroid(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool = False
 ) -> NearestCentroidFit:
     """Fit from diagonal moments that have a spread.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    prior : (K,) float
 
     Examples
     --------

@@ -27,14 +27,11 @@ class QDAFit:
     ----------
     moments : ClassMoments
         By class, or diagonal.
-    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior (K,) is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
     covariances : tuple of K Covariance
-        In the coordinates of the moments.
-    divisors : (K,) float
-        n_k - 1 or n_k.
-    scatter : Scatter
-        What kind of covariances they are.
+        In the coordinates of the moments, with divisors (K,) n_k - 1 or n_k.
     """
 
     moments: ClassMoments
@@ -172,11 +169,7 @@ def fit_qda(
 ) -> QDAFit:
     """Fit from moments by class, each without obstacles to a kind of covariance, by default the full one.
 
-    Parameters
-    ----------
-    prior : (K,) float
-    method : {"moment", "mle", "t", "mcd"}
-        Divisors n_k - 1, or n_k.
+    Divisors are n_k - 1 by method "moment", else n_k.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The numbers of a regularized discriminant analysis, and the pure function that fits them.
+"""The numbers of a regularized discriminant analysis, the function that fits them, and rules of many pairs.
 
-Theory. The covariance of a class lies between its own S_k, the pooled S and a multiple of the identity:
+*Mixtures.* The covariance of a class lies between its own S_k, the pooled S and a multiple of the identity:
 
     Sigma_k = o_k S_k + c_k S + r_k I.
 
@@ -18,32 +18,27 @@ ridge alone; no p x p matrix is formed.
 and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
 of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
 
-Regularized rules of many pairs of alpha and gamma, from one decomposition for all that share one.
-
-Theory. *Friedman, klaR*: at an alpha the mixture is M_k = U L U', and (1 - gamma) M_k + gamma tr(M_k)/p I =
-U [(1 - gamma) L + gamma tr(L)/p] U' for every gamma: one eigen-decomposition a class and alpha.
-
-*ESL*: gamma moves the pooled part against the class's own, so that for an alpha between 0 and 1 no
-eigenvectors serve two gammas. Alpha does not: with beta = 1 - alpha and T = gamma S + (1 - gamma) s2 I,
+*Many pairs of alpha and gamma.* All that share a decomposition are scored by one. Friedman's and klaR's
+mixture at an alpha is M_k = U L U', and (1 - gamma) M_k + gamma tr(M_k)/p I is U [(1 - gamma) L + gamma
+tr(L)/p] U' for every gamma: one eigen-decomposition a class and alpha. ESL's gamma moves the pooled part
+against the class's own, so that for an alpha between 0 and 1 no eigenvectors serve two gammas. Alpha does
+not: with beta = 1 - alpha and T = gamma S + (1 - gamma) s2 I,
 
     Sigma_k = alpha S_k + beta T,   S = V E V',   T = V D V',   D = gamma E + (1 - gamma) s2,
     D^-1/2 V' S_k V D^-1/2 = Z L Z',   e = Z' D^-1/2 V'd,   D2 = sum_j e_j^2 / (alpha l_j + beta)
 
 for a row's deviation d, so that one decomposition a class and gamma serves every alpha, and the one of S
-every T. At alpha = 1 there is one rule, that of S_k.
-
-*Few rows in a class.* With S_k = F'F, F (r, p) of as few rows as the class has degrees of freedom, and
-A = F V D^-1/2, A A' = Z L Z', e = Z'A D^-1/2 V'd (Woodbury's identity),
+every T. At alpha = 1 there is one rule, that of S_k. Where a class has few rows, S_k = F'F with F (r, p) of
+as few rows as the class has degrees of freedom, and with A = F V D^-1/2, A A' = Z L Z', e = Z'A D^-1/2 V'd
+(Woodbury's identity),
 
     D2 = (|D^-1/2 V'd|^2 - sum_j alpha e_j^2 / (alpha l_j + beta)) / beta,
     ln|Sigma_k| = ln|T| + (p - r) ln beta + sum_j ln(alpha l_j + beta):
 
 decompositions are of r x r matrices. The difference costs the digits of (alpha l + beta)/beta, which has a
-limit here; beyond it the class takes the longer way.
-
-*Digits.* The eigenvalues of a scatter lose digits where it is ill-conditioned, which a ridge prevents.
-Without a ridge nothing compares the columns, and standard deviations may be their units. A pair that is
-ill-conditioned there too is fitted from roots, as `fit_rda` does.
+limit here; beyond it the class takes the longer way. The eigenvalues of a scatter lose digits where it is
+ill-conditioned, which a ridge prevents. Without a ridge nothing compares the columns, and standard deviations
+may be their units. A pair that is ill-conditioned there too is fitted from roots, as `fit_rda` does.
 """
 
 from __future__ import annotations
@@ -84,16 +79,12 @@ class RDAFit:
     ----------
     moments : ClassMoments
         By class.
-    prior : (K,) float
-    parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
         In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
     cv : int, "loo" or None
-        The folds by which alpha and gamma were chosen; None where they were given.
-    select : {"min", "1se"}
-        By which rule.
+        The folds by which alpha and gamma were chosen, and `select` the rule; None where they were given.
     standardize : bool
         Whether the ridge is one of columns over their standard deviations within classes.
     """
@@ -213,18 +204,7 @@ def fit_rda(
     select: str = "min",
     standardize: bool = False,
 ) -> RDAFit:
-    """Fit from moments by class, none of them `too_few`.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class.
-    prior : (K,) float
-    alpha, gamma : float
-        Within [0, 1].
-    parametrization, method, estimated_prior, cv, select, standardize
-        As of `RDAFit`.
-    """
+    """Fit from moments by class, none of them `too_few`, with options as of `RDAFit`."""
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
@@ -364,7 +344,6 @@ class PathRule:
         Whose means and scale are those of the rules.
     basis : (p, p) float, optional
         What deviations z - m_k are multiplied by for the coordinates y; the identity without it.
-    classes : tuple of K ClassPath
     constants : (K, G) float
         ln prior_k - ln|Sigma_k|/2.
     """
@@ -424,17 +403,8 @@ def path_rules(
 ) -> Iterator[PathRule]:
     """Rules of all pairs, group by group; a pair whose covariances are singular is left out.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class.
-    parametrization : {"esl", "friedman", "klar"}
-    method : {"moment", "mle"}
-    log_prior : (K,) float
-    columns : int, optional
-        Columns of the data where the moments are those of coordinates of fewer.
-    with_roots : callable, optional
-        Gives the same moments with roots, where a pair asks for them; those passed may then have none.
+    Moments are by class: where they are those of coordinates of fewer columns, `columns` is the number of
+    those of the data; where a pair asks for roots, `with_roots` gives the same moments with them.
     """
     held = Scatters.of(comparable(moments), method, columns)
     found = _by_gamma if parametrization == "esl" else _by_alpha

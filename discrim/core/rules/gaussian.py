@@ -1,16 +1,14 @@
 """Rules and likelihoods of normal classes, from moments and covariances.
 
-Three ways to a posterior. *Plug-in* puts the estimates in the place of the
-parameters. *Predictive* integrates the parameters out under the usual vague prior,
-which turns each normal density into a Student density (Aitchison & Dunsmore, 1975,
-Statistical Prediction Analysis, ch. 11; Ripley, 1996, Pattern Recognition and Neural
-Networks, sec. 2.4). *Debiased* replaces each log density by its unbiased estimate
-(Moran & Murphy, 1979, Applied Statistics 28, 223-232). R's MASS computes the last two
-differently; its numbers are given under `mass=True`.
+*Three ways to a posterior.* Plug-in puts the estimates in the place of the parameters. Predictive integrates
+the parameters out under the usual vague prior, which turns each normal density into a Student density
+(Aitchison & Dunsmore, 1975, Statistical Prediction Analysis, ch. 11; Ripley, 1996, Pattern Recognition and
+Neural Networks, sec. 2.4). Debiased replaces each log density by its unbiased estimate (Moran & Murphy, 1979,
+Applied Statistics 28, 223-232). R's MASS computes the last two differently; its numbers are given under
+`mass=True`.
 
-Linear rules of nearest means, whose differences keep their digits however far apart the classes lie.
-
-Theory. About an origin o the score ln prior_k - D2_k/2 is, up to the row's own D2_o/2,
+*Linear rules of nearest means* keep the digits of differences however far apart the classes lie. About an
+origin o the score ln prior_k - D2_k/2 is, up to the row's own D2_o/2,
 
     (m_k - o)'S^-1 (x - o) - |m_k - o|^2 / 2 + ln prior_k,    |d|^2 = d'S^-1 d,
 
@@ -22,22 +20,22 @@ another, are scored again about one of them. A row takes part in that if its bes
 scores, of classes at least R/6 away from that one, keep their differences from about the common origin. The
 radius falls to a quarter from one scoring to the next, so that a few of them are enough for any distances.
 
-Distances of rows to one normal law of all rows, whatever their classes.
+*One law of all rows*, whatever their classes: less the distance to it, a distance to a class says how much
+farther a row is from the class than from what all rows are like (Ren, Fort, Liu, Roy, Padhy &
+Lakshminarayanan, 2021, A simple fix to Mahalanobis distance for improving near-OOD detection,
+arXiv:2106.09022). The covariance about the common mean has the divisor N - 1.
 
-Less it, a distance to a class says how much farther a row is from the class than from what all rows are like
-(Ren, Fort, Liu, Roy, Padhy & Lakshminarayanan, 2021, A simple fix to Mahalanobis distance for improving
-near-OOD detection, arXiv:2106.09022). The covariance about the common mean has the divisor N - 1.
-
-Rows of which some columns are missing, by the law of the others.
-
-Theory. A row x = (o, m), of which m is missing, has within class k the density of o, the integral of that of
-x over m. Of a normal class it is normal again, with the mean and the covariance of the columns o alone. A
-class is then as probable as prior_k times that density, and as its prior where nothing is observed. This is
-right where that a value is missing does not depend on the missing values themselves (Little & Rubin, 2020,
-Statistical Analysis with Missing Data, 3rd ed., sec. 1.3 and ch. 11).
-
-The rule of the columns o is one more rule of the same kind, so that it has the digits of the rule of complete
-rows. Rows that miss the same columns share it: one factorization a pattern and class, none a row.
+*Missing values.* A row x = (o, m), of which m is missing, has within class k the density of o, the integral
+of that of x over m, which is right where that a value is missing does not depend on the missing values
+themselves (Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., sec. 1.3 and ch. 11). A
+class is then as probable as prior_k times that density, and as its prior where nothing is observed. Under the
+estimates it is normal with the mean and the part of the covariance of the columns o alone. Under the
+predictive law of class k, a t distribution of nu_k - p + 1 degrees of freedom in p dimensions, it is one of
+as many degrees of freedom in q of them; it is not what a fit to the q columns alone would give, whose vague
+prior is that of fewer dimensions. The debiased log density of q columns is the unbiased estimate of theirs,
+as their part of a Wishart matrix is one. So the rule of the columns o is one more rule of the same kind, with
+the digits of that of complete rows, which rows that miss the same columns share: one factorization a pattern
+and class, none a row.
 """
 
 from __future__ import annotations
@@ -79,11 +77,8 @@ class Means:
 
     Attributes
     ----------
-    centres : (K, p) float
-        The points rounded, in the units of the data.
-    rests : (K, p) float
-        What that leaves of them: point k is centres[k] + rests[k] / scale.
-    scale : (p,) float
+    centres, rests : (K, p) float
+        Point k is centres[k], rounded and in the units of the data, plus rests[k] / scale.
     whiten : callable
         From columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
     unwhiten : callable
@@ -108,13 +103,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Unheld:
-    """A rule whose coefficients are made for the rows that it scores, and forgotten.
-
-    Attributes
-    ----------
-    made : callable
-        The rule, from the numbers that its own crowds may hold.
-    """
+    """A rule that is made for the rows that it scores, from the numbers its crowds may hold, and let go."""
 
     made: Callable[[list[int]], LinearRule]
 
@@ -126,12 +115,7 @@ class Unheld:
 def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
     """Scores constant_k - factor D2_k / 2, up to what the classes of a row have in common.
 
-    Parameters
-    ----------
-    origin : (p,) float
-        Amid the means.
-    constant : (K,) float
-        Minus infinity for a class that no row is given to.
+    The origin (p,) lies amid the means; a class whose constant is minus infinity is given no row.
     """
     every = np.arange(len(constant))
     return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
@@ -141,12 +125,7 @@ def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
     """The same rule about zero, which saves a pass over the rows, where zero lies amid them.
 
     About an origin o a score has the rounding of sum_j abs(x_j - o_j) abs(c_j), about zero that of
-    sum_j abs(x_j) abs(c_j).
-
-    Parameters
-    ----------
-    typical : (p,) float
-        Typical deviations of rows from the origin.
+    sum_j abs(x_j) abs(c_j), which typical deviations (p,) of rows from the origin tell.
     """
     sizes = np.abs(rule.coef)
     if not (rule.scale == 1).all() or not (np.abs(rule.origin) @ sizes <= NEAR * (typical @ sizes)).all():
@@ -385,14 +364,9 @@ def separate_debiased(
 
 
 def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) -> float:
-    """Log-likelihood of class and row jointly at maximum-likelihood covariances.
+    """Log-likelihood of class and row jointly, at maximum-likelihood covariances.
 
-    Parameters
-    ----------
-    logdets : (K,) float
-        Log-determinants, in the coordinates of the moments, of the maximum-likelihood covariance of
-        each class (the same number for all where they share one).
-    log_prior : (K,) float
+    Their log-determinants (K,), in the coordinates of the moments, are all the same where classes share one.
     """
     n, p = moments.counts, moments.n_columns
     units = 2.0 * np.log(moments.scale).sum()
@@ -432,15 +406,7 @@ def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class WholeLaw:
-    """One normal law of all rows.
-
-    Attributes
-    ----------
-    distances : Distances
-        To its mean.
-    count : float
-        Rows, or the sum of their weights.
-    """
+    """One normal law of all rows: distances to its mean, and the count, or sum of weights, of the rows."""
 
     distances: Distances
     count: float
@@ -479,12 +445,7 @@ HELD = 2**23
 
 
 def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
-    """The columns that are there, and the rows that have these and no others, pattern by pattern.
-
-    Parameters
-    ----------
-    holes : (m, p) bool
-        True where a value is missing.
+    """The columns that are there, and the rows that have these and no others, by pattern of holes (m, p).
 
     Examples
     --------
@@ -504,14 +465,9 @@ def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
 
 @dataclass(frozen=True, slots=True)
 class MarginalRule:
-    """A rule of complete rows, and of rows without some columns those of the others.
+    """A rule of complete rows, and of rows without some columns those of the others, made by positions (q,).
 
-    Attributes
-    ----------
-    log_prior : (K,) float
-        The scores of a row of which nothing is known.
-    of_columns : callable
-        From positions (q,) of some columns to the rule of these.
+    The log prior (K,) is the score of a row of which nothing is known.
     """
 
     rule: Rule

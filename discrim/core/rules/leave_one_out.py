@@ -1,7 +1,7 @@
-"""Scores of each row under the rule fitted without it, without a refit.
+"""Scores of each row under the rule fitted without it, without a refit; and what fits to moments answer.
 
-Theory. Taking a row x of class g with weight w out of the moments moves one mean
-and takes a rank-one matrix from one scatter:
+Taking a row x of class g with weight w out of the moments moves one mean and takes a rank-one matrix from one
+scatter:
 
     m_g -> m_g - w / (n_g - w) (x - m_g),   W -> W - w n_g / (n_g - w) (x - m_g)(x - m_g)'.
 
@@ -21,8 +21,6 @@ the row is singular: the rows of few degrees of freedom, and outliers. With u_j 
 basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that span over
 1 - w / n_g, so that one more pass gives it as a sum of squares, sum_j (delta_ij - u_i'u_j)^2
 (`FullLeftOut.left`). What is next to nothing even so is left to a refit.
-
-What the numbers of a model of class moments can do, whatever the model.
 """
 
 from __future__ import annotations
@@ -64,17 +62,10 @@ def common_distances(
 
     Parameters
     ----------
-    x : (m, p) float
-    codes : (m,) int
-        Class of each row.
     weights : (m,) float or None
         Frequency weights; at most one unit of a row's weight is left out.
-    distances : Distances
-        Of the full fit, with one covariance.
-    counts : (K,) float
-        Sum of weights by class in the full fit.
-    divisor : float
-        N - h of the full fit's covariance.
+    distances, counts, divisor
+        Of the full fit: with one covariance, sums of weights (K,), and N - h.
     left : (m,) float, optional
         1 - c D2_g, where it is known better than as a difference.
     between : (K, K) float, optional
@@ -108,7 +99,7 @@ def separate_distances(
     divisors: Floats,
     left: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances (K, m) where each class has its covariance, of divisor n_k - h."""
+    """The same where each class has its covariance, of divisor n_k - h."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
     gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], left)
@@ -129,17 +120,9 @@ def diagonal_scores(
 ) -> Floats:
     """Leave-one-out scores (m, K) under diagonal covariances, one for all classes or one for each.
 
-    Parameters
-    ----------
-    x, codes, weights, distances, counts
-        As for `common_distances`.
-    divisors : (1,) or (K,) float
-        Of the covariances.
-    log_prior : (K,) float
-        With several covariances the score contains -ln|S_k|/2 too.
-    added : tuple of (p,) and (p, m) float, optional
-        What the variances contain beyond sums of squares: in the full fit, and without each row. A row
-        without which it is not known (NaN) is missing.
+    As of `common_distances`, with divisors (1,) or (K,). With several covariances the score contains
+    -ln|S_k|/2 too. What is added to the variances beyond sums of squares is (p,) in the full fit and (p, m)
+    without each row; a row without which it is not known (NaN) is missing.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added is None else added
@@ -178,7 +161,6 @@ class Removal:
         Weight that is left out, zero for a row alone in its class.
     count : (m,) float
         n_g before.
-    alone : (m,) bool
     shrink : (m,) float
         Divisor after over divisor before.
     left : (m,) float
@@ -236,13 +218,9 @@ class FullLeftOut:
     Attributes
     ----------
     distances : Distances
-        Of the full fit, with one covariance or one for each class.
-    counts : (K,) float
-        Sum of weights by class.
-    rows : (K,) int
-        Number of rows by class.
-    divisors : (1,) or (K,) float
-        Of the covariances.
+        Of the full fit, with one covariance or one for each class, of divisors (1,) or (K,).
+    counts, rows : (K,) float, (K,) int
+        Sums of weights and numbers of rows by class.
     constant : (K,) float
         ln prior_k, less ln|S_k| / 2 where classes have covariances of their own.
     between : (K, K) float, optional
@@ -291,14 +269,9 @@ class FullLeftOut:
         codes: Codes,
         weights: Floats | None,
     ) -> Floats:
-        """1 - c D2_g (s,) of some rows, as sums of squares over all rows.
+        """1 - c D2_g (s,) of the rows at some positions (s,), as sums of squares over all rows.
 
-        Parameters
-        ----------
-        blocks : iterable of (positions (m,), x (m, p), codes (m,), weights (m,) or None)
-            All rows of the fit.
-        at, x, codes, weights
-            Positions (s,) of the rows asked for, their x (s, p), codes (s,), and weights (s,) or None.
+        Blocks of all rows of the fit begin with their positions (m,).
         """
         shares = 1 / self.counts
         mass = np.ones(len(at)) if weights is None else weights
@@ -407,12 +380,7 @@ MOST_REFITS = 2000
 
 
 def by_refits(n_rows: float, n_classes: int, takes: str) -> LeftOut:
-    """Scores that are all missing, and so left to refits, row by row.
-
-    Parameters
-    ----------
-    takes : str
-        What leave-one-out takes for each row, in words.
+    """Scores that are all missing, and so left to refits; `takes` says what that takes for each row.
 
     Raises
     ------

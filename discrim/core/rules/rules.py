@@ -1,29 +1,22 @@
 """Decision rules: from rows to class scores, and from scores to posteriors.
 
-A rule's scores are log posteriors up to a constant of the row, so that labels,
-log posteriors and posteriors follow from scores alone. Rows come as x (m, p);
-everything inside works on columns (p, m), the layout of a table. Scores (m, K) lie in
-memory class by class where classes are few, row by row where they are many: the longer side is the fast one.
+A rule's scores are log posteriors up to a constant of the row, so that labels, log posteriors, posteriors and
+expected costs follow from scores alone. Rows come as x (m, p); everything inside works on columns (p, m), the
+layout of a table. Scores (m, K) lie in memory class by class where classes are few, row by row where they are
+many: the longer side is the fast one.
 
-Rows so far away that a score is larger than any double.
+*Rows so far away that a score is larger than any double.* What a posterior needs of a row are differences of
+its scores. With z = 2^e u and |u| below one, a square is 4^e |u|^2: differences are taken of the |u|^2 and
+multiplied afterwards. They may become minus infinity, which is what the log posterior then is in doubles, but
+never infinity less infinity.
 
-Theory. What a posterior needs of a row are differences of its scores. With z = 2^e u and |u| below one, a
-square is 4^e |u|^2: differences are taken of the |u|^2 and multiplied afterwards. They may become minus
-infinity, which is what the log posterior then is in doubles, but never infinity less infinity.
+*Sparse rows.* A linear score of x = b + s is that of the base b plus s'coef, and a product with s costs as
+much as is stored. The multinomials of naive Bayes do the same with logarithms of probabilities. Other rules
+take rows that are written out.
 
-Expected costs of calling a row one class or another, from its probabilities.
-
-Scores of sparse rows from what is stored of them.
-
-Theory. A linear score of x = b + s is that of the base b plus s'coef, and a product with s costs as much as
-is stored. The multinomials of naive Bayes do the same with logarithms of probabilities. Other rules take rows
-that are written out.
-
-The geometry of a plane n'x + c = 0 in space.
-
-Theory (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.5). The signed
-distance of x is (n'x + c)/|n|, positive on the side n points to; the foot of the perpendicular from x is x
-less this many unit normals; the distance of the plane from the origin is |c|/|n|.
+*Planes* (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.5). The signed
+distance of x from the plane n'x + c = 0 is (n'x + c)/|n|, positive on the side n points to; the foot of the
+perpendicular from x is x less this many unit normals; the distance of the plane from the origin is |c|/|n|.
 """
 
 from __future__ import annotations
@@ -62,17 +55,11 @@ def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
 def coordinates_within_range(
     coordinates: Callable[[Floats, Floats], Floats], x: Floats, origin: Floats
 ) -> Floats:
-    """Coordinates of rows x (m, p) whose squares are doubles.
+    """Coordinates (m, p) of rows x (m, p) whose squares are doubles.
 
     A row farther away is taken nearer to the origin in its own direction, from where all rows of a fit are
-    equally far to rounding, as they are from the row itself.
-
-    Parameters
-    ----------
-    coordinates : callable
-        Those (m, p) of rows (m, p) from an origin (p,) or (m, p): linear in the difference of the two.
-    x : (m, p) float
-    origin : (p,) float
+    equally far to rounding, as they are from the row itself. The function gives coordinates of rows from an
+    origin (p,) or (m, p), linear in the difference of the two.
     """
     over = np.zeros((len(x), 1), dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -126,15 +113,9 @@ MOST_MOVES = 4
 
 @dataclass(frozen=True, slots=True)
 class LinearRule:
-    """Scores z'coef + intercept, with z = (x - origin) * scale.
+    """Scores z'coef + intercept, with z = (x - origin) * scale, coef (p, K) and intercept (K,).
 
-    Attributes
-    ----------
-    origin, scale : (p,) float
-    coef : (p, K) float
-    intercept : (K,) float
-    crowds : tuple of Crowd
-        Classes whose scores about this origin differ by too little for their size.
+    Scores of crowds, about this origin, differ by too little for their size.
     """
 
     origin: Floats
@@ -195,14 +176,8 @@ class LinearRule:
 class Crowd:
     """Classes that lie close together, beside others that lie far.
 
-    Attributes
-    ----------
-    covered : (c,) int
-        A row whose best class is one of these is scored again.
-    members : (k,) int
-        The classes of the rule, which are all that lie close to those covered.
-    rule : Rule
-        Linear, about the first of the members.
+    A row whose best class is among those covered is scored again by the rule of the members, which are all
+    that lie close to those covered: a linear one, about the first of them.
     """
 
     covered: NDArray[np.intp]
@@ -214,15 +189,7 @@ class Crowd:
 class Nearest:
     """Squared distances to points in one metric: that to the nearest, and by how much the others exceed it.
 
-    Attributes
-    ----------
-    rule : LinearRule
-        Scores -D2_k / 2, up to what the points have in common.
-    centres : (K, p) float
-    rests : (K, p) float
-        Point k is centres[k] + rests[k] / scale.
-    whiten : callable
-        From columns (p, m) in z to columns whose squared lengths are squared distances.
+    The rule scores -D2_k / 2, up to what the points have in common; points and metric are those of `Means`.
     """
 
     rule: LinearRule
@@ -256,7 +223,6 @@ class Distances:
     ----------
     origin : (p,) or (K, p) float
         Common to the classes, or one for each where each has its covariance.
-    scale : (p,) float
     means : (K, p) float
         In the coordinates z = (x - origin) * scale.
     covariances : tuple of Covariance
@@ -298,12 +264,7 @@ class Distances:
 
 @dataclass(frozen=True, slots=True)
 class GaussianRule:
-    """Scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form.
-
-    Attributes
-    ----------
-    constant, factor : (K,) float
-    """
+    """Scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form."""
 
     distances: Distances
     constant: Floats
@@ -325,12 +286,7 @@ class GaussianRule:
 
 @dataclass(frozen=True, slots=True)
 class StudentRule:
-    """Scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities.
-
-    Attributes
-    ----------
-    constant, power, spread : (K,) float
-    """
+    """Scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities."""
 
     distances: Distances | Nearest
     constant: Floats
@@ -364,18 +320,10 @@ class MarginalColumns(Protocol):
 class IndependentRule:
     """Scores of columns that are independent within classes, missing ones (NaN) integrated out.
 
-    The density of a row without some of its columns is that of the others; without any, the score is the
-    log prior. A row that is impossible in a class scores minus infinity there.
-
-    Attributes
-    ----------
-    log_prior : (K,) float
-    normal : GaussianRule or None
-        Of complete rows, with a diagonal covariance for each class; its constants contain the log prior.
-    positions : (q,) int
-        Of the normal columns in the rows.
-    has_ends : bool
-        A row may be impossible in every class.
+    The density of a row without some of its columns is that of the others; without any, the score is the log
+    prior. A row that is impossible in a class scores minus infinity there, and where a rule `has_ends` it may
+    be so in every class. The normal rule is of complete rows, of the columns at some positions (q,), with a
+    diagonal covariance for each class; its constants contain the log prior.
     """
 
     has_ends: ClassVar[bool] = True
@@ -422,13 +370,7 @@ class IndependentRule:
 
 @dataclass(frozen=True, slots=True)
 class PartRule:
-    """A rule of some of the columns.
-
-    Attributes
-    ----------
-    keep : (q,) int
-        Positions of its columns in the rows.
-    """
+    """A rule of the columns at some positions (q,)."""
 
     rule: Rule
     keep: NDArray[np.intp]
@@ -591,12 +533,8 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
 class Plane:
     """The plane on which normal'(x - point) + value is zero.
 
-    Attributes
-    ----------
-    normal, point : (p,) float
-        A point close to the rows keeps the digits that an offset of the data would cost.
-    value : float
-        At the point.
+    A point close to the rows keeps the digits that an offset of the data would cost; the value is that at the
+    point.
 
     Examples
     --------

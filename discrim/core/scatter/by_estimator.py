@@ -35,14 +35,8 @@ class CovarianceEstimator(Protocol):
 class ByEstimator(Scatter):
     """The covariances that copies of an estimator have of the rows less the means of their classes.
 
-    Attributes
-    ----------
-    estimator : object or None
-        None of a loaded fit.
-    text : str
-        What it is called.
-    covariances : tuple of Covariance
-        One, or one for each class, in z; none before the rows are read.
+    They are in z, one or one for each class, and none before the rows are read. A loaded fit has no estimator
+    but the text that it was called by.
     """
 
     estimator: Any

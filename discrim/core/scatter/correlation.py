@@ -1,10 +1,12 @@
 """Correlations shrunk towards zero beside variances shrunk towards their median.
 
-Theory. A covariance is D^(1/2) R* D^(1/2) with correlations R* = (1 - g) R + g I and variances
+A covariance is D^(1/2) R* D^(1/2) with correlations R* = (1 - g) R + g I and variances
 D = (1 - h) V + h median(V), 0 <= g, h <= 1 (Schaefer & Strimmer, 2005, Statistical Applications in Genetics
-and Molecular Biology 4, 32; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519). The h is
-that of Opgen-Rhein & Strimmer. With deviations u from the class means, each column of length one, so that
-r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is estimated by
+and Molecular Biology 4, 32; Ahdesmaeki & Strimmer, 2010, Annals of Applied Statistics 4, 503-519). R* is the
+correlation of columns over their standard deviations within classes, drawn towards a sphere.
+
+*How much.* The h is that of Opgen-Rhein & Strimmer. With deviations u from the class means, each column of
+length one, so that r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is estimated by
 
     g = min(1, (n A - B) / ((n - 1) B)),   A = sum_{j /= k} sum_i u_ij^2 u_ik^2,   B = sum_{j /= k} r_jk^2,
 
@@ -12,13 +14,8 @@ n the rows of all classes. B is |R - I|^2, so that of more columns than rows, wh
 it is |VV' - I|^2 + p - r and no p x p matrix is formed; and n A - B is a sum of squares, n sum_i
 (u_ij u_ik - r_jk / n)^2 over all pairs.
 
-R* is the correlation of columns over their standard deviations within classes, drawn towards a sphere.
-
-Scores of each row under shrunken correlations and variances that are fitted without it.
-
-Theory. Let u be deviations from class means of columns of length one, R = sum w u u' their correlations, and
-h the u of a row of class g with weight o. Without it, with c = o n_g / (n_g - o), a column has the squared
-length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
+*Without a row.* Let h be the u of a row of class g with weight o, and c = o n_g / (n_g - o). Without it a
+column has the squared length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
 
     sqrt(e_j e_k) (r_jk - c h_j h_k),
 
@@ -33,8 +30,7 @@ all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c
 rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
 gain that factor each. A row that takes more of a column than `SMALL` has a factorisation of its own.
 
-What the analytic shrinkage takes follows as well. Rows of the class move by s h, s = o / (n_g - o), so that
-of the sum A
+*Its shrinkage.* Rows of the class move by s h, s = o / (n_g - o), so that of the sum A
 
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
@@ -187,12 +183,8 @@ class ShrunkCorrelation(Scatter):
 class RowNoise:
     """What the analytic shrinkages take beyond a scatter, of columns of length one about their class means.
 
-    Attributes
-    ----------
-    crossed : float
-        Sum over rows and pairs of different columns of u_ij^2 u_ik^2.
-    fourths : (p,) float
-        Sum of u_ij^4 by column.
+    `crossed` is the sum over rows and pairs of different columns of u_ij^2 u_ik^2, `fourths` (p,) that of
+    u_ij^4.
     """
 
     crossed: float
@@ -230,15 +222,7 @@ def at_unit_lengths(moments: ClassMoments) -> ClassMoments:
 
 
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
-    """Sums over the rows, in one pass.
-
-    Parameters
-    ----------
-    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
-        The rows of the moments.
-    moments : ClassMoments
-        No column is constant within classes.
-    """
+    """Sums over the rows of moments without a column that is constant within classes, in one pass."""
     lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed, fourths = 0.0, np.zeros(moments.n_columns)
     for x, codes, weights in blocks:
@@ -274,16 +258,8 @@ def correlation_shrunk(
 ) -> Covariance:
     """Covariance, in z, of correlations shrunk by g and of variances shrunk by h towards their median.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled or thin, no column constant within classes; of full rank for a g of zero.
-    near : ClassMoments
-        The same within reach of the median of the variances, whose z is that of the covariance.
-    divisor : float
-        Of the scatter.
-    g, h : float
-        From 0 to 1; g is above 0 for more columns than rows.
+    The moments, pooled or thin, have no column that is constant within classes, and full rank for a g of
+    zero; `near` are the same within reach of the median of the variances, whose z is that of the covariance.
     """
     sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
     # Column by column: what is next to nothing beside the median has a correlation all the same.
@@ -324,9 +300,7 @@ class CorrelationPowers:
     thirds, seconds : (K, p, p) float
         Sums of u_ij^2 u_ik and of u_ij u_ik by class, or (K, 0, p).
     rows : (p, n) float
-        The rows u, where they are less than the sums; else none of them.
-    codes : (n,) int
-    weights : (n,) float
+        The rows u, where they are less than the sums, with their codes and weights (n,); else none of them.
     """
 
     own: Powers
@@ -357,8 +331,7 @@ class Taken:
     h : (p, m) float
         Deviations from the class means, in columns of length one.
     e : (p, m) float
-        Over the squared lengths of the columns without the row.
-    codes : (m,) int
+        One over the squared lengths of the columns without the row.
     out, count, lift : (m,) float
         Weight that is taken out, that of the class, and c.
     """
@@ -492,16 +465,7 @@ def correlation_left_out(
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Correlations of no more columns than rows.
-
-    Attributes
-    ----------
-    matrix : (p, p) float
-    lengths : (p,) float
-        Eigenvalues.
-    axes : (p, p) float
-        Eigenvectors in columns.
-    """
+    """Correlations (p, p) of no more columns than rows, their eigenvalues, and eigenvectors in columns."""
 
     matrix: Floats
     lengths: Floats
@@ -568,15 +532,7 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Few:
-    """Correlations of more columns than rows.
-
-    Attributes
-    ----------
-    root : (r, p) float
-        V, whose rows are orthogonal.
-    lengths : (r,) float
-        Their squared lengths.
-    """
+    """Correlations of more columns than rows: V (r, p), of orthogonal rows, and their squared lengths."""
 
     root: Floats
     lengths: Floats

@@ -1,28 +1,25 @@
-"""Covariances in factored form, from class moments.
+"""Covariances in factored form, from class moments, and the columns that have none.
 
-A covariance S is held as an upper triangular root R with R'R = S. With T = R^-1,
-T'(z - m) has unit covariance: distances, determinants and discriminants are sums of
-squares of such whitened numbers, and S itself is never inverted. A diagonal
-covariance holds standard deviations.
+A covariance S is held as an upper triangular root R with R'R = S. With T = R^-1, T'(z - m) has unit
+covariance: distances, determinants and discriminants are sums of squares of such whitened numbers, and S
+itself is never inverted. A diagonal covariance holds standard deviations.
 
 *Solving.* R'w = z is solved by substitution, whose error is that of a rounding of R: of the order of
 eps |T'||R'||w|, which a rounding of the data costs as well. T itself is known up to eps |T||R||T|, so
 that the product T'z may be off by eps |T'||R'||T'||R'||w|: the square of that condition. A product is
 faster where columns are few and rows many, and is taken where the condition |T||R| says that it is as good.
 
-A column is *dependent* where its residual on the columns before it, within
-classes, is no larger than the rounding of the numbers the columns are made of:
-such a residual says nothing of the data, and no rule can be built on it.
+*Dependent columns.* A column is dependent where its residual on the columns before it, within classes, is no
+larger than the rounding of the numbers the columns are made of: such a residual says nothing of the data, and
+no rule can be built on it.
 
-A root of a scatter that is triangular in some of its columns, which enter and leave.
-
-Theory. With R'R = W and Q orthogonal, U = QR is a root of W as well. Where the first m rows of U are
-triangular in m chosen columns, and the rows below are zero there, the rows below hold for every other column
-its residual on the chosen ones: its sum of squares given them is one of squares, of which nothing is
+*Columns that enter and leave.* With Q orthogonal, U = QR is a root of S as well. Where the first m rows of U
+are triangular in m chosen columns, and the rows below are zero there, the rows below hold for every other
+column its residual on the chosen ones: its sum of squares given them is one of squares, of which nothing is
 subtracted. A column enters by a Householder reflection of the rows below and leaves by Givens rotations
 (Golub & Van Loan, 2013, Matrix Computations, sec. 6.5). Each step is orthogonal, so that after any number of
-them U is the root of a scatter whose columns are off by their last digits. (Sweeping W itself loses twice the
-digits that the condition of R costs.)
+them U is the root of a scatter whose columns are off by their last digits; sweeping S itself loses twice the
+digits that the condition of R costs.
 """
 
 from __future__ import annotations
@@ -158,17 +155,7 @@ class Covariance:
 
 
 def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
-    """Covariance within classes, one for all of them.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of full rank, see `dependencies`.
-    divisor : float
-        N - K or N.
-    diagonal : bool
-        Hold the variances only.
-    """
+    """Covariance within classes, one for all of them, from moments of full rank (see `dependencies`)."""
     whole = moments.pooled()
     if diagonal:
         return Covariance.from_root(np.sqrt(whole.squares.sum(axis=0) / divisor))
@@ -217,15 +204,9 @@ def scaled_cholesky(matrix: Floats) -> Floats:
 class Dependency:
     """A column that the columns before it determine within classes.
 
-    Attributes
-    ----------
-    column : int
-        Position of the column.
-    on : tuple of int
-        Positions of the columns it is a combination of; none where it is constant within classes.
-    separates : bool
-        Whether class means differ in what does not vary, so that it tells those classes apart without error,
-        which may be some of them.
+    It is a combination of the columns `on`, of none where it is constant within classes. It separates where
+    class means differ in what does not vary, so that it tells those classes apart without error, which may be
+    some.
     """
 
     column: int
@@ -250,12 +231,7 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
 class NearDependency(NamedTuple):
     """A column that those before it all but determine.
 
-    Attributes
-    ----------
-    on : tuple of int
-        Those that have a part in it.
-    left : float
-        What they leave of it, as a share of its standard deviation.
+    The columns `on` have a part in it; `left` is what they leave of it, as a share of its standard deviation.
     """
 
     column: int
@@ -387,16 +363,10 @@ def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:
 
 
 def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:
-    """The residual that rounding may leave of nothing, as in `dependencies`.
+    """The residual that rounding may leave of nothing, as in `dependencies`, of a column with slopes (m,).
 
-    Parameters
-    ----------
-    slopes : (m,) float
-        Of the column on those before it.
-    own, others : float, (m,) float
-        Rounding of the numbers that the column, and those before it, are made of.
-    turned : float
-        What the QR of the rows may do to a column of length one.
+    The roundings are those of the numbers that it, and the columns before it, are made of; `turned` is what
+    the QR of the rows may do to a column of length one.
     """
     return float(own + np.abs(slopes) @ others + turned * np.hypot(1, np.linalg.norm(slopes)))
 
@@ -409,17 +379,7 @@ def _substituted(triangle: Floats, column: Floats) -> Floats:
 
 
 class UpdatedRoot:
-    """A root U (r, p), triangular in the chosen columns.
-
-    Parameters
-    ----------
-    root : (r, p) float
-        Any root of the scatter.
-
-    Attributes
-    ----------
-    pivots : list of int
-        In the order of the triangle.
+    """A root U (r, p) of a scatter, triangular in chosen columns: the pivots, in the order of the triangle.
 
     Examples
     --------

@@ -31,13 +31,7 @@ _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
 
 @dataclass(frozen=True, slots=True)
 class Diagonal(Scatter):
-    """Variances alone.
-
-    Attributes
-    ----------
-    shrinkage : Shrinkage or None
-        Towards their median.
-    """
+    """Variances alone, or shrunk towards their median."""
 
     shrinkage: Shrinkage | None = None
 
@@ -194,16 +188,7 @@ REACH = 450
 
 
 def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
-    """Covariance, in z, of variances shrunk by g towards their median.
-
-    Parameters
-    ----------
-    squares : (p,) float
-        Sums of squares in z = x * scale.
-    scale : (p,) float
-    g : float
-        From 0 to 1.
-    """
+    """Covariance, in z, of variances shrunk by g towards their median, from sums of squares (p,) in z."""
     if g == 0:
         return Covariance.from_root(np.sqrt(squares / divisor))
     # In the unit of the column of median variance: those far above it may overflow, which no median sees.
@@ -218,13 +203,8 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
 def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
     """A column whose squared distances would be no doubles by the median alone, and that of the median.
 
-    Parameters
-    ----------
-    squares : (p,) float
-        Sums of squares in z = x * scale.
-    scale : (p,) float
-    g : float
-        A share of a column's own variance, as any below one leaves, is enough for it.
+    Sums of squares (p,) are those in z. A share of a column's own variance, as any g below one leaves, is
+    enough.
     """
     if g < 1 or not squares.any():
         return None
@@ -237,18 +217,10 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
 
 @dataclass(frozen=True, slots=True)
 class WithoutRow:
-    """What is left of sums of squares without each of m rows.
+    """What is left of sums of squares (p, m) without each of m rows of deviations (p, m).
 
-    Attributes
-    ----------
-    squares : (p, m) float
-        Of the row's own class, or of all classes, without the row.
-    held : (p, m) or (p, 1) float
-        With the row.
-    middle : (m,) float
-        Median over the columns.
-    codes : (m,) int
-    deviations : (p, m) float
+    They are those of the row's own class, or of all classes; `held` (p, m) or (p, 1) are those with the row,
+    and `middle` (m,) the medians over the columns.
     """
 
     squares: Floats
@@ -358,14 +330,7 @@ def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
 def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
     """Opgen-Rhein & Strimmer's shrinkage of the variances of class k, or of the pooled ones.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Diagonal.
-    fourths : (K, p) float
-        Sums of fourth powers, see `discrim.core.scatter.shrinkage.column_powers`.
-    k : int, optional
-        The class; by default the rows of all classes less their class's means.
+    Fourth powers (K, p) are those of `discrim.core.scatter.shrinkage.column_powers`, about the class means.
     """
     held = one_scatter(moments, k)
     unit = data_units(moments, by_class=False)[0]

@@ -5,11 +5,11 @@ likelihood, and whose scatters over the counts are the covariances: rules, funct
 as they do from others. What rests on the sampling law of moments does not, and is refused.
 
 *EM.* Rows of known class are normal with mean m_k and a covariance S that the classes share; of each only
-the columns o are observed. Their likelihood is the product of the normal densities of what is observed, and
-EM climbs it (Dempster, Laird & Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with
-Missing Data, 3rd ed., sec. 11.2). A sweep completes each row by the regression of its missing columns on the
-observed ones, takes means and products of the completed rows, and adds to the products of missing columns
-what that regression leaves. It is right where it does not depend on the missing values that they are missing.
+some columns are observed. EM climbs the product of the normal densities of what is observed (Dempster, Laird
+& Rubin, 1977, JRSS B 39, 1-38; Little & Rubin, 2020, Statistical Analysis with Missing Data, 3rd ed., sec.
+11.2). A sweep completes each row by the regression of its missing columns on the observed ones, takes means
+and products of the completed rows, and adds to the products of missing columns what that regression leaves.
+It is right where it does not depend on the missing values that they are missing.
 
 *By pattern.* Rows that miss the same columns enter by their count and mean in each class and by the root of
 their scatter, so that a sweep costs as much as there are patterns, however many rows they are of.
@@ -63,15 +63,9 @@ PART = 1e-3
 class _Group:
     """Patterns of B kinds with q observed columns each.
 
-    Attributes
-    ----------
-    order : (B, p) int
-        The observed columns of each pattern, then the missing ones.
-    counts : (B, K) float
-    means : (B, K, q) float
-        Of the observed columns, about the centres.
-    roots : (B, q, q) float
-        Of the scatter about these means, over all classes.
+    The order (B, p) has the observed columns of each, then the missing ones; counts are (B, K), means (B, K,
+    q) those of the observed columns about the centres, and roots (B, q, q) those of the scatters about these,
+    over all classes.
     """
 
     order: Codes
@@ -97,8 +91,6 @@ class Observed:
         Means of the values there are; rows are z = (x - centre of their class) * unit.
     unit : (p,) float
         Powers of two that bring the columns near one.
-    incomplete : int
-        Rows that miss a value.
     """
 
     groups: tuple[_Group, ...]
@@ -111,18 +103,10 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class EMMaximum:
-    """Means and a root of the covariance in z, and how they were found.
+    """Means (K, p) and a root (p, p) of the covariance in z, and how many sweeps they took.
 
-    Attributes
-    ----------
-    means : (K, p) float
-    root : (p, p) float
-    llf : float
-        Log-likelihood of what is observed, given the classes, in the units of the data.
-    steps : int
-        Sweeps over the patterns.
-    collapsed : int or None
-        A column that others determine once the covariance has become singular.
+    The log-likelihood is that of what is observed, given the classes, in the units of the data. `collapsed`
+    is a column that others determine once the covariance has become singular.
     """
 
     means: Floats
@@ -143,15 +127,7 @@ class EMMaximum:
 
 
 def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
-    """What rows x (n, p) with missing values (NaN) tell, each class having some value of each column.
-
-    Parameters
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float or None
-        Positive.
-    """
+    """What rows x (n, p) with missing values (NaN) tell, each class having some value of each column."""
     w = np.ones(len(x)) if weights is None else weights
     centres = np.empty((n_classes, x.shape[1]))
     z = np.empty_like(x)
@@ -200,15 +176,7 @@ def _group(found: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
 
 
 def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps: None) -> EMMaximum:
-    """Means and a common covariance of largest likelihood.
-
-    Parameters
-    ----------
-    observed : Observed
-        In which each pair of columns is observed together in some row.
-    tell : callable, optional
-        Told of each sweep.
-    """
+    """Means and a common covariance of largest likelihood; each sweep is told of."""
     now, steps = _start(observed), 0
     fallback, before, ahead = now, -np.inf, np.inf
     while steps < MOST_SWEEPS:
@@ -354,19 +322,9 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
 class Em(Full):
     """The full covariance of rows with missing values, and how it and the means were found.
 
-    Attributes
-    ----------
-    steps : int
-        Number of sweeps of EM over the patterns; where each class has its own covariance, of all classes
-        together.
-    converged : bool
-        Whether the search converged.
-    row_llf : float
-        Log-likelihood of the observed values, given the classes.
-    patterns : int
-        Number of different sets of columns that rows have.
-    incomplete : int
-        Number of rows that miss a value and were completed.
+    The steps are sweeps of EM over the patterns, of all classes together where each has its own covariance;
+    `row_llf` is the log-likelihood of the observed values, given the classes; patterns are different sets of
+    columns that rows have, and incomplete rows miss a value and were completed.
     """
 
     steps: int
@@ -471,15 +429,7 @@ class Em(Full):
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """A covariance that became singular.
-
-    Attributes
-    ----------
-    k : int or None
-        Its class; None for the common one.
-    column : int
-        Which others determine.
-    """
+    """A covariance, of class k or the common one, that became singular: others determine the column."""
 
     k: int | None
     column: int
@@ -494,15 +444,7 @@ def fit_em(
     common: bool,
     tell: Callable[[int], None] = lambda steps: None,
 ) -> tuple[ClassMoments, Em] | Collapsed:
-    """Moments of largest likelihood, with one scatter or one a class, and how they were found.
-
-    Parameters
-    ----------
-    x, codes, weights, n_classes
-        As of `observed_rows`.
-    tell : callable, optional
-        As of `fit_observed`.
-    """
+    """Moments of largest likelihood, with one scatter or one a class, and how they were found."""
     incomplete = int(np.isnan(x).any(axis=1).sum())
     kinds = len(patterns(np.isnan(x)))
     parts, searches = [], []

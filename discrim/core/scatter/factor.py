@@ -1,9 +1,9 @@
 """Covariances of a few large variances and one for all that is beyond them: high-dimensional discriminants.
 
-Theory (Bouveyron, Girard & Schmid, 2007, Communications in Statistics, Theory and Methods 36, 2607-2623).
-The covariance of class k has d_k variances a_kj on orthogonal axes Q_k, its *signal*, and one variance b_k in
-the p - d_k dimensions beyond them, its *noise*. With l_kj the eigenvalues of the scatter and D_k its divisor,
-the likelihood is largest where Q_k are the first eigenvectors, and
+*Estimates* (Bouveyron, Girard & Schmid, 2007, Communications in Statistics, Theory and Methods 36,
+2607-2623). The covariance of class k has d_k variances a_kj on orthogonal axes Q_k, its *signal*, and one
+variance b_k in the p - d_k dimensions beyond them, its *noise*. With l_kj the eigenvalues of the scatter and
+D_k its divisor, the likelihood is largest where Q_k are the first eigenvectors, and
 
     a_kj = l_kj / D_k,   b_k = sum_(j > d_k) l_kj / (D_k (p - d_k)).
 
@@ -15,14 +15,12 @@ index k, or common; *d* likewise. What is common is the mean of what it stands f
 With common axes Q all is that of the pooled scatter, of divisor sum_k D_k. At each of these maxima the
 traces sum to N p, so that the log-determinants say the likelihood.
 
-The noise is the mean of the small eigenvalues, and not what the large ones leave of a trace; the distance
-beyond the axes is the square of a residual, and not of a difference of squares: both keep their digits
-however small the noise. Eigenvalues are those of a root of the scatter, which n rows of more columns give
-without a matrix of columns by columns.
+*Digits.* The noise is the mean of the small eigenvalues, and not what the large ones leave of a trace; the
+distance beyond the axes is the square of a residual, and not of a difference of squares: both keep their
+digits however small the noise. Eigenvalues are those of a root of the scatter, which n rows of more columns
+give without a matrix of columns by columns.
 
-How many eigenvalues of a covariance are signal: Cattell's scree test, and BIC.
-
-Theory. The *scree test* (Cattell, 1966, Multivariate Behavioral Research 1, 245-276) takes the last
+*Dimensions.* The scree test (Cattell, 1966, Multivariate Behavioral Research 1, 245-276) takes the last
 dimension j from which the eigenvalues fall by at least a share of the largest fall,
 
     l_j - l_(j+1) >= t max_i (l_i - l_(i+1)),
@@ -35,38 +33,29 @@ one that they share) and one for what is beyond, has the least
 
 Where rows are fewer than columns their likelihood has no bound: the more dimensions, the less is left to the
 noise, which counts once for each of the many columns. BIC is then of the space that the rows span, with its
-dimension in the place of p.
+dimension in the place of p. Both are tried from 1 to the largest dimension that leaves something to the
+noise, one less than the rank.
 
-Both are tried from 1 to the largest dimension that leaves something to the noise, one less than the rank.
+*Rows left out.* Without a row of deviation d from its class's mean the scatter is W - c d d', which on the
+axes U of W = U L U' is L - z z' with z = c^(1/2) U'd: no larger than the rank of W, whatever the number of
+columns. Its eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say by
+V'U'd what of the row lies on the axes of the signal and what beyond. Nothing of it lies beyond U, whose axes
+are of this row too. The smaller eigenvalues of a difference are known to the rounding of the largest. Where
+that says too little of the noise, and where a row leaves it nothing, the row is left to a refit.
 
-The largest eigenvalues of a diagonal matrix less a matrix of rank one, for many such matrices at once.
-
-Theory (Golub, 1973, SIAM Review 15, 318-334; Bunch, Nielsen & Sorensen, 1978, Numerische Mathematik 31,
-31-48). The eigenvalues u_1 > ... > u_r of L - z z', L of l_1 > ... > l_r, are the zeros of
+*The largest eigenvalues.* Where few of the eigenvalues matter only these are found, which is enough for the
+scree test where no later fall can reach its threshold, as the eigenvalues lie between those of L. What the
+row leaves beyond them is the square of a residual, and the small eigenvalues together are those of L less
+what the large ones did not lose. The eigenvalues u_1 > ... > u_r of L - z z', L of l_1 > ... > l_r, are the
+zeros of
 
     f(u) = 1 - sum_i z_i^2 / (l_i - u),   l_(j+1) < u_j < l_j,
 
-and the eigenvector of u_j is that of z_i / (l_i - u_j). Between its poles f falls from plus to minus
-infinity. With the poles before u as one pole at l_j, and those behind it as one at l_(j+1), each with the
-value and the slope of what it stands for, the next u is a zero of a quadratic; where that leaves the interval
-it is halved.
+and the eigenvector of u_j is that of z_i / (l_i - u_j) (Golub, 1973, SIAM Review 15, 318-334; Bunch, Nielsen
+& Sorensen, 1978, Numerische Mathematik 31, 31-48). Between its poles f falls from plus to minus infinity.
+With the poles before u as one pole at l_j, and those behind it as one at l_(j+1), each with the value and the
+slope of what it stands for, the next u is a zero of a quadratic; where that leaves the interval it is halved.
 What is found is l_j - u_j, which keeps its digits where an eigenvalue hardly moves.
-
-Scores of rows under covariances of a few large variances that are fitted without each of them.
-
-Theory. Without a row of deviation d from its class's mean the scatter is W - c d d', which on the axes U of
-W = U L U' is L - c t t' with t = U'd: no larger than the rank of W, whatever the number of columns.
-Its eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say by V't
-what of the row lies on the axes of the signal and what beyond. Nothing of it lies beyond U, whose axes are of
-this row too.
-
-Where few of the eigenvalues matter only these are found (`discrim.core.scatter.factor`).
-They are enough for the scree test where no later fall can reach its threshold, as the eigenvalues lie
-between those of L. What the row leaves beyond them is the square of a residual, and the small eigenvalues
-together are those of L less what the large ones did not lose.
-
-The smaller eigenvalues of a difference are known to the rounding of the largest. Where that says too little
-of the noise, and where a row leaves it nothing, the row is left to a refit.
 """
 
 from __future__ import annotations
@@ -95,18 +84,7 @@ def falls(lengths: Floats, p: int) -> Floats:
 
 
 def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
-    """Dimensions (m,) by the scree test.
-
-    Parameters
-    ----------
-    lengths : (m, r) float
-        Eigenvalues, the largest first, of m covariances.
-    most : (m,) int
-        Largest dimension of each.
-    p : int
-        Number of columns.
-    threshold : float
-        Share of the largest fall.
+    """Dimensions (m,) by the scree test, at most (m,), from eigenvalues (m, r), the largest first.
 
     Examples
     --------
@@ -123,20 +101,10 @@ def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
 
 
 def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool) -> Codes:
-    """Dimensions (m,) by BIC.
+    """Dimensions (m,) by BIC, from eigenvalues (m, r) of scatters, the largest first, of counts (m,).
 
-    Parameters
-    ----------
-    lengths : (m, r) float
-        Eigenvalues of scatters, the largest first.
-    most : (m,) int
-        Largest dimension of each, one less than the rank.
-    p : int
-        Number of columns.
-    counts : (m,) float
-        Sums of weights that the scatters are of.
-    shared : bool
-        Whether the signal has one variance in all its dimensions.
+    They are at most (m,), one less than the rank; the signal may have one variance shared by all its
+    dimensions.
 
     Examples
     --------
@@ -186,17 +154,9 @@ HALF = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What covariances are to be.
+    """What covariances are to be: a form of `FORMS`, and how their dimensions are found.
 
-    Attributes
-    ----------
-    form : str
-        One of `FORMS`.
-    found : {"given", "cattell", "bic"}
-    given : (K,) int or None
-        Dimensions that are held, however they were found.
-    threshold : float
-        Of the scree test.
+    Given ones (K,) are held, however they were found; the threshold is that of the scree test.
     """
 
     form: str
@@ -211,14 +171,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why there is no such covariance.
+    """Why there is no such covariance of a class (-1 for the pooled scatter).
 
-    Attributes
-    ----------
-    kind : {"rank", "order"}
-        The dimension leaves nothing to the noise; the signal has no larger variance than the noise.
-    code : int
-        Class, or -1 for the pooled scatter.
+    By "rank" the dimension leaves nothing to the noise; by "order" the signal has no larger variance than the
+    noise.
     """
 
     kind: Literal["rank", "order"]
@@ -264,11 +220,10 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Spectra of the scatters of classes, and the dimensions of their signals.
+    """Spectra of the scatters of classes, and the dimensions (K,) of their signals.
 
     Attributes
     ----------
-    dimensions : (K,) int
     spectra : tuple of Principal
         Of each class, or one of the pooled scatter; lengths are eigenvalues of the scatter of y = z * unit,
         one unit for all classes, and axes those of the signal alone.
@@ -365,14 +320,9 @@ class Factors:
 
 
 def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
-    """Spectra and dimensions from moments by class, in the units of the data.
+    """Spectra and dimensions from moments by class, with scatters or thin roots, in the units of the data.
 
     The result may have a `fault`, of which its covariances are no covariances.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class, with scatters or thin roots.
     """
     whole = common_axes(wanted.form)
     each: list[int | None] = [None] if whole else list(range(moments.n_classes))
@@ -452,18 +402,9 @@ MOST_STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Downdated:
-    """The q largest eigenvalues of each of m matrices.
+    """The q largest eigenvalues of each of m matrices: l_j - u_j (m, q), and l_i - u_j (m, r, q).
 
-    Attributes
-    ----------
-    shifts : (m, q) float
-        By how much they are smaller than those of L.
-    slopes : (m, q) float
-        Sum of z_i^2 / (l_i - u_j)^2.
-    gaps : (m, r, q) float
-        l_i - u_j.
-    found : (m,) bool
-        Whether they are known to the rounding of f.
+    The slopes (m, q) are sums of z_i^2 / (l_i - u_j)^2; found are those (m,) known to the rounding of f.
     """
 
     shifts: Floats
@@ -473,14 +414,9 @@ class Downdated:
 
 
 def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
-    """The q largest eigenvalues of matrices L - z z'.
+    """The q largest eigenvalues of matrices L - z z', from L (r,) and squares z_i^2 (m, r), none zero.
 
-    Parameters
-    ----------
-    lengths : (r,) float
-        The diagonal L, falling, each by more than a rounding of the first.
-    squares : (m, r) float
-        z_i^2, none of them zero.
+    L falls, each time by more than a rounding of the first.
 
     Examples
     --------
@@ -561,13 +497,8 @@ FEW = 3
 class _Split:
     """What the scatter of a class without each of m rows has on the axes of the signal, and beyond.
 
-    Attributes
-    ----------
-    dimensions : (m,) int
-    lengths, squares : (m, q) float
-        Eigenvalues, and squares of the row on their axes; those beyond the signal do not count.
-    rest, rest_squares : (m,) float
-        Sums of the same beyond the signal.
+    Eigenvalues and squares of the row on their axes are (m, q), of which those beyond the signal do not
+    count; their sums beyond the signal are (m,).
     """
 
     dimensions: Codes

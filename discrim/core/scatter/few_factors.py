@@ -32,14 +32,8 @@ _FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"
 class FewFactors(Scatter):
     """Covariances of a few large variances, one for each class.
 
-    Attributes
-    ----------
-    wanted : Wanted
-    dimensions : int, dict of class to int, or None
-        Those that were given, before the classes are known.
-    sphere : Sphere
-    factors : Factors or None
-        Axes and dimensions, once they are estimated.
+    Dimensions are those that were given, a number or one by class, before the classes are known; axes and
+    dimensions are known once they are estimated.
     """
 
     wanted: Wanted

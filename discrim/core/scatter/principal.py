@@ -1,19 +1,16 @@
-"""Scatters in their principal axes, in the units of the data, and covariances that are a sphere beyond them.
+"""Scatters and class means in their principal axes, and covariances that are a sphere beyond some axes.
 
-Theory. The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes U (p, r);
-whatever is a function of W and of the identity is known on these axes and one number beyond them, so that no
-p x p matrix is formed: with variances V on the axes and v beyond, a covariance U V U' + v (I - U U') has
-the determinant |V| v^(p - r), and its distances are the squares of U'z over V and those of what U'z leaves
-of z over v.
+*Principal axes.* The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes
+U (p, r); whatever is a function of W and of the identity is known on these axes and one number beyond them,
+so that no p x p matrix is formed: with variances V on the axes and v beyond, a covariance U V U' + v (I - U
+U') has the determinant |V| v^(p - r), and its distances are the squares of U'z over V and those of what U'z
+leaves of z over v. Axes are those of the units of the data.
 
-The between/within eigenproblem, solved once for everything that asks it.
-
-Theory. With T'ST = I for the covariance S within classes, the whitened class
-means T'(m_k - c), each weighted by the square root of a_k, form a matrix whose
-right singular vectors V give the canonical axes T V: directions of unit variance
-within classes, ordered by how far the means spread along them. The squared
-singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'.
-No product with B or inverse of S is ever formed.
+*Canonical axes.* With T'ST = I for the covariance S within classes, the whitened class means T'(m_k - c),
+each weighted by the square root of a_k, form a matrix whose right singular vectors V give the canonical axes
+T V: directions of unit variance within classes, ordered by how far the means spread along them. The squared
+singular values are the eigenvalues of S^-1 B with B = sum a_k (m_k - c)(m_k - c)'. No product with B or
+inverse of S is ever formed.
 
 *Of some columns.* With R'R = S, the covariance of some columns is that of the same columns of R, whose
 triangle a QR gives: nothing is squared. Of a covariance U V U' + v (I - U U') it is v I + U_o (V - v) U_o',
@@ -44,7 +41,7 @@ class Canonical:
         Columns of unit variance within classes. Signs: in each column the largest coefficient in
         absolute value, standardized by the standard deviation within classes, is positive.
     singular : (r,) float
-        Singular values, largest first; r <= min(p, K - 1) leaves out those that are zero.
+        Largest first; r <= min(p, K - 1) leaves out those that are zero.
     scores : (K, r) float
         The class means on the axes.
     """
@@ -62,18 +59,10 @@ def weighted_centre(means: Floats, weights: Floats) -> Floats:
 
 
 def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
-    """Canonical axes of class means.
+    """Canonical axes of class means (K, p) with weights (K,) that sum to one.
 
-    Parameters
-    ----------
-    means : (K, p) float
-    covariance : Covariance
-        Within classes.
-    weights : (K,) float
-        Shares of the classes, summing to one.
-    factor : float
-        Multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"),
-        N / K those of its "mle", N / divisor the square roots of the eigenvalues of W^-1 B.
+    The factor multiplies the weights: N / (K - 1) gives the singular values of R's MASS (method "moment"),
+    N / K those of its "mle", N / divisor the square roots of the eigenvalues of W^-1 B.
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T

@@ -2,7 +2,8 @@
 
 A robust fit holds moments whose counts are those of the rows, whose means are the robust ones, and whose
 scatters over the counts are the robust covariances: rules, functions and axes follow from them as they do
-from others. What rests on the sampling law of moments does not, and is refused.
+from others. What rests on the sampling law of moments does not, and is refused. The t distribution is that of
+`discrim.core.scatter.student`.
 
 *Minimum covariance determinant.* Means and covariances are those of the rows that lie closest together. Of
 the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found (Rousseeuw,
@@ -18,16 +19,14 @@ Of several classes with one covariance (method "mcd" of rrcov's Linda; Hubert & 
 301-320): each class is centred at its own estimate, the rows of all are put together, and the estimate of
 these gives the covariance and a last shift of the centres.
 
-*Starts.* A concentration step never raises the determinant but ends in a minimum near its start, so that
-several starts are needed. Sets of p + 1 rows are free of outliers by luck, which few columns have often and
-many columns never (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223). Correlations that no row can
-move far need no luck (Hubert, Rousseeuw & Verdonck, 2012, JCGS 21, 618-637): of the hyperbolic tangents, of
-the ranks, of the normal scores, of the directions of the rows, of the rows nearest the median, and pair by
-pair of columns from the spreads of sums and differences. Their axes are kept, the variances along these taken
-anew, robustly, and half of the rows nearest by the result make a start; as do those nearest by its inverse,
-for which the axes of large spread count most: there is where many outliers of one kind lie.
-
-The draw knows the rows by their order in size alone, so that the same rows give the same sets.
+*Starts.* A concentration step ends in a minimum near its start, so that several starts are needed. Sets of p
++ 1 rows are free of outliers by luck, which few columns have often and many columns never. Correlations that
+no row can move far need no luck (Hubert, Rousseeuw & Verdonck, 2012, JCGS 21, 618-637): of the hyperbolic
+tangents, of the ranks, of the normal scores, of the directions of the rows, of the rows nearest the median,
+and pair by pair of columns from the spreads of sums and differences. Their axes are kept, the variances along
+these taken anew, robustly, and half of the rows nearest by the result make a start; as do those nearest by
+its inverse, for which the axes of large spread count most: there is where many outliers of one kind lie. The
+draw knows the rows by their order in size alone, so that the same rows give the same sets.
 """
 
 from __future__ import annotations
@@ -81,16 +80,10 @@ NEAR = (0.05, 0.25, 0.5, 0.85)
 
 
 def first_subsets(z: Floats, h: int) -> list[Mask]:
-    """Sets (n,) of h rows to concentrate from, the most promising first.
+    """Sets (n,) of h < n rows to concentrate from, the most promising first.
 
-    Of many rows the search sees a part, evenly chosen in the order of size.
-
-    Parameters
-    ----------
-    z : (n, p) float
-        Rows about their median, in robust units.
-    h : int
-        Size of the subset, less than n.
+    Rows z (n, p) are about their median, in robust units. Of many the search sees a part, evenly chosen in
+    the order of size.
     """
     z = np.clip(z, -FAR, FAR)
     size = (z**2).sum(axis=1)
@@ -219,16 +212,8 @@ SAME = 1e-9
 class ExactFit:
     """Half of the rows or more in a plane, so that the least determinant is zero.
 
-    Attributes
-    ----------
-    columns : tuple of int
-        Those that do not vary on it, or that others determine.
-    rows : (n,) bool
-        The rows on it.
-    constant : bool
-        Whether it is that of one value of the only column.
-    k : int or None
-        Class, where it is the rows of one.
+    The columns do not vary on it, or others determine them; the rows (n,) lie on it, all in class k where
+    there is one. It is constant where it is that of one value of the only column.
     """
 
     columns: tuple[int, ...]
@@ -239,16 +224,9 @@ class ExactFit:
 
 @dataclass(frozen=True, slots=True)
 class Mcd:
-    """Which rows make the estimate.
+    """Which rows (n,) make the estimate: the h of least determinant, and those kept by the raw estimate.
 
-    Attributes
-    ----------
-    subset : (n,) bool
-        The h rows of least determinant.
-    kept : (n,) bool
-        The rows within the quantile of the raw estimate.
-    factor : float
-        That makes the covariance of the kept rows, divisor their number less one, consistent.
+    The factor makes the covariance of the kept rows, divisor their number less one, consistent.
     """
 
     subset: Mask
@@ -271,14 +249,7 @@ def subset_size(n: int, p: int, support_fraction: float) -> int:
 
 
 def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
-    """Rows of the minimum covariance determinant.
-
-    Parameters
-    ----------
-    x : (n, p) float
-        More rows than columns.
-    support_fraction : float
-        From 0.5 to 1.
+    """Rows of the minimum covariance determinant of rows x (n, p), more of them than columns.
 
     Examples
     --------
@@ -397,17 +368,7 @@ def _consistency(share: float, p: int) -> float:
 def separate_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Moments by class whose means and scatters, over the counts, are the estimates of each class.
-
-    Parameters
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    start : ClassMoments
-        Of the rows, for their counts.
-    support_fraction : float
-        From 0.5 to 1.
-    """
+    """Moments by class whose means and scatters, over the counts, are the estimates of each class."""
     kept = np.zeros(len(x))
     factors = np.empty(start.n_classes)
     with late_bar(len(x), SEARCH) as tell:
@@ -466,23 +427,12 @@ ROBUST = ("t", "mcd")
 
 @dataclass(frozen=True, slots=True)
 class Robust(Full):
-    """The full covariance of robust moments, and how these were found.
+    """The full covariance of robust moments, by method "t" or "mcd", and how these were found.
 
-    Attributes
-    ----------
-    method : {"t", "mcd"}
-    nu : float
-        Degrees of freedom of the t distribution.
-    estimated_nu : bool
-        Whether nu is that of largest likelihood.
-    inflated : bool
-        Whether covariances are nu/(nu - 2) times the scales of the t distribution, or the scales.
-    support_fraction : float
-        Of the minimum covariance determinant.
-    steps : int
-        Of the search for the t distribution.
-    row_llf : float
-        Log-likelihood of the rows given their classes under the t distributions.
+    Of t distributions: their degrees of freedom, whether these are those of largest likelihood, whether
+    covariances are nu/(nu - 2) times their scales or these, the steps of the search, and the log-likelihood
+    of the rows given their classes. Of the minimum covariance determinant: the share that the size of the
+    subset follows from.
     """
 
     method: str
@@ -646,17 +596,9 @@ def fit_t(
 ) -> tuple[ClassMoments, Robust, Student]:
     """Moments of t distributions, how they were found, and the search.
 
-    Parameters
-    ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-    start : ClassMoments
-        Of the blocks, pooled or by class, of full rank.
-    nu : float or None
-        None for that of largest likelihood.
-    inflated : bool
-        Covariances of the t distributions, which need nu > 2, or their scales.
-    begin : Student, optional
-        Where the search for given nu starts.
+    Moments of the start are pooled or by class, of full rank. Without nu it is that of largest likelihood,
+    with it the search may begin where another ended. Covariances are inflated to those of the t
+    distributions, which need nu > 2, or are their scales.
     """
     found = best_nu(blocks, start) if nu is None else fit_student(blocks, start, nu, begin=begin)
     if found.collapsed is not None:
@@ -672,17 +614,9 @@ def fit_t(
 def fit_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> tuple[ClassMoments, Robust] | ExactFit:
-    """Moments of minimum covariance determinants, common or by class as `start` is.
+    """Moments of minimum covariance determinants, common or by class as those of the rows are.
 
-    Parameters
-    ----------
-    x : (n, p) float
-        More rows than columns in each class.
-    codes : (n,) int
-    start : ClassMoments
-        Of the rows.
-    support_fraction : float
-        From 0.5 to 1.
+    Each class has more rows x (n, p) than columns.
     """
     fit = separate_mcd if start.spread == "class" else common_mcd
     found = fit(x, codes, start, support_fraction)

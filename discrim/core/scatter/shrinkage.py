@@ -64,15 +64,10 @@ BARELY = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """How much is shrunk.
+    """How much is shrunk, by what rule.
 
-    Attributes
-    ----------
-    rule : {"given", "oas", "ledoit-wolf", "loo", "strimmer"}
-    values : tuple of float
-        From 0 to 1: one, or one for each class; none before the rule has said them.
-    grid : tuple of float
-        Those that leave-one-out chooses from; none of a loaded fit, whose choice stays.
+    Values are from 0 to 1, one or one for each class, and none before the rule has said them. The grid has
+    those that leave-one-out chooses from, and none of a loaded fit, whose choice stays.
     """
 
     rule: RuleOfShrinkage
@@ -230,15 +225,7 @@ def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
 
 
 def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one.
-
-    Parameters
-    ----------
-    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
-        The rows of the moments.
-    by_class : bool
-        Each class's scatter is of trace one, or the pooled one.
-    """
+    """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one."""
     k = moments.n_classes
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
     found = np.zeros(k)
@@ -271,17 +258,7 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
 
 
 def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) -> Floats:
-    """Opgen-Rhein & Strimmer's intensity from sums of squares (p, ...) and of fourth powers (...) in all.
-
-    Parameters
-    ----------
-    squares : (p,) or (p, m) float
-        Of each column.
-    fourths : () or (m,) float
-        Summed over the columns.
-    count : float or (m,) float
-        Rows.
-    """
+    """Opgen-Rhein & Strimmer's intensity from sums of squares (p, ...) and of fourth powers in all (...)."""
     means = squares / count
     whole = fourths / count
     noise = whole - (means**2).sum(axis=0)
@@ -311,12 +288,7 @@ class Powers:
     def without(self, e: Floats, codes: Codes, out: Floats, counts: Floats) -> Floats:
         """The sum of fourth powers over all classes (m,) without each of rows e (r or p, m).
 
-        Parameters
-        ----------
-        e : (r, m) or (p, m) float
-        codes : (m,) int
-        out, counts : (m,) float
-            Weight that is taken out, and the sum of weights of the row's class.
+        Weights (m,) are taken out of classes of counts (m,).
         """
         step, q = out / (counts - out), (e**2).sum(axis=0)
         whole = float(self.fourths.sum())
@@ -340,12 +312,7 @@ class Powers:
 def turned_powers(
     blocks: RowBlocks, moments: ClassMoments, held: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
-    """Powers on the principal axes of one scatter; or one a class, each on the axes of its own.
-
-    Parameters
-    ----------
-    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
-    """
+    """Powers on the principal axes of one scatter; or one a class, each on the axes of its own."""
     k = moments.n_classes
     axes = [held] * k if isinstance(held, Principal) else list(held)
     seconds = [np.zeros((len(own.lengths),) * 2) for own in axes]

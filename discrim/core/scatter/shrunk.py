@@ -1,37 +1,36 @@
 """Covariances shrunk towards a sphere, and their rules without each row.
 
-Theory. A covariance S of p columns is drawn towards the sphere of the same total variance,
+A covariance S of p columns is drawn towards the sphere of the same total variance,
 
     (1 - g) S + g tr(S)/p I,   0 <= g <= 1,
 
-which leaves the eigenvectors alone and moves every eigenvalue towards their mean. The
-shrinkage g that loses least in expected squared error depends on the true covariance; the
-*oracle approximating shrinkage* (OAS) puts estimates in its place until nothing changes any more
-(Chen, Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal Processing 58, 5016-5029, eq. 23):
+which leaves the eigenvectors alone and moves every eigenvalue towards their mean. The sphere is one in the
+units of the data: shrinkage depends on the units of the columns.
+
+*How much.* The shrinkage g that loses least in expected squared error depends on the true covariance; the
+*oracle approximating shrinkage* (OAS) puts estimates in its place until nothing changes any more (Chen,
+Wiesel, Eldar & Hero, 2010, IEEE Transactions on Signal Processing 58, 5016-5029, eq. 23):
 
     g = min(1, ((1 - 2/p) tr(S^2) + tr(S)^2) / ((n + 1 - 2/p) (tr(S^2) - tr(S)^2/p))).
 
-As in scikit-learn's `OAS`, the terms 2/p are left out, which the paper has and which vanish for many
-columns: g = min(1, (tr(S^2) + tr(S)^2) / ((n + 1) (tr(S^2) - tr(S)^2/p))), and g = 0 for one
-column. The n is that of the rows, N or n_k, whatever divisor S has: g does not depend on it. Here g
-is never below 1/(n + 1), so that the shrunk covariance of two columns or more is not singular unless
-nothing varies: its condition number is at most p (n + 1).
-
-The sphere is one in the units of the data: shrinkage depends on the units of the columns.
+As in scikit-learn's `OAS`, the terms 2/p are left out, which vanish for many columns, and g = 0 for one
+column. The n is that of the rows, N or n_k, whatever divisor S has: g does not depend on it. Here g is never
+below 1/(n + 1), so that the shrunk covariance of two columns or more is not singular unless nothing varies:
+its condition number is at most p (n + 1).
 
 *Without a row.* With W = U L U' and tr(W) = 1, taking out a row with deviation d from its class's mean leaves
 W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere follow from e = U'd alone:
 
     t = 1 - c e'e,   |W - c d d' - t/p I|^2 = |W - I/p|^2 - 2 c e'(L - I/p) e + c^2 (1 - 1/p) (e'e)^2.
 
-So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with
-the diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances,
-the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that
-is given stays while a row is left out; that of Ledoit & Wolf follows from `shrinkage.Powers`. In the
-principal axes every shrinkage is diagonal, so that a row is turned once and scored under each of a grid.
+So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with the diagonal
+A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances, the determinant
+lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that is given stays;
+that of Ledoit & Wolf follows from `shrinkage.Powers`. In the principal axes every shrinkage is diagonal, so
+that a row is turned once and scored under each of a grid.
 
-Where the columns are more than the rows, e and the axes U are those of the rows; beyond them A is g t/p =: s.
-There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
+*More columns than rows.* There e and U are those of the rows; beyond them A is g t/p =: s, and
+1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
 1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. Where W has as many axes as degrees of freedom, e'L^-1 e is
 1/w - 1/n_g, and the first two terms are together 0 for a whole row, and known for one of several.
 """
@@ -212,18 +211,8 @@ class Shrunk(Scatter):
 def oas(moments: ClassMoments, k: int | None = None) -> float:
     """Oracle approximating shrinkage of the covariance of class k, or of the pooled one.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled or by class.
-    k : int, optional
-        The class, of moments by class.
-
-    Returns
-    -------
-    float
-        From 0 to 1: the shrinkage of scikit-learn's `OAS` fitted to the rows of the class, or to all rows
-        less their class's means.
+    It is that of scikit-learn's `OAS` fitted to the rows of the class, or to all rows less their class's
+    means.
 
     Examples
     --------
@@ -240,17 +229,7 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
 
 
 def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
-    """Ledoit & Wolf's shrinkage of the covariance of class k, or of the pooled one.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled or by class.
-    fourth : float
-        Sum of fourth powers, see `discrim.core.scatter.shrinkage.row_fourths`.
-    k : int, optional
-        The class, of moments by class.
-    """
+    """Ledoit & Wolf's shrinkage of the same, from the sum of fourth powers of `shrinkage.row_fourths`."""
     held = one_scatter(moments, k)
     if held.n_columns == 1:
         return 0.0
@@ -289,18 +268,9 @@ def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
 def shrunk(
     moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
 ) -> tuple[Covariance, float]:
-    """Covariance of class k, or the pooled one, shrunk towards a sphere; and the shrinkage.
+    """Covariance of class k, or the pooled one, shrunk towards a sphere, and the shrinkage.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Pooled or by class; of full rank for a shrinkage of zero.
-    divisor : float
-        Of the scatter.
-    shrinkage : float, optional
-        From 0 to 1; by default that of `oas`.
-    k : int, optional
-        The class, of moments by class.
+    By default that is the one of `oas`; moments are of full rank for a shrinkage of zero.
 
     Raises
     ------
@@ -371,15 +341,7 @@ def _mean_square(held: ClassMoments) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Rows that are taken out one at a time.
-
-    Attributes
-    ----------
-    e : (r, m) float
-        Deviations from the means of their classes, on principal axes.
-    codes : (m,) int
-    weights : (m,) float or None
-    """
+    """Rows that are taken out one at a time, with their deviations e (r, m) from class means on the axes."""
 
     e: Floats
     codes: Codes
@@ -431,17 +393,10 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes.
+    """The shrunk scatter without each of m rows, diagonal - lift e e' in the principal axes.
 
-    Attributes
-    ----------
-    diagonal : (r, m) float
-    rest : (m,) float
-        Beyond the axes.
-    lift, left, own : (m,) float
-        Left is 1 - lift own, own e'e over the diagonal.
-    spoilt : (m,) bool
-        Rows for which too few digits are left.
+    The diagonal is (r, m), beyond the axes it is `rest` (m,); `own` is e'e over the diagonal, `left` 1 - lift
+    own. Of spoilt rows too few digits are left.
     """
 
     diagonal: Floats

@@ -127,16 +127,8 @@ def fit_student(
 ) -> Student:
     """Maximum-likelihood means and scales for given degrees of freedom.
 
-    Parameters
-    ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-        Finite rows; weights are frequencies. A list is taken to be few enough to be copied.
-    start : ClassMoments
-        Of the blocks, pooled or by class, of full rank: a pooled one asks for a common scale.
-    nu : float
-        Positive.
-    begin : Student, optional
-        Where to start; at the moment estimates without it.
+    Moments of the start are pooled, for a common scale, or by class, of full rank; the search begins at their
+    estimates, or where another ended. Blocks in a list are taken to be few enough to be copied.
 
     Examples
     --------
