@@ -37,9 +37,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.scatter.covariance import EPS, divisors_by_class

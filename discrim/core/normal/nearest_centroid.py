@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import LIGHT, ClassMoments
-from discrim.core.moments.units import comparable
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
 from discrim.core.rules.rules import Distances, Rule, beyond_range, logs_of_prior
 from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.principal import of_columns
 from discrim.core.scatter.scatter import all_constant
 from discrim.core.scatter.shrunk import common_left_out, spherical
 from discrim.errors import NotSupportedError
@@ -119,6 +120,12 @@ class NearestCentroidFit:
         """Free parameters: means, the variance and, where estimated, prior."""
         k, p = self.moments.n_classes, self.moments.n_columns
         return k * p + 1 + (k - 1 if self.estimated_prior else 0)
+
+
+def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,): the mean that is nearest in these."""
+    held = gaussian.means_of_columns(fit.within_reach, keep)
+    return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
 
 
 def has_spread(moments: ClassMoments) -> bool:

@@ -15,6 +15,7 @@ from discrim.core.rules.leave_one_out import LeftOut, separate_distances
 from discrim.core.rules.rules import Distances, Rule, logs_of_prior
 from discrim.core.scatter.covariance import Covariance, divisors_by_class
 from discrim.core.scatter.kinds import buffers_of, scatter_from_file
+from discrim.core.scatter.principal import of_columns
 from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
@@ -187,3 +188,16 @@ def qda_from_file(
     """The fit that `buffers` and its options are of; as `discrim.core.normal.lda.lda_from_file`."""
     scatter = scatter_from_file(method, parts)
     return fit_qda(moments, prior, scatter, method=method, estimated_prior=estimated_prior)
+
+
+def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
+    held = gaussian.means_of_columns(fit.moments, keep)
+    whole = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
+    covariances = tuple(of_columns(covariance, keep) for covariance in whole)
+    if method == "plugin":
+        return gaussian.separate_plugin(held, covariances, log_prior)
+    if method == "predictive":
+        gone = fit.moments.n_columns - len(keep)
+        return gaussian.separate_predictive(held, covariances, log_prior, gone=gone)
+    return gaussian.separate_debiased(held, covariances, log_prior)

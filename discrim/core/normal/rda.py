@@ -51,9 +51,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import packed_triangle
-from discrim.core.moments.units import comparable, in_deviations, standardized_left_out
 from discrim.core.normal import leave_one_out_rda
 from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Scatters
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -61,7 +61,7 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.covariance import EPS, Covariance, divisors_by_class, is_singular, scaled_cholesky
-from discrim.core.scatter.principal import ThinCovariance
+from discrim.core.scatter.principal import ThinCovariance, of_columns
 from discrim.errors import NotSupportedError
 
 SINGULAR = 1e-13
@@ -177,6 +177,15 @@ class RDAFit:
             size = covariance.logdet - units + moments.n_columns * np.log(2 * np.pi)
             total += float(n[k]) * size + squares
         return classes - 0.5 * total
+
+
+def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,), for which there is one method."""
+    held = gaussian.means_of_columns(fit.moments, keep)
+    covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
+    if fit.alpha == 0:
+        return gaussian.linear_rule(held, covariances[0], log_prior)
+    return gaussian.separate_plugin(held, covariances, log_prior)
 
 
 def too_few(moments: ClassMoments) -> list[int]:

@@ -62,8 +62,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, standard_columns
-from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices, svd
 from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut

@@ -46,9 +46,9 @@ from typing import Any
 
 import numpy as np
 
+from discrim.core.moments.derived_moments import comparable_to_median, in_units
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.moments.units import comparable_to_median, in_units
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.scatter import scatter, shrinkage

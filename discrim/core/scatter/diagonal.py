@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.derived_moments import comparable_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.units import comparable_to_median, median_column
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle

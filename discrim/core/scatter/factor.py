@@ -66,7 +66,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.given_moments import root_of
+from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian

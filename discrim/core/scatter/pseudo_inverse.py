@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.units import comparable
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter.covariance import EPS, Covariance

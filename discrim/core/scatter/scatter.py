@@ -25,9 +25,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
-from discrim.core.moments.units import comparable, in_deviations, standardized_left_out, within_sd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps

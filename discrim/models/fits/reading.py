@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.moments.derived_moments import in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
-from discrim.core.moments.units import in_units, within_sd
 from discrim.core.numerics.arrays import Codes, Floats, at_hand
 from discrim.core.numerics.progress import late_bar
 from discrim.core.scatter.covariance import Dependency, constant_columns, dependencies, near_dependencies

@@ -20,7 +20,7 @@ from discrim.core.independent import naive_bayes as core
 from discrim.core.independent.kernel_density import FACTORS
 from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.independent.tally import ColumnPlan, Tally
-from discrim.core.moments.given_moments import with_scatter
+from discrim.core.moments.derived_moments import with_scatter
 from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats

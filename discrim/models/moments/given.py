@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from discrim.core.moments.given_moments import with_scatter
+from discrim.core.moments.derived_moments import with_scatter
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, NotSupportedError

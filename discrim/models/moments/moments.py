@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.given_moments import Remainder, among_classes, given_moments, moments_without
+from discrim.core.moments.derived_moments import Remainder, among_classes, given_moments, moments_without
 from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
 from discrim.core.numerics.arrays import Floats, are_whole

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.units import constant_within
-from discrim.core.normal.marginal import centroid_marginal
+from discrim.core.moments.derived_moments import constant_within
 from discrim.core.normal.nearest_centroid import (
     EuclideanDistances,
     NearestCentroidFit,
+    centroid_marginal,
     fit_nearest_centroid,
     has_spread,
 )

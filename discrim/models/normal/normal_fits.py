@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.moments.row_sums import refuse_wide
-from discrim.core.moments.units import comparable, constant_within, in_units, within_sd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut

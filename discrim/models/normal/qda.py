@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
-from discrim.core.normal.marginal import quadratic_marginal
-from discrim.core.normal.qda import QDAFit, fit_qda, qda_from_file
+from discrim.core.normal.qda import QDAFit, fit_qda, qda_from_file, quadratic_marginal
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import Rule
 from discrim.core.scatter.by_estimator import CovarianceEstimator

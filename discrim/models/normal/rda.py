@@ -19,7 +19,6 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.normal import rda as core
 from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Span, left_out_groups
-from discrim.core.normal.marginal import regularized_marginal
 from discrim.core.normal.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -606,7 +605,7 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, marginal=regularized_marginal)
+MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, marginal=core.regularized_marginal)
 
 
 def rda_fit(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.core.moments.given_moments import moments_without
+from discrim.core.moments.derived_moments import moments_without
 from discrim.core.moments.moments import ClassMoments, merged
 
 
