@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import ENOSPC
+from typing import Any
 
 __all__ = [
     "CollinearError",
@@ -123,6 +124,23 @@ class NotSupportedError(DiscrimError, AttributeError):
 
 class DiscrimWarning(UserWarning):
     """Base class of all warnings of the package."""
+
+
+MOST = 10**308
+"""The largest whole number that an option may be."""
+
+
+def told(value: Any) -> str:
+    """What was given for an option, for a message: a scalar as it is, of anything else its type."""
+    # Not at the top, since `import discrim` takes no numpy.
+    import numpy as np
+
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and abs(value) > MOST:
+        # More digits than can be read, or than Python writes.
+        return f"a number beyond 1e{len(str(MOST)) - 1}"
+    plain = value is None or isinstance(value, str | int | float)
+    return repr(value) if plain else f"<{type(value).__name__}>"
 
 
 _KEPT: ContextVar[list[str] | None] = ContextVar("_KEPT", default=None)

@@ -87,7 +87,7 @@ REASONS = {
     ("discrim/core/projections/sparse_lda.py", "Correlations are"): "a mistake of the package",
     ("discrim/core/scatter/em.py", "its "): "the end of a damaged file's message",
     ("discrim/core/scatter/by_estimator.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/scatter/few_factors.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/scatter/factor.py", "its "): "the end of a damaged file's message",
     ("discrim/core/scatter/kinds.py", "its "): "the end of a damaged file's message",
     ("discrim/core/scatter/shrinkage.py", "{what} is"): "the end of a damaged file's message",
     ("discrim/core/scatter/shrinkage.py", "{what} does"): "the end of a damaged file's message",

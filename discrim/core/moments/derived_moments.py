@@ -248,7 +248,7 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     counts = np.where(rows > 0, counts, 0.0)
     gap = (whole.centres - gone.centres) * whole.scale + (whole.rests - gone.rests)
     gap = np.where((gone.counts > 0)[:, None], gap, 0.0)
-    moved = _moved_means(whole, gone, gap, rows)
+    moved = _moved_means(whole, gap, rows)
     if moved.any():
         k, j = np.argwhere(moved)[0].tolist()
         return Remainder(None, none, "means", (k, j))
@@ -296,9 +296,7 @@ def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Float
     return own, np.concatenate([other, lifts], axis=1)
 
 
-def _moved_means(
-    whole: ClassMoments, gone: ClassMoments, gap: Floats, rows: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Where (K, p) a class has another mean though all its rows go."""
     sd = np.sqrt(whole.squares.sum(axis=0) / whole.total)
     size = np.abs(whole.class_means).max(axis=0) * whole.scale

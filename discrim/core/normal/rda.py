@@ -418,7 +418,7 @@ def path_rules(
     held = Scatters.of(comparable(moments), method, columns)
     found = _by_gamma if parametrization == "esl" else _by_alpha
     ridged = np.array([_has_ridge(pair, parametrization) for pair in pairs])
-    left = ridged | _full_rank(held, pairs, parametrization)
+    left = ridged | _full_rank(held, pairs)
     for rule in found(held, pairs, np.flatnonzero(left), parametrization, log_prior):
         left[rule.pairs] = False
         yield rule
@@ -438,9 +438,7 @@ def _has_ridge(pair: Regularization, parametrization: Parametrization) -> bool:
     return pair.alpha < 1 and pair.gamma < 1 if parametrization == "esl" else pair.gamma > 0
 
 
-def _full_rank(
-    held: Scatters, pairs: Sequence[Regularization], parametrization: Parametrization
-) -> NDArray[np.bool_]:
+def _full_rank(held: Scatters, pairs: Sequence[Regularization]) -> NDArray[np.bool_]:
     """Which pairs (G,) have covariances of as many degrees of freedom as columns, without a ridge."""
     rows, p = held.moments.rows, held.columns
     pooled, own = bool(rows.sum() - len(rows) >= p), bool((rows > p).all())

@@ -60,8 +60,9 @@ What is found is l_j - u_j, which keeps its digits where an eigenvalue hardly mo
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +71,280 @@ from discrim.core.moments.derived_moments import root_of
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut, Removal, removal, settle
-from discrim.core.scatter.covariance import EPS
+from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
+from discrim.core.scatter import scatter
+from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.scatter.scatter import NormalClasses
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.errors import CollinearError, DataError, DiscrimError, told
+
+Found = Literal["given", "cattell", "bic"]
+"""How dimensions were found."""
+
+FORMS = (
+    "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
+    "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD",
+    "AjBQD", "ABQD",
+)  # fmt: skip
+"""The forms, under the names of Bouveyron, Girard & Schmid."""
+
+DEFAULT_FORM = "AkjBkQkDk"
+
+THRESHOLD = 0.2
+"""Share of the largest fall of the eigenvalues from which on the scree test takes a fall for signal."""
+
+_BY_TEXT = {form.lower(): form for form in FORMS}
+
+_FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What covariances are to be: a form of `FORMS`, and how their dimensions are found.
+
+    Given ones (K,) are held, however they were found; the threshold is that of the scree test.
+    """
+
+    form: str
+    found: Found
+    given: Codes | None = None
+    threshold: float = THRESHOLD
+
+    def anew(self) -> Wanted:
+        """The same for other rows: dimensions that rows were asked to choose are chosen anew."""
+        return self if self.found == "given" else replace(self, given=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FewFactors(Scatter):
+    """Covariances of a few large variances, one for each class.
+
+    Dimensions are those that were given, a number or one by class, before the classes are known; axes and
+    dimensions are known once they are estimated.
+    """
+
+    wanted: Wanted
+    dimensions: Any = None
+    sphere: scatter.Sphere = scatter.SPHERES[0]
+    factors: Factors | None = None
+
+    word = "factor"
+    sections = ("factors",)
+    takes = ("dimensions", "form", "threshold", "standardize")
+    is_regular = True
+    is_maximum = True
+    of_few_axes = True
+
+    @classmethod
+    def read(cls, keywords: CovarianceKeywords) -> FewFactors:
+        """By `dimensions=`, `form=`, `threshold=` and `standardize=`."""
+        form, threshold = keywords.form, keywords.threshold
+        known = _BY_TEXT.get(form.lower()) if isinstance(form, str) else None
+        if form is not None and known is None:
+            raise DataError(f"form={told(form)} is not known: use one of {', '.join(map(repr, FORMS))}.")
+        dimensions = "cattell" if keywords.dimensions is None else keywords.dimensions
+        by_word = isinstance(dimensions, str)
+        if threshold is not None and not (by_word and dimensions == "cattell"):
+            raise DataError(
+                f'threshold={threshold!r} goes with dimensions="cattell", and not with {dimensions!r}: leave '
+                "it out."
+            )
+        number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
+        if threshold is not None and not (number and 0 < threshold < 1):
+            raise DataError(
+                f"threshold={told(threshold)}: give a share of the largest fall, between 0 and 1, as 0.2."
+            )
+        if by_word and dimensions not in ("cattell", "bic"):
+            raise DataError(
+                f'dimensions={dimensions!r} is not known: use "cattell", "bic", a number, or one by class.'
+            )
+        numbers = dimensions.values() if isinstance(dimensions, Mapping) else [dimensions]
+        for one in () if by_word else numbers:
+            if not isinstance(one, int | np.integer) or isinstance(one, bool) or one < 1:
+                raise DataError(
+                    f"dimensions={told(one)}: give a whole number from 1 on, a dict of them by class, "
+                    '"cattell" or "bic"; without any, covariance="spherical" is the model.'
+                )
+        share = THRESHOLD if threshold is None else float(threshold)
+        found = _FOUND[dimensions] if by_word else "given"
+        wanted = Wanted(known or DEFAULT_FORM, found, None, share)
+        return cls(wanted, None if by_word else dimensions, scatter.SPHERES[bool(keywords.standardize)])
+
+    def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
+        """With the dimensions that were given, by class.
+
+        Raises
+        ------
+        CollinearError
+            There is one column.
+        DataError
+            Classes are unknown or missing, or the dimensions are to be the same.
+        """
+        if n_columns < 2:
+            raise CollinearError(
+                'covariance="factor" needs two columns or more, and there is one: use covariance="full".'
+            )
+        if self.dimensions is None:
+            return self
+        given, form = self.dimensions, self.wanted.form
+        given = given if isinstance(given, Mapping) else dict.fromkeys(levels, given)
+        unknown = [label for label in given if label not in levels]
+        if unknown:
+            some = ", ".join(told(label) for label in levels[:8])
+            more = f" and {len(levels) - 8} more" if len(levels) > 8 else ""
+            raise DataError(f"dimensions= names {told(unknown[0])}, which is no class: name {some}{more}.")
+        missing = [label for label in levels if label not in given]
+        if missing:
+            raise DataError(
+                f"dimensions= gives nothing for class {told(missing[0])}: give each class a number."
+            )
+        by_class = np.array([int(given[label]) for label in levels])
+        if common_dimension(form) and len(set(by_class.tolist())) > 1:
+            other = "" if common_axes(form) else f', or pass form="{form}k"'
+            raise DataError(
+                f'form="{form}" has one dimension for all classes, and dimensions= gives several: give '
+                f"one number{other}."
+            )
+        return replace(self, wanted=replace(self.wanted, given=by_class))
+
+    def keywords(self) -> dict[str, Any]:
+        """With the form, the units and what finds the dimensions; given ones are those of the classes."""
+        own = {"covariance": self.word, "form": self.wanted.form, **self.sphere.keyword()}
+        own |= {"dimensions": self.wanted.found if self.wanted.given is None else self.wanted.given.tolist()}
+        return own | ({"threshold": self.wanted.threshold} if self.wanted.found == "cattell" else {})
+
+    def anew(self) -> FewFactors:
+        """The same, whose dimensions are chosen anew where rows chose them."""
+        return replace(self, wanted=self.wanted.anew(), factors=None)
+
+    def for_other_moments(self) -> FewFactors:
+        """As `anew`: moments choose the dimensions."""
+        return self.anew()
+
+    def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
+        """The covariance of each class."""
+        moments = self.scaled(moments)
+        factors = factors_of(self.sphere.in_units(moments), self.wanted)
+        fault = factors.fault()
+        if fault is not None:
+            raise FactorFaultError(fault, factors.form)
+        return Estimated(replace(self, factors=factors), moments, factors.covariances(divisors))
+
+    def left_out(self, fitted: NormalClasses) -> LeftOut:
+        """Scores in closed form, where the covariance of a class is that of its own rows."""
+        factors = self.factors
+        if factors is None or self.refits_left_out:
+            form = self.wanted.form
+            takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
+            return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
+        return self.sphere.left_out(fitted, lambda held: factors_left_out(held, factors))
+
+    @property
+    def refits_left_out(self) -> bool:
+        """Where classes have something in common."""
+        return self.factors is not None and not found_by_class(self.factors)
+
+    def free_parameters(self, n_columns: int, n_covariances: int) -> int:
+        """Axes, variances and, where the rows chose them, dimensions."""
+        return 0 if self.factors is None else self.factors.free_parameters()
+
+    def log_likelihood(self, fitted: NormalClasses) -> float:
+        """Log-likelihood at the variances by the counts, which what is common weighs by."""
+        most_likely = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
+        logdets = np.array([covariance.logdet for covariance in most_likely])
+        return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
+
+    @property
+    def is_one_for_all(self) -> bool:
+        """Where the axes are common."""
+        return common_axes(self.wanted.form)
+
+    def described(self, *, by_class: bool, mle: bool) -> str:
+        """What a header says of it."""
+        if self.is_one_for_all:
+            return f"factor, common, {scatter.divisor_text(by_class=False, mle=mle)}"
+        return f"factor by class, {scatter.divisor_text(by_class=True, mle=mle)}"
+
+    @property
+    def found_label(self) -> str:
+        """How dimensions were found, in words."""
+        words = {"given": "given", "bic": "BIC", "cattell": f"Cattell, {self.wanted.threshold:g}"}
+        return words[self.wanted.found]
+
+    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
+        """Form, dimensions and the units of the sphere."""
+        form, held = self.wanted.form, () if self.factors is None else tuple(self.factors.dimensions.tolist())
+        text = f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}"
+        dimensions = f"Dimensions, {self.found_label}", held, text
+        return [("Form", form, form), dimensions, self.sphere.item]
+
+    def options(self) -> Parts:
+        """Form, how dimensions were found, and the units of the sphere."""
+        return {
+            "form": self.wanted.form,
+            "found_by": self.wanted.found,
+            "least_fall": self.wanted.threshold,
+            **self.sphere.keyword(),
+        }
+
+    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
+        """The dimensions."""
+        return {} if self.factors is None else {"dimensions": self.factors.dimensions.astype(float)}
+
+    @classmethod
+    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
+        """A dimension for each class."""
+        return {"dimensions": (n_covariances,)}
+
+    @classmethod
+    def from_file(cls, parts: Parts) -> FewFactors:
+        """With the dimensions of the file, however they were found."""
+        names = ("form", "found_by", "least_fall", "dimensions")
+        form, found, threshold, dimensions = (parts.pop(name, None) for name in names)
+        if form is None or found is None or threshold is None or dimensions is None:
+            raise DataError("its form, or its dimensions, do not go with its structure")
+        if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
+            raise DataError("its form, or how its dimensions were found, is not known")
+        whole = dimensions.astype(np.intp)
+        if (whole != dimensions).any() or (whole < 1).any():
+            raise DataError("its dimensions are no whole numbers")
+        if common_dimension(form) and len(set(whole.tolist())) > 1:
+            raise DataError("its dimensions are to be the same")
+        return cls(
+            Wanted(form, _FOUND[found], whole, threshold), None, scatter.SPHERES[parts.pop("standardize")]
+        )
+
+
+class FactorFaultError(scatter.NoEstimateError):
+    """A class has no covariance of a form."""
+
+    def __init__(self, fault: Fault, form: str) -> None:
+        super().__init__("its dimensions do not go with its moments")
+        self.fault, self.form = fault, form
+
+    def of_classes(self, levels: Sequence[Any], rows: Sequence[int]) -> DiscrimError:
+        """The error that names the class, and the way out."""
+        fault, form = self.fault, self.form
+        if fault.kind == "order":
+            which = "noise" if "Bk" not in form else "signal"
+            own = 'form="AkjBkQkDk"' if not common_dimension(form) else 'form="AkjBkQkD"'
+            return DataError(
+                f'In form="{form}", with one variance of the {which} for all classes, a signal of class '
+                f"{levels[fault.code]!r} varies less than its noise: pass {own}, or fewer dimensions."
+            )
+        said = "the classes, whose rows vary within them"
+        if fault.code >= 0:
+            said = f"class {levels[fault.code]!r}, whose {rows[fault.code]} rows vary"
+        one = fault.rank == 1
+        return CollinearError(
+            f"{fault.dimension} dimension{'s' * (fault.dimension != 1)} of the signal leave nothing to the "
+            f"noise of {said} in {fault.rank} dimension{'s' * (not one)} only: "
+            + (
+                'pass covariance="shrunk", or leave the class out.'
+                if fault.rank <= 1
+                else f'pass dimensions= of {fault.rank - 1} at most, or covariance="shrunk".'
+            )
+        )
 
 
 def falls(lengths: Floats, p: int) -> Floats:
@@ -138,35 +409,8 @@ def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared:
         return np.asarray(n * (signal + noise) + free * np.log(n))
 
 
-Found = Literal["given", "cattell", "bic"]
-"""How dimensions were found."""
-
-FORMS = (
-    "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
-    "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD",
-    "AjBQD", "ABQD",
-)  # fmt: skip
-"""The forms, under the names of Bouveyron, Girard & Schmid."""
-
 HALF = 1e-8
 """Ratio of eigenvalues below which those of a scatter have lost half of their digits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What covariances are to be: a form of `FORMS`, and how their dimensions are found.
-
-    Given ones (K,) are held, however they were found; the threshold is that of the scree test.
-    """
-
-    form: str
-    found: Found
-    given: Codes | None = None
-    threshold: float = 0.2
-
-    def anew(self) -> Wanted:
-        """The same for other rows: dimensions that rows were asked to choose are chosen anew."""
-        return self if self.found == "given" else replace(self, given=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +581,10 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     dimensions = wanted.given
     if dimensions is None:
         dimensions = _chosen(moments, wanted, spectra, ranks)
-    axes = [_leading(own, d) for own, d in zip(spectra, dimensions.tolist(), strict=False)]
+    axes = [
+        own if own.axes is None else replace(own, axes=np.ascontiguousarray(own.axes[:d]))
+        for own, d in zip(spectra, dimensions.tolist(), strict=False)
+    ]
     per_unit = float(moments.scale.min() * unit.max())
     return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts, per_unit)
 
@@ -365,11 +612,6 @@ def _size(own: Principal) -> float:
     if not own.lengths.any():
         return 0.0
     return float(1.0 / own.unit.max() ** 2)
-
-
-def _leading(own: Principal, d: int) -> Principal:
-    """The spectrum with the axes of its signal alone."""
-    return own if own.axes is None else replace(own, axes=np.ascontiguousarray(own.axes[:d]))
 
 
 def _chosen(
@@ -509,16 +751,10 @@ class _Split:
 
 
 def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
-    """Leave-one-out scores where each class has its covariance, which the other classes of a row keep.
-
-    Of a form with something common to the classes every row is left to a refit.
-    """
+    """Leave-one-out scores where each class has its covariance, which the other classes of a row keep."""
     moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
-    k = moments.n_classes
-    if not found_by_class(factors):
-        return lambda x, codes, weights: np.full((len(codes), k), np.nan)
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
-    spectra = [spectrum(moments, code) for code in range(k)]
+    spectra = [spectrum(moments, code) for code in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
@@ -585,18 +821,14 @@ def _split(
         return split
     # One more look at the rows for which the largest eigenvalues are not enough.
     at = np.flatnonzero(~known)
-    parts = [Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))]
-    again = _by_all(held, factors, code, turned[:, at], ranks[at], parts[0])
+    some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
+    again = _by_all(held, factors, code, turned[:, at], ranks[at], some)
     wide = np.zeros((2, turned.shape[1], len(turned)))
     wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
     wide[0, at], wide[1, at] = again.lengths, again.squares
-    for old, new in zip(
-        (split.dimensions, split.rest, split.rest_squares),
-        (again.dimensions, again.rest, again.rest_squares),
-        strict=True,
-    ):
-        old[at] = new
-    return _Split(split.dimensions, wide[0], wide[1], split.rest, split.rest_squares)
+    for name in ("dimensions", "rest", "rest_squares"):
+        getattr(split, name)[at] = getattr(again, name)
+    return replace(split, lengths=wide[0], squares=wide[1])
 
 
 def _by_largest(

@@ -10,7 +10,7 @@ from discrim.core.scatter.correlation import ShrunkCorrelation
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.diagonal import Diagonal
 from discrim.core.scatter.em import Em
-from discrim.core.scatter.few_factors import FewFactors
+from discrim.core.scatter.factor import FewFactors
 from discrim.core.scatter.pseudo_inverse import PseudoInverse
 from discrim.core.scatter.robust import Robust
 from discrim.core.scatter.scatter import Full, Parts, Scatter

@@ -24,14 +24,12 @@ from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_spa
 from discrim.core.numerics.arrays import Codes, Floats, at_hand
 from discrim.core.numerics.progress import late_bar
 from discrim.core.scatter.covariance import Dependency, constant_columns, dependencies, near_dependencies
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import MOST, CollinearError, DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import told as told
 from discrim.frame.blocks import Blocks
 from discrim.frame.rows import stored_rows
 from discrim.frame.values import shown
 from discrim.inference.manova import TestType
-
-MOST = 10**308
-"""The largest whole number that an option may be."""
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -63,18 +61,6 @@ def listed(labels: Any, most: int = 6) -> str:
     listed = list(labels)
     said = ", ".join(shown(label) for label in listed[:most])
     return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
-
-
-def told(value: Any) -> str:
-    """What was given for an option, for a message: a scalar as it is, of anything else its type."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int) and abs(value) > MOST:
-        # More digits than can be read, or than Python writes.
-        return f"a number beyond 1e{len(str(MOST)) - 1}"
-    return (
-        repr(value) if value is None or isinstance(value, str | int | float) else f"<{type(value).__name__}>"
-    )
 
 
 def check_word(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:

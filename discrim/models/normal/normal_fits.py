@@ -19,8 +19,8 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
-from discrim.core.scatter.factor import FORMS, Factors, common_axes, common_dimension, factors_of
-from discrim.core.scatter.few_factors import FactorFaultError, FewFactors
+from discrim.core.scatter import factor
+from discrim.core.scatter.factor import FORMS, FactorFaultError, Factors, FewFactors
 from discrim.core.scatter.kinds import KINDS
 from discrim.core.scatter.robust import ROBUST, Robust
 from discrim.core.scatter.scatter import CovarianceKeywords, Full, KnownRows, Scatter, each
@@ -686,11 +686,11 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
     several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
         # Where dimensions are given, one for all is no other form than one for each.
-        same = not isinstance(dimensions, str) and common_dimension(form) and not common_axes(form)
-        if same or (several and common_axes(form)):
+        same = not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
+        if same or (several and factor.common_axes(form)):
             continue
         scatter = FewFactors.read(CovarianceKeywords(dimensions=dimensions, form=form, threshold=threshold))
-        held = factors_of(moments, scatter.for_classes(levels, moments.n_columns).wanted)
+        held = factor.factors_of(moments, scatter.for_classes(levels, moments.n_columns).wanted)
         fault = held.fault()
         if fault is not None and fault.kind == "rank":
             error = FactorFaultError(fault, form)
