@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 from discrim.core.neighbours.neighbours import pieces_of_runs, runs
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import SPOILT
-from discrim.core.rules.rules import FARTHEST
+from discrim.core.rules.rules import FARTHEST_EXPONENT
 from discrim.core.scatter.covariance import EPS
 
 Keys = NDArray[np.int64]
@@ -589,7 +589,9 @@ class KernelColumns:
         ends = np.array([[min(d.points[0] for d in c), max(d.points[-1] for d in c)] for c in columns])
         middle = 0.5 * ends[:, 0] + 0.5 * ends[:, 1]
         widths = np.frexp(self.bandwidths().min(axis=0))[1]
-        reach = np.minimum(np.maximum(widths + 20, np.frexp(ends[:, 1] - middle)[1] + 10), widths + FARTHEST)
+        reach = np.minimum(
+            np.maximum(widths + 20, np.frexp(ends[:, 1] - middle)[1] + 10), widths + FARTHEST_EXPONENT
+        )
         away = 0.5 * x[:, self.positions] - 0.5 * middle
         over = (np.frexp(np.nan_to_num(away))[1] - reach).max(axis=1)
         nearer = x.copy()

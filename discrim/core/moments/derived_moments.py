@@ -134,7 +134,7 @@ def among_classes(
     )
 
 
-LEAST = 1e-12
+LEAST_LEFT = 1e-12
 """Share of what was there of a column, beyond the columns before it, from which on its root has digits."""
 
 
@@ -164,7 +164,7 @@ def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
         return None
     lost = scipy.linalg.solve_triangular(whole, gone.T, trans="T", check_finite=False)
     factor, failed = scipy.linalg.lapack.dpotrf(np.eye(len(whole)) - lost @ lost.T)
-    if failed or not (np.diagonal(factor) ** 2 > LEAST).all():
+    if failed or not (np.diagonal(factor) ** 2 > LEAST_LEFT).all():
         return None
     return np.asarray(np.triu(factor) @ whole)
 
@@ -335,7 +335,7 @@ def _left(
     return scatters, error
 
 
-REACH = 200
+REACH_OF_SCALES = 200
 """Binary orders of magnitude by which scales may differ where columns are compared."""
 
 
@@ -358,7 +358,7 @@ def median_column(squares: Floats, scale: Floats) -> int:
 
 
 def _within_reach(moments: ClassMoments, reference: float) -> ClassMoments:
-    exponent = int(np.log2(reference)) + REACH
+    exponent = int(np.log2(reference)) + REACH_OF_SCALES
     if exponent > 1000:
         return moments
     scale = np.minimum(moments.scale, 2.0**exponent)

@@ -27,7 +27,7 @@ from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wide
 from discrim.core.numerics.arrays import Codes, Floats
 
-KEPT = 0.125
+KEPT_WITHIN = 0.125
 """Share of a column's sum of squares that has to be left within classes, so that products keep digits."""
 
 
@@ -172,7 +172,7 @@ def _pooled_scatter(
         steps = steps @ scipy.sparse.diags_array(scale)
     scatter = (steps.T @ steps).toarray()
     within = squares.sum(axis=0)
-    if (within < KEPT * np.diagonal(scatter)).any():
+    if (within < KEPT_WITHIN * np.diagonal(scatter)).any():
         return None
     scatter -= lift.T @ lift
     np.fill_diagonal(scatter, within)

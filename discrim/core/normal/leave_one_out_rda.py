@@ -190,13 +190,13 @@ class Scatters:
         return self.columns - self.moments.n_columns
 
 
-WORTH = 1e8
+ABOVE_ROUNDING = 1e8
 """How far 1 - f c e'(L + r I)^-1 e has to be above the rounding of the eigenvalues, relative to the least."""
 
-LEAST = 1e-6
+LEAST_AS_DIFFERENCE = 1e-6
 """And how large at least."""
 
-REGULAR = 1e-4
+REGULAR_SCATTERS = 1e-4
 """Least over greatest eigenvalue from which scatters serve as well as their roots."""
 
 
@@ -297,7 +297,7 @@ class _Source:
         if (
             self.roots is not None
             and self.root is not None
-            and not lengths[0] + ridge > REGULAR * lengths[-1]
+            and not lengths[0] + ridge > REGULAR_SCATTERS * lengths[-1]
         ):
             stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
             _, singular, axes = svd(packed_triangle(stacked))
@@ -439,7 +439,9 @@ def _doubled(
     lift = basis.f[j] * c
     left = 1.0 - lift * (weighted * e).sum(axis=0)
     shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.lengths)[[0, -1]])
-    left = np.where(left <= np.clip(WORTH * EPS * longest / shortest, LEAST, SPOILT), np.nan, left)
+    left = np.where(
+        left <= np.clip(ABOVE_ROUNDING * EPS * longest / shortest, LEAST_AS_DIFFERENCE, SPOILT), np.nan, left
+    )
     cross = (weighted * gap).sum(axis=0)
     np.divide(gap, diagonal, out=weighted)
     d2 = (weighted * gap).sum(axis=0) + lift * cross**2 / left

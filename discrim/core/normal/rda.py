@@ -64,7 +64,7 @@ from discrim.core.scatter.covariance import EPS, Covariance, divisors_by_class, 
 from discrim.core.scatter.principal import ThinCovariance, of_columns
 from discrim.errors import NotSupportedError
 
-SINGULAR = 1e-13
+SINGULAR_MIXTURE = 1e-13
 """Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
 
 SAFE_RIDGE = 1e-2
@@ -148,7 +148,7 @@ class RDAFit:
         return [
             k
             for k, held in enumerate(self.covariances)
-            if not isinstance(held, ThinCovariance) and is_singular(held.root, self.moments, SINGULAR)
+            if not isinstance(held, ThinCovariance) and is_singular(held.root, self.moments, SINGULAR_MIXTURE)
         ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -249,7 +249,7 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         else:
             root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
-        singular = is_singular(root, whole, SINGULAR)
+        singular = is_singular(root, whole, SINGULAR_MIXTURE)
         covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
     return tuple(covariances)
 
@@ -264,7 +264,7 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
         _, singular, turned = svd(rows, full_matrices=False)
         sphere = float(ridge[k])
-        if not sphere > (SINGULAR * singular[0]) ** 2:
+        if not sphere > (SINGULAR_MIXTURE * singular[0]) ** 2:
             covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
         axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
@@ -281,13 +281,13 @@ def _cholesky(matrix: Floats) -> Floats:
     return np.zeros_like(matrix)
 
 
-REGULAR = 1e-7
+REGULAR_EIGENVALUES = 1e-7
 """Least over greatest eigenvalue from which a scatter is decomposed as it is."""
 
-PIECE = 2**18
+NUMBERS_IN_PIECE = 2**18
 """Numbers in a piece of rows that is scored at once."""
 
-MOST = 2**24
+MOST_IN_AXES = 2**24
 """Numbers in the axes of a rule."""
 
 WORTH_COLUMNS = 32
@@ -296,7 +296,7 @@ WORTH_COLUMNS = 32
 WORTH_RANK = 0.7
 """Share of the columns that the degrees of freedom of such a class are at most."""
 
-LOSS = 1e4
+MOST_LOSS = 1e4
 """Most that a distance may be smaller than what it is the difference of."""
 
 
@@ -385,7 +385,7 @@ def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | No
     """Rows, or sums of weights, (G, K) of each class that the rules of a path give to another one."""
     n_classes = rule.moments.n_classes
     counts = np.zeros((len(rule.pairs), n_classes))
-    piece = int(np.clip(PIECE // rule.width, 256, 8192))
+    piece = int(np.clip(NUMBERS_IN_PIECE // rule.width, 256, 8192))
     for start in range(0, len(x), piece):
         own = codes[start : start + piece]
         by_class = rule.scores(x[start : start + piece])
@@ -519,7 +519,7 @@ def _by_gamma(
     able = _regular(target) & ((1 - tried) * sphere > 0 if held.beyond else True)
     tried, target = tried[able], target[able]
     along = np.unique(alphas[at])
-    step = max(int(MOST // (sizes**2).sum()), 1)
+    step = max(int(MOST_IN_AXES // (sizes**2).sum()), 1)
     for start in range(0, len(tried), step):
         now = slice(start, start + step)
         paths, regular = [], np.ones((len(tried[now]), len(along)), dtype=bool)
@@ -566,7 +566,7 @@ def _thin_path(held: Scatters, k: int, alphas: Floats, target: Floats, vectors: 
     lengths, axes = np.linalg.eigh(gram)
     beta = (1 - alphas)[:, None]
     mixed = alphas[:, None] * np.maximum(lengths, 0.0)[:, None] + beta
-    if (mixed > LOSS * beta).any() or not np.isfinite(mixed).all():
+    if (mixed > MOST_LOSS * beta).any() or not np.isfinite(mixed).all():
         return None
     logdet = np.log(target).sum(axis=1)[:, None] + np.log(mixed).sum(axis=2) + (p - r) * np.log(beta[:, 0])
     plain = 1.0 / (target[:, None] * beta)
@@ -604,7 +604,7 @@ def _by_alpha(
     alphas, gammas = np.array(pairs).T
     pooled = held.whole / held.divisors.sum()
     every, along = np.unique(alphas[at]), np.unique(gammas[at])
-    step = max(MOST // held.own.size, 1)
+    step = max(MOST_IN_AXES // held.own.size, 1)
     for start in range(0, len(every), step):
         tried = every[start : start + step]
         shares = [
@@ -659,4 +659,4 @@ def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
 def _regular(values: Floats) -> NDArray[np.bool_]:
     """Which eigenvalues (..., p) of a matrix tell that it is well-conditioned."""
     least, most = values.min(axis=-1), values.max(axis=-1)
-    return np.asarray((least > REGULAR * most) & np.isfinite(most))
+    return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))

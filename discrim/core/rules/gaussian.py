@@ -61,7 +61,7 @@ ROOMY = 8.0
 CLOSE, COVERED = 0.25, 0.0625
 """Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
 
-NEAR = 2.0
+NEAR_ZERO = 2.0
 """Typical deviations of the rows from the origin up to which zero is as good an origin, but for a bit."""
 
 GAPS = 2**24
@@ -128,7 +128,10 @@ def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
     sum_j abs(x_j) abs(c_j), which typical deviations (p,) of rows from the origin tell.
     """
     sizes = np.abs(rule.coef)
-    if not (rule.scale == 1).all() or not (np.abs(rule.origin) @ sizes <= NEAR * (typical @ sizes)).all():
+    if (
+        not (rule.scale == 1).all()
+        or not (np.abs(rule.origin) @ sizes <= NEAR_ZERO * (typical @ sizes)).all()
+    ):
         return rule
     return replace(
         rule, origin=np.zeros(len(rule.origin)), intercept=rule.intercept - rule.origin @ rule.coef
@@ -440,7 +443,7 @@ def whole_law(moments: ClassMoments) -> WholeLaw | None:
     return WholeLaw(distances(whole, (pooled(whole, whole.total - 1),)), whole.total)
 
 
-HELD = 2**23
+HELD_BY_PATTERNS = 2**23
 """Numbers that rules of patterns may hold, at p^2 for each class, before they are made anew."""
 
 
@@ -491,7 +494,7 @@ class MarginalRule:
     def _rule_of(self, columns: Codes) -> Rule:
         key = columns.tobytes()
         if key not in self._made:
-            if len(self._made) * len(self.log_prior) * len(columns) ** 2 > HELD:
+            if len(self._made) * len(self.log_prior) * len(columns) ** 2 > HELD_BY_PATTERNS:
                 self._made.clear()
             self._made[key] = self.of_columns(columns)
         return self._made[key]

@@ -44,7 +44,7 @@ LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 SPOILT = 0.05
 """Value of 1 - c D2_g up to which the difference has lost digits."""
 
-LEAST = 1e-8
+LEAST_AS_SUM = 1e-8
 """Value of 1 - c D2_g up to which a row is left to a refit though it is a sum of squares."""
 
 
@@ -247,7 +247,7 @@ class FullLeftOut:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
                 scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-        return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
+        return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST_AS_SUM)).T
 
     @property
     def _is_common(self) -> bool:

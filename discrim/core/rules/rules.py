@@ -37,10 +37,10 @@ from discrim.errors import NotSupportedError
 
 Exponents = NDArray[np.int64]
 
-FARTHEST = 400
+FARTHEST_EXPONENT = 400
 """Binary order of magnitude of coordinates up to which rows are measured where they are."""
 
-LARGEST = 1024
+LARGEST_EXPONENT = 1024
 """That of the largest double."""
 
 
@@ -68,14 +68,14 @@ def coordinates_within_range(
         while len(far):
             # How far beyond the largest double a row is is not known: it comes nearer until its place is.
             size = np.abs(z[far]).max(axis=1, keepdims=True)
-            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST) - FARTHEST
+            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST_EXPONENT) - FARTHEST_EXPONENT
             z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
             far = far[~_within_range(z[far])]
     return z
 
 
 def _within_range(z: Floats) -> NDArray[np.bool_]:
-    return np.asarray((np.abs(z) <= 2.0**FARTHEST).all(axis=1))
+    return np.asarray((np.abs(z) <= 2.0**FARTHEST_EXPONENT).all(axis=1))
 
 
 def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:

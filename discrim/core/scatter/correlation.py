@@ -28,7 +28,7 @@ H^2 = I - c a a'; with T = H V diag(sqrt(e)) and k = g/(1 - g) the distance of a
 where nothing cancels. Of no more columns than rows, the matrix without a row, times sqrt(q_j q_k), is that of
 all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c diag(h^2). The first is a
 rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
-gain that factor each. A row that takes more of a column than `SMALL` has a factorisation of its own.
+gain that factor each. A row that takes more of a column than `SMALL_PART` has a factorisation of its own.
 
 *Its shrinkage.* Rows of the class move by s h, s = o / (n_g - o), so that of the sum A
 
@@ -56,7 +56,7 @@ from discrim.core.scatter.covariance import EPS, Covariance, Dependency, depende
 from discrim.core.scatter.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
 from discrim.core.scatter.principal import ThinCovariance, one_scatter
 from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
-from discrim.core.scatter.shrinkage import NOTHING, Powers, RuleOfShrinkage, Shrinkage, data_units
+from discrim.core.scatter.shrinkage import ROUNDED_FOURTHS, Powers, RuleOfShrinkage, Shrinkage, data_units
 from discrim.core.scatter.shrunk import shrunk
 from discrim.errors import DataError
 
@@ -248,7 +248,7 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
     """
     whole = count * crossed
     above = whole - pairs
-    above = np.where(above <= NOTHING * whole, 0.0, above)
+    above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
     below = (count - 1.0) * pairs
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
@@ -271,19 +271,19 @@ def correlation_shrunk(
     return Covariance.from_root(held.root * unit)
 
 
-LEAST = 1e-6
+LEAST_SHRINKAGE = 1e-6
 """Shrinkage up to which a correlation may be as good as singular, so that the row is left to a refit."""
 
-ROUNDING = 1e-12
+NO_DIRECTION = 1e-12
 """Length of a direction, relative to the longest, up to which it is none."""
 
-SMALL = 0.1
+SMALL_PART = 0.1
 """Share of a column that a row may take of its length, for all rows' matrices to be solved together."""
 
-STEPS = 20
-"""Steps in which what is left of an error is SMALL to that power."""
+MOST_ITERATIONS = 20
+"""Steps in which what is left of an error is SMALL_PART to that power."""
 
-NUMBERS = 2**22
+NUMBERS_AT_ONCE = 2**22
 """Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
 
 
@@ -437,7 +437,7 @@ def correlation_left_out(
     means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        most = max(1, NUMBERS // moments.means.size)
+        most = max(1, NUMBERS_AT_ONCE // moments.means.size)
         if len(x) > most:
             ends = [slice(first, first + most) for first in range(0, len(x), most)]
             given = [None if weights is None else weights[part] for part in ends]
@@ -458,7 +458,9 @@ def correlation_left_out(
             crossed = None if noise is None else crossed_without(noise, taken)
             d2, at = held.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)
         out = log_prior[:, None] - 0.5 * d2
-        return settle(out, codes, rows.gone, spoilt | (at <= LEAST) | ~np.isfinite(d2).all(axis=0)).T
+        return settle(
+            out, codes, rows.gone, spoilt | (at <= LEAST_SHRINKAGE) | ~np.isfinite(d2).all(axis=0)
+        ).T
 
     return scores
 
@@ -488,11 +490,11 @@ class Many:
             pairs = _pairs(self.matrix**2, e) - 2.0 * lift * _pairs(self.matrix, e * h) + lift**2 * b
             at = correlation_intensity(pairs, crossed, count)
         d2 = np.full((len(gaps), len(lift)), np.nan)
-        sound = (e > 0).all(axis=0) & (at > LEAST)
-        small = np.flatnonzero(sound & (lift * (h**2).max(axis=0) <= SMALL))
+        sound = (e > 0).all(axis=0) & (at > LEAST_SHRINKAGE)
+        small = np.flatnonzero(sound & (lift * (h**2).max(axis=0) <= SMALL_PART))
         d2[:, small] = self._iterated(gaps[:, :, small], h[:, small], e[:, small], lift[small], at[small])
         rest = np.flatnonzero(sound & np.isnan(d2).any(axis=0))
-        step = max(1, NUMBERS // self.matrix.size)
+        step = max(1, NUMBERS_AT_ONCE // self.matrix.size)
         for first in range(0, len(rest), step):
             part = rest[first : first + step]
             f, own = np.sqrt(e[:, part]).T, h[:, part].T
@@ -519,7 +521,7 @@ class Many:
             return np.asarray(columns / variances[:, None, :] + along[:, None, :] * lifted)
 
         found = solved(turned)
-        for _ in range(STEPS):
+        for _ in range(MOST_ITERATIONS):
             back = delta * (axes @ found.reshape(len(h), -1)).reshape(shape)
             before, found = found, solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
             moved = np.abs(found - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(found).max(axis=(0, 1))
@@ -543,7 +545,7 @@ class Few:
         if held.roots is None:
             raise TypeError("Moments without roots are not thin.")
         _, singular, axes = svd(held.roots[0] / lengths, full_matrices=False)
-        kept = singular > ROUNDING * singular.max(initial=0.0)
+        kept = singular > NO_DIRECTION * singular.max(initial=0.0)
         return Few(singular[kept, None] * axes[kept], singular[kept] ** 2)
 
     def distances(

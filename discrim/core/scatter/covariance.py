@@ -40,8 +40,8 @@ EPS = float(np.finfo(np.float64).eps)
 NEXT_TO_NOTHING = 1e-6
 """Share of a column's standard deviation, left by others, below which coefficients are its huge multiples."""
 
-PART = 1e-3
-"""Share of the largest slope, of columns of length one, from which on a column has a part in another."""
+LEAST_PART = 1e-3
+"""Share of the largest coefficient, of columns of length one, from which on a column has a part."""
 
 WIDE = 64
 """Columns from which solving a triangular system is no slower than a product with its inverse."""
@@ -261,7 +261,7 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     found = []
     for j in np.flatnonzero(left < NEXT_TO_NOTHING).tolist():
         slopes = np.abs(_substituted(root[:j, :j], root[:j, j]))
-        on = np.flatnonzero(slopes > PART * slopes.max(initial=0.0))
+        on = np.flatnonzero(slopes > LEAST_PART * slopes.max(initial=0.0))
         found.append(NearDependency(j, tuple(on.tolist()), float(left[j])))
     return found
 

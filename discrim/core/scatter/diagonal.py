@@ -183,7 +183,7 @@ class Diagonal(Scatter):
         return cls(Shrinkage.from_file(parts, ("given", *_SHRINKAGES)))
 
 
-REACH = 450
+REACH_OF_MEDIAN = 450
 """Binary orders of magnitude by which a column may vary more than that of the median, if it stands for it."""
 
 
@@ -212,7 +212,7 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)
     wild = int(np.argmax(sizes))
-    return (wild, middle) if sizes[wild] - sizes[middle] > REACH else None
+    return (wild, middle) if sizes[wild] - sizes[middle] > REACH_OF_MEDIAN else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from discrim.core.moments.row_sums import column_scale, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, are_flags, are_whole
 from discrim.core.rules.gaussian import patterns
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.scatter.covariance import Covariance
+from discrim.core.scatter.covariance import LEAST_PART, Covariance
 from discrim.core.scatter.scatter import Full, Item, NormalClasses, Parts, full_left_out
 from discrim.errors import DataError, NotSupportedError
 
@@ -49,14 +49,11 @@ LIKELIHOOD = 1e-10
 
 MOST_SWEEPS = 5000
 
-FARTHEST = 3.0
+LARGEST_CHANGE = 3.0
 """Change of the logarithm of a standard deviation that no extrapolation goes beyond."""
 
 COLLAPSED = 1e-9
 """Part of a column that the others leave, at which a covariance counts as singular."""
-
-PART = 1e-3
-"""Share of the largest coefficient of a combination below which a column, of variance one, has no part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +278,7 @@ def _at_fault(observed: Observed, root: Floats) -> int:
     counts = np.zeros(len(root))
     for group in observed.groups:
         np.add.at(counts, group.order[:, : group.n_observed], group.counts.sum(axis=1)[:, None])
-    there = np.where(parts > PART * parts.max(), counts, np.inf)
+    there = np.where(parts > LEAST_PART * parts.max(), counts, np.inf)
     return int(np.flatnonzero(there == there.min())[-1])
 
 
@@ -311,7 +308,7 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
     factor = max(float(np.linalg.norm(step)) / size, 1.0)
     ahead = a + 2 * factor * step + factor**2 * bend
     (k, p), means = now[0].shape, ahead[: now[0].size]
-    if not np.abs(ahead[-p:] - c[-p:]).max() < FARTHEST:
+    if not np.abs(ahead[-p:] - c[-p:]).max() < LARGEST_CHANGE:
         return second
     root = np.diag(np.exp(ahead[-p:]))
     root[np.triu_indices(p, 1)] = ahead[now[0].size : -p]

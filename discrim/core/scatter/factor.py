@@ -409,7 +409,7 @@ def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared:
         return np.asarray(n * (signal + noise) + free * np.log(n))
 
 
-HALF = 1e-8
+HALF_DIGITS = 1e-8
 """Ratio of eigenvalues below which those of a scatter have lost half of their digits."""
 
 
@@ -598,7 +598,7 @@ def spectrum(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
         ratio = whole.common_unit
         return Principal(np.zeros(min(1, p)), np.eye(1, p), ratio, whole.total, free), 0
     held = principal(whole)
-    if whole.roots is None and held.lengths[-1] <= HALF * held.lengths[0]:
+    if whole.roots is None and held.lengths[-1] <= HALF_DIGITS * held.lengths[0]:
         held = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
     # Lengths that the rounding of the columns alone would give say nothing of the data.
     rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
@@ -725,13 +725,13 @@ def _step(
         return np.asarray(np.where(ends, s / level, step))
 
 
-HELD = 2**21
+HELD_SCATTERS = 2**21
 """Numbers of the scatters without rows that are held at once."""
 
-KNOWN = 1e-10
+KNOWN_NOISE = 1e-10
 """Relative error of the noise from which on a row is left to a refit."""
 
-FEW = 3
+FEW_EIGENVALUES = 3
 """Share of all eigenvalues, one in so many, up to which they are found one by one."""
 
 
@@ -764,7 +764,7 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
             mine = np.flatnonzero(codes == code)
             turned = held.turned(from_class_means(moments, x[mine], code))
             q = _enough(held, factors, code, rank)
-            step = max(HELD // max(len(turned) * min(q, len(turned)), 1), 1)
+            step = max(HELD_SCATTERS // max(len(turned) * min(q, len(turned)), 1), 1)
             for start in range(0, len(mine), step):
                 some = mine[start : start + step]
                 own = None if weights is None else weights[some]
@@ -795,7 +795,7 @@ def _enough(held: Principal, factors: Factors, code: int, rank: int) -> int:
         steep = falls(held.lengths, p).max() * factors.wanted.threshold / 2
         steeper = np.flatnonzero(_reach(held, rank) >= steep)
         q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
-    return q if FEW * q <= r else r
+    return q if FEW_EIGENVALUES * q <= r else r
 
 
 def _reach(held: Principal, rank: int) -> Floats:
@@ -896,4 +896,4 @@ def _scored(
         d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
         logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(held.unit).sum()
         error = EPS * len(held.lengths) ** 2 * held.lengths[0] / split.rest
-    return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN) & (d < ranks))
+    return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN_NOISE) & (d < ranks))

@@ -44,9 +44,10 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_who
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
+from discrim.core.scatter import student
 from discrim.core.scatter.covariance import EPS, Covariance
 from discrim.core.scatter.scatter import Full, Item, NormalClasses
-from discrim.core.scatter.student import NU_RANGE, Student, best_nu, fit_student, student_log_likelihood
+from discrim.core.scatter.student import IN_A_PLANE, NU_RANGE, Student
 from discrim.errors import DataError, NotSupportedError
 
 MOST_SEARCHED = 1000
@@ -56,7 +57,7 @@ RIDGE = 1e-8
 """What is added to the covariance of few rows, in robust units or in its own where it is larger, in case it
 is singular."""
 
-FAR = 1e100
+FARTHEST_ROW = 1e100
 """Robust units from the median beyond which a row is no farther to the search."""
 
 ELEMENTAL_WORK = 1e7
@@ -75,7 +76,7 @@ SAME_START = 1e-6
 """Difference of log-determinants below which two starts have come to the same place."""
 
 
-NEAR = (0.05, 0.25, 0.5, 0.85)
+NEAREST_SHARES = (0.05, 0.25, 0.5, 0.85)
 """Shares of the rows nearest the median whose covariances are starts."""
 
 
@@ -85,7 +86,7 @@ def first_subsets(z: Floats, h: int) -> list[Mask]:
     Rows z (n, p) are about their median, in robust units. Of many the search sees a part, evenly chosen in
     the order of size.
     """
-    z = np.clip(z, -FAR, FAR)
+    z = np.clip(z, -FARTHEST_ROW, FARTHEST_ROW)
     size = (z**2).sum(axis=1)
     part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
     own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
@@ -134,7 +135,9 @@ def _robust(z: Floats) -> Codes:
     ranks = scipy.stats.rankdata(z, axis=0)
     scores = scipy.special.ndtri((ranks - 1 / 3) / (n + 1 / 3))
     shapes = [np.tanh(z), ranks - ranks.mean(axis=0), scores, z / np.where(length > 0, length, 1.0)]
-    shapes += [near - near.mean(axis=0) for near in (z[: max(int(share * n), p + 1)] for share in NEAR)]
+    shapes += [
+        near - near.mean(axis=0) for near in (z[: max(int(share * n), p + 1)] for share in NEAREST_SHARES)
+    ]
     half = n // 2 + 1
     found = []
     for shape in (*(own.T @ own for own in shapes), _pairwise(z, half)):
@@ -196,15 +199,12 @@ def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
     return np.asarray(np.einsum("spn,spn->sn", white, white))
 
 
-KEPT = 0.975
+KEPT_QUANTILE = 0.975
 """Quantile of chi-square up to which rows are kept."""
-
-SINGULAR = 1e-12
-"""Size of a column's residual on those before it, relative to the column, at which rows lie in a plane."""
 
 SEARCH = "minimum determinant"
 
-SAME = 1e-9
+SAME_DETERMINANT = 1e-9
 """Difference of log-determinants below which the earlier start is as good."""
 
 
@@ -283,7 +283,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
         if found is not None:
             cores.append(found)
     least = min(core.logdet for core in cores)
-    return _kept(z, next(core for core in cores if core.logdet <= least + SAME), h)
+    return _kept(z, next(core for core in cores if core.logdet <= least + SAME_DETERMINANT), h)
 
 
 def _closest(z: Floats, h: int) -> Mask:
@@ -335,7 +335,7 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
         mean = own.mean(axis=0)
         root = packed_triangle(own - mean) / np.sqrt(h - 1)
         lengths = np.sqrt((root**2).sum(axis=0))
-        flat = np.abs(np.diagonal(root)) <= SINGULAR * np.maximum(lengths, 1.0)
+        flat = np.abs(np.diagonal(root)) <= IN_A_PLANE * np.maximum(lengths, 1.0)
         if flat.any():
             columns = np.flatnonzero(flat)
             return ExactFit(tuple(columns.tolist()), _on_plane(z, mean, root, int(columns[0])))
@@ -349,7 +349,7 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
 
 def _kept(z: Floats, core: _Core, h: int) -> Mcd:
     n, p = z.shape
-    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT, p)
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
     return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
@@ -600,14 +600,16 @@ def fit_t(
     with it the search may begin where another ended. Covariances are inflated to those of the t
     distributions, which need nu > 2, or are their scales.
     """
-    found = best_nu(blocks, start) if nu is None else fit_student(blocks, start, nu, begin=begin)
+    found = (
+        student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
+    )
     if found.collapsed is not None:
         return found.moments, Robust("t", found.nu), found
     moments = found.scatters()
     if inflated:
         factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
         moments = _scaled(moments, factor)
-    llf, _ = student_log_likelihood(blocks, found)
+    llf, _ = student.student_log_likelihood(blocks, found)
     return moments, Robust("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf), found
 
 

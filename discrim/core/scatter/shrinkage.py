@@ -211,7 +211,7 @@ def _read_grid(grid: Any) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-NOTHING = 16 * EPS
+ROUNDED_FOURTHS = 16 * EPS
 """Relative size up to which a difference of sums of fourth powers is the rounding of zero."""
 
 
@@ -252,7 +252,7 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
     whole = count * fourth
     above = whole - (distance + 1.0 / p)
     # Two rows about their mean are as noisy as nothing: a difference of equal sums.
-    above = np.where(above <= NOTHING * whole, 0.0, above)
+    above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
     below = count * distance
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
@@ -262,7 +262,7 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     means = squares / count
     whole = fourths / count
     noise = whole - (means**2).sum(axis=0)
-    noise = np.where(noise <= NOTHING * whole, 0.0, noise)
+    noise = np.where(noise <= ROUNDED_FOURTHS * whole, 0.0, noise)
     distance = ((means - np.median(means, axis=0)) ** 2).sum(axis=0) * (count - 1.0)
     return np.where(noise >= distance, 1.0, noise / np.where(noise >= distance, 1.0, distance))
 

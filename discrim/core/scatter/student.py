@@ -37,7 +37,7 @@ from discrim.core.scatter.covariance import Covariance, is_singular, pooled, sep
 TOLERANCE = 1e-12
 """Largest change of a step, in units of the scale, at which the search has converged."""
 
-ROUNDING = 1e-8
+ROUNDED_STEP = 1e-8
 """Change below which a step that is no smaller than the one before it is rounding."""
 
 MOST_STEPS = 2000
@@ -45,13 +45,13 @@ MOST_STEPS = 2000
 NU_RANGE = (1.0, 256.0)
 """Degrees of freedom that are looked for; below the first the likelihood may have several maxima."""
 
-SINGULAR = 1e-12
-"""Size of a column's residual on those before it, relative to the column, at which a scale has collapsed."""
+IN_A_PLANE = 1e-12
+"""Size of a column's residual on those before it, relative to the column, at which rows lie in a plane."""
 
 SHRUNKEN = 1e-15
 """Size of a column's scale, relative to its standard deviation, at which it has collapsed."""
 
-NEAR = 1e-11
+NEAR_MAXIMUM = 1e-11
 """Largest change, in units of the first scale, at which whitened rows have told what they can."""
 
 
@@ -156,7 +156,7 @@ def _searched(
         if ahead.collapsed is not None:
             return ahead
         change, slowest = _change(now, ahead)
-        settled = change <= TOLERANCE or ROUNDING >= change >= now.change
+        settled = change <= TOLERANCE or ROUNDED_STEP >= change >= now.change
         now = replace(ahead, steps=now.steps + 1, change=change, converged=settled, slowest=slowest)
         if settled:
             break
@@ -210,7 +210,7 @@ def _whitened_search(
         turned, moved = inverse @ half, inverse @ (ahead - means)
         change = float(max(np.abs(turned @ turned.T - np.eye(p)).max(), np.abs(moved).max()))
         means, inverse = ahead, np.tril(np.linalg.inv(half))
-        if change <= NEAR or ROUNDING >= change >= last:
+        if change <= NEAR_MAXIMUM or ROUNDED_STEP >= change >= last:
             break
         last = change
     return means, half, steps
@@ -248,7 +248,7 @@ def _is_singular(moments: ClassMoments, k: int) -> bool:
     # Without roots the scatter was found well-conditioned.
     if moments.roots is None:
         return False
-    return is_singular(moments.roots[k], moments, SINGULAR)
+    return is_singular(moments.roots[k], moments, IN_A_PLANE)
 
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:
