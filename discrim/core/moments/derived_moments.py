@@ -289,8 +289,8 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
 def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Floats, Floats]:
     """Roots of all rows and, with what the means moved by, of those that go."""
     own, other = (
-        np.stack([root_of(each) for each in held.scatters]) if held.roots is None else held.roots
-        for held in (whole, gone)
+        np.stack([root_of(each) for each in moments.scatters]) if moments.roots is None else moments.roots
+        for moments in (whole, gone)
     )
     lifts = lift[None] if whole.spread == "pooled" else lift[:, None, :]
     return own, np.concatenate([other, lifts], axis=1)

@@ -161,9 +161,9 @@ def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floa
 
 def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     """Sums (K, J) of columns of counts by class, whole where they are whole but for rounding."""
-    held = moments.columns(columns)
+    part = moments.columns(columns)
     # Powers of two apart, so that neither product rounds more than once.
-    sums = held.counts[:, None] * held.centres + held.counts[:, None] * (held.rests / held.scale)
+    sums = part.counts[:, None] * part.centres + part.counts[:, None] * (part.rests / part.scale)
     slack = ROUNDED * np.abs(sums).sum(axis=0)
     whole = np.round(sums)
     return np.asarray(np.where(np.abs(sums - whole) <= slack, whole, sums))

@@ -139,11 +139,11 @@ def _moments(
     base, step = np.where(present, rows.base, 0.0), np.where(present, means + left, 0.0)
     centres, rests = split_mean(base, step, scale)
     rows_held = np.bincount(codes, minlength=n_classes)
-    held = ClassMoments(counts, rows_held, centres, rests, scale, squares)
+    made = ClassMoments(counts, rows_held, centres, rests, scale, squares)
     if not pooled:
-        return held
+        return made
     scatter = _pooled_scatter(rows, weights, np.sqrt(counts)[:, None] * (means + left), scale, squares)
-    return None if scatter is None else replace(held, scatters=scatter[None])
+    return None if scatter is None else replace(made, scatters=scatter[None])
 
 
 def _summed(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> Floats:

@@ -147,8 +147,8 @@ class LDAFit:
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
-        held = gaussian.distances(self.moments, (self.unbiased(),))
-        return held, np.full(self.moments.n_classes, self.residual_df)
+        distances = gaussian.distances(self.moments, (self.unbiased(),))
+        return distances, np.full(self.moments.n_classes, self.residual_df)
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
         """Where classes i and j have the same posterior, with its value at the midpoint of the means."""
@@ -226,8 +226,8 @@ class LDAFit:
 
         With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
         """
-        held, counts, nu = self.unbiased_distances()[0], self.moments.counts, self.residual_df
-        d2, gone = common_distances(x, codes, weights, held, counts, nu)
+        distances, counts, nu = self.unbiased_distances()[0], self.moments.counts, self.residual_df
+        d2, gone = common_distances(x, codes, weights, distances, counts, nu)
         left = np.repeat(counts[:, None], len(codes), axis=1)
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
@@ -458,14 +458,14 @@ def higher_criticism(p: Floats) -> Floats:
 def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,) by a method that the rule of all of them has."""
     moments, reduced = fit.moments, fit.reduced()
-    held = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
+    part = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
     if method == "plugin":
-        return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
+        return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
     covariance, nu = of_columns(fit.unbiased(), keep), fit.residual_df
     if method == "predictive":
         gone = moments.n_columns - len(keep)
-        return gaussian.common_predictive(held, covariance, log_prior, nu, gone=gone)
-    return gaussian.common_debiased(held, covariance, log_prior, nu)
+        return gaussian.common_predictive(part, covariance, log_prior, nu, gone=gone)
+    return gaussian.common_debiased(part, covariance, log_prior, nu)
 
 
 def _in_plane(moments: ClassMoments, covariance: Covariance, reduced: Canonical) -> ClassMoments:

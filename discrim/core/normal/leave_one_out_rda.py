@@ -58,7 +58,7 @@ class Span:
     axes: Floats
 
     @staticmethod
-    def of(held: ClassMoments) -> Span:
+    def of(whole: ClassMoments) -> Span:
         """From moments with thin roots by class.
 
         Raises
@@ -66,24 +66,24 @@ class Span:
         ValueError
             The moments have other roots, or none.
         """
-        held = comparable(held)
-        if held.roots is None or held.spread != "thin class":
-            raise ValueError(f"Moments of spread {held.spread!r} have no thin roots by class.")
-        unit = held.common_unit
-        rows = np.concatenate([*held.roots, held.means]) * unit
+        whole = comparable(whole)
+        if whole.roots is None or whole.spread != "thin class":
+            raise ValueError(f"Moments of spread {whole.spread!r} have no thin roots by class.")
+        unit = whole.common_unit
+        rows = np.concatenate([*whole.roots, whole.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        roots = np.stack([packed_triangle(root @ axes.T) for root in held.roots])
+        roots = np.stack([packed_triangle(root @ axes.T) for root in whole.roots])
         moments = ClassMoments(
-            held.counts,
-            held.rows,
-            held.means @ axes.T,
-            np.zeros((held.n_classes, len(axes))),
+            whole.counts,
+            whole.rows,
+            whole.means @ axes.T,
+            np.zeros((whole.n_classes, len(axes))),
             np.ones(len(axes)),
             np.swapaxes(roots, 1, 2) @ roots,
             roots,
         )
-        return Span(moments, held.origin, held.scale, axes)
+        return Span(moments, whole.origin, whole.scale, axes)
 
     @property
     def columns(self) -> int:
@@ -209,8 +209,8 @@ def rda_left_out(
 ) -> LeftOut:
     """Leave-one-out scores of one pair, whose covariances are not singular, from moments by class."""
     span = Span.of(moments) if moments.spread == "thin class" else None
-    held, columns = (moments, None) if span is None else (span.moments, span.columns)
-    (group,) = left_out_groups(held, [pair], parametrization, method, log_prior, columns)
+    held_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
+    (group,) = left_out_groups(held_moments, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         x = x if span is None else span.coordinates(x)
@@ -280,20 +280,20 @@ class _Basis:
 class _Source:
     """What is mixed: scatters, means (K, p) in z, and roots (K, p, p) and (p, p) where there are any."""
 
-    held: Scatters
+    scatters: Scatters
     means: Floats
     roots: Floats | None
     root: Floats | None
 
     @staticmethod
-    def of(held: Scatters) -> _Source:
-        roots = None if held.moments.roots is None else held.moments.roots * held.unit
-        root = None if roots is None else packed_triangle(roots.reshape(-1, len(held.unit)))
-        return _Source(held, held.moments.means, roots, root)
+    def of(scatters: Scatters) -> _Source:
+        roots = None if scatters.moments.roots is None else scatters.moments.roots * scatters.unit
+        root = None if roots is None else packed_triangle(roots.reshape(-1, len(scatters.unit)))
+        return _Source(scatters, scatters.moments.means, roots, root)
 
     def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
         """Eigenvalues (p,) and eigenvectors (p, p) of a W_k + b W, to which a ridge or more will be added."""
-        lengths, vectors = np.linalg.eigh(a * self.held.own[k] + b * self.held.whole)
+        lengths, vectors = np.linalg.eigh(a * self.scatters.own[k] + b * self.scatters.whole)
         if (
             self.roots is not None
             and self.root is not None
@@ -314,9 +314,9 @@ class _Mixer:
     parametrization: Parametrization
 
     @property
-    def held(self) -> Scatters:
+    def scatters(self) -> Scatters:
         """The scatters that are mixed."""
-        return self.source.held
+        return self.source.scatters
 
     def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
         """For each class its basis as that of a row, of which the weight `out` is left out, and as another's.
@@ -324,17 +324,17 @@ class _Mixer:
         The first is missing where the class has no covariance without the row.
         """
         found = []
-        for k, divisor in enumerate(self.held.divisors.tolist()):
-            alone = divisor - out <= EPS * self.held.moments.counts[k]
+        for k, divisor in enumerate(self.scatters.divisors.tolist()):
+            alone = divisor - out <= EPS * self.scatters.moments.counts[k]
             found.append((None if alone else self._basis(k, k, out), self._basis(k, k - 1, out)))
         return found
 
     def _basis(self, k: int, g: int, out: float) -> _Basis:
         """Of class k for rows of class g."""
-        held = self.held
-        divisors = held.divisors.copy()
+        scatters = self.scatters
+        divisors = scatters.divisors.copy()
         divisors[g] -= out
-        total, p = divisors.sum(), held.columns
+        total, p = divisors.sum(), scatters.columns
         ones, nothing = np.ones(len(divisors)), np.zeros(len(divisors))
         shares = np.empty((4, len(self.pairs)))
         for j, pair in enumerate(self.pairs):
@@ -348,14 +348,14 @@ class _Mixer:
         reference = int(np.argmax(a + b))
         most = a[reference] + b[reference]
         if most == 0:
-            lengths, vectors = np.zeros(len(held.unit)), np.eye(len(held.unit))
+            lengths, vectors = np.zeros(len(scatters.unit)), np.eye(len(scatters.unit))
         else:
             # Without the row the traces are less, and by no more than what is left to a refit.
             mixed = a + b > 0
-            ridges = (from_own * held.squares[k] + from_pooled * held.squares.sum())[mixed]
+            ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[mixed]
             ridges *= most / (a + b)[mixed]
             lengths, vectors = self.source.axes(k, a[reference], b[reference], SPOILT * float(ridges.min()))
-        axes = vectors.T * held.unit
+        axes = vectors.T * scatters.unit
         gaps = axes @ (self.source.means - self.source.means[k]).T
         factors = (a + b) / most if most > 0 else np.zeros(len(a))
         return _Basis(
@@ -382,11 +382,11 @@ class LeftOutGroup:
 
     def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
         """The scores of rows of which the weight `out` is left out."""
-        held = self.mixer.held
-        moments, bases = held.moments, self.bases(out)
+        scatters = self.mixer.scatters
+        moments, bases = scatters.moments, self.bases(out)
         own = codes[rows]
         d = from_class_means(moments, x[rows], own)
-        squares = column_squares(d * held.unit[:, None])
+        squares = column_squares(d * scatters.unit[:, None])
         count = moments.counts[own]
         with np.errstate(divide="ignore", invalid="ignore"):
             c = out * count / (count - out)
@@ -402,13 +402,13 @@ class LeftOutGroup:
                 gone = c[at] * squares[at]
                 if basis is as_own:
                     gap = e * (count[at] / (count[at] - out))
-                    left: Floats | float = _left_of(float(held.squares[k]), gone)
+                    left: Floats | float = _left_of(float(scatters.squares[k]), gone)
                 else:
-                    gap, left = e + basis.gaps[:, own[at]], float(held.squares[k])
-                traces = left, _left_of(float(held.squares.sum()), gone)
+                    gap, left = e + basis.gaps[:, own[at]], float(scatters.squares[k])
+                traces = left, _left_of(float(scatters.squares.sum()), gone)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     for j in range(len(self.positions)):
-                        doubled = _doubled(basis, j, e, gap, c[at], traces, held.beyond)
+                        doubled = _doubled(basis, j, e, gap, c[at], traces, scatters.beyond)
                         scores[j, k, rows[at]] = self.log_prior[k] - 0.5 * doubled
         lost = np.isnan(scores[:, :, rows]).any(axis=1)
         for j, row in zip(*np.nonzero(lost), strict=True):

@@ -112,9 +112,9 @@ class NearestCentroidFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row at the maximum-likelihood variance."""
-        held = self.within_reach
-        logdet = self.covariance.divided_by(held.total / self.residual_df).logdet
-        return gaussian.log_likelihood(held, np.full(held.n_classes, logdet), logs_of_prior(self.prior))
+        moments = self.within_reach
+        logdet = self.covariance.divided_by(moments.total / self.residual_df).logdet
+        return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), logs_of_prior(self.prior))
 
     def df_model(self) -> int:
         """Free parameters: means, the variance and, where estimated, prior."""
@@ -124,8 +124,8 @@ class NearestCentroidFit:
 
 def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,): the mean that is nearest in these."""
-    held = gaussian.means_of_columns(fit.within_reach, keep)
-    return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
+    part = gaussian.means_of_columns(fit.within_reach, keep)
+    return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
 
 
 def has_spread(moments: ClassMoments) -> bool:

@@ -114,8 +114,8 @@ class QDAFit:
 
         With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
         """
-        held, free = self.unbiased_distances()
-        d2, gone = separate_distances(x, codes, weights, held, self.moments.counts, free)
+        distances, free = self.unbiased_distances()
+        d2, gone = separate_distances(x, codes, weights, distances, self.moments.counts, free)
         left = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, left - 1
@@ -192,12 +192,12 @@ def qda_from_file(
 
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,) by a method that the rule of all of them has."""
-    held = gaussian.means_of_columns(fit.moments, keep)
+    part = gaussian.means_of_columns(fit.moments, keep)
     whole = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
     covariances = tuple(of_columns(covariance, keep) for covariance in whole)
     if method == "plugin":
-        return gaussian.separate_plugin(held, covariances, log_prior)
+        return gaussian.separate_plugin(part, covariances, log_prior)
     if method == "predictive":
         gone = fit.moments.n_columns - len(keep)
-        return gaussian.separate_predictive(held, covariances, log_prior, gone=gone)
-    return gaussian.separate_debiased(held, covariances, log_prior)
+        return gaussian.separate_predictive(part, covariances, log_prior, gone=gone)
+    return gaussian.separate_debiased(part, covariances, log_prior)

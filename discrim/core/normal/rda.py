@@ -147,8 +147,9 @@ class RDAFit:
         """Classes whose covariance has no inverse."""
         return [
             k
-            for k, held in enumerate(self.covariances)
-            if not isinstance(held, ThinCovariance) and is_singular(held.root, self.moments, SINGULAR_MIXTURE)
+            for k, covariance in enumerate(self.covariances)
+            if not isinstance(covariance, ThinCovariance)
+            and is_singular(covariance.root, self.moments, SINGULAR_MIXTURE)
         ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -156,7 +157,7 @@ class RDAFit:
         if self.standardize:
             apart = replace(self, standardize=False)
             return standardized_left_out(
-                self.moments, lambda held: replace(apart, moments=held).left_out(log_prior)
+                self.moments, lambda moments: replace(apart, moments=moments).left_out(log_prior)
             )
         return leave_one_out_rda.rda_left_out(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
@@ -181,11 +182,11 @@ class RDAFit:
 
 def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """The rule of some columns (q,), for which there is one method."""
-    held = gaussian.means_of_columns(fit.moments, keep)
+    part = gaussian.means_of_columns(fit.moments, keep)
     covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:
-        return gaussian.linear_rule(held, covariances[0], log_prior)
-    return gaussian.separate_plugin(held, covariances, log_prior)
+        return gaussian.linear_rule(part, covariances[0], log_prior)
+    return gaussian.separate_plugin(part, covariances, log_prior)
 
 
 def too_few(moments: ClassMoments) -> list[int]:
@@ -217,9 +218,9 @@ def fit_rda(
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
-    held = in_deviations(moments) if standardize else comparable(moments)
-    unit = held.common_unit
-    squares = (held.squares * unit * unit).sum(axis=1)
+    in_unit = in_deviations(moments) if standardize else comparable(moments)
+    unit = in_unit.common_unit
+    squares = (in_unit.squares * unit * unit).sum(axis=1)
     shares = leave_one_out_rda.regularized_mixture(
         parametrization,
         Regularization(alpha, gamma),
@@ -229,11 +230,11 @@ def fit_rda(
     )
     if not standardize:
         # Without a ridge nothing compares the columns, and each keeps a scale of its own.
-        moments = held = held if shares[2].any() else moments
+        moments = in_unit = in_unit if shares[2].any() else moments
     # As multiples of the scatters.
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
-    covariances = mixed(held, *multiples)
+    covariances = mixed(in_unit, *multiples)
     own = cv, select, standardize
     return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
 
@@ -268,8 +269,10 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
             covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
         axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
-        held = ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
-        covariances.append(held)
+        covariance = ThinCovariance(
+            sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere))
+        )
+        covariances.append(covariance)
     return tuple(covariances)
 
 
@@ -415,14 +418,14 @@ def path_rules(
     Moments are by class: where they are those of coordinates of fewer columns, `columns` is the number of
     those of the data; where a pair asks for roots, `with_roots` gives the same moments with them.
     """
-    held = Scatters.of(comparable(moments), method, columns)
+    scatters = Scatters.of(comparable(moments), method, columns)
     found = _by_gamma if parametrization == "esl" else _by_alpha
     ridged = np.array([_has_ridge(pair, parametrization) for pair in pairs])
-    left = ridged | _full_rank(held, pairs)
-    for rule in found(held, pairs, np.flatnonzero(left), parametrization, log_prior):
+    left = ridged | _full_rank(scatters, pairs)
+    for rule in found(scatters, pairs, np.flatnonzero(left), parametrization, log_prior):
         left[rule.pairs] = False
         yield rule
-    if held.beyond:
+    if scatters.beyond:
         return
     plain = np.flatnonzero(left & ~ridged)
     if plain.size:
@@ -438,9 +441,9 @@ def _has_ridge(pair: Regularization, parametrization: Parametrization) -> bool:
     return pair.alpha < 1 and pair.gamma < 1 if parametrization == "esl" else pair.gamma > 0
 
 
-def _full_rank(held: Scatters, pairs: Sequence[Regularization]) -> NDArray[np.bool_]:
+def _full_rank(scatters: Scatters, pairs: Sequence[Regularization]) -> NDArray[np.bool_]:
     """Which pairs (G,) have covariances of as many degrees of freedom as columns, without a ridge."""
-    rows, p = held.moments.rows, held.columns
+    rows, p = scatters.moments.rows, scatters.columns
     pooled, own = bool(rows.sum() - len(rows) >= p), bool((rows > p).all())
     return np.array([own if pair.alpha == 1 else pooled for pair in pairs])
 
@@ -473,8 +476,8 @@ def _one_by_one(
             continue
         ones = np.ones((1, 1, moments.n_columns))
         paths = [
-            ClassPath(ones[0], None, held.inverse[None], ones, None, np.array([[held.logdet]]))
-            for held in fit.covariances
+            ClassPath(ones[0], None, covariance.inverse[None], ones, None, np.array([[covariance.logdet]]))
+            for covariance in fit.covariances
         ]
         yield _rule(fit.moments, ones[0, 0], None, paths, np.array(positions), None, log_prior)
 
@@ -495,7 +498,7 @@ def _rule(
 
 
 def _by_gamma(
-    held: Scatters,
+    scatters: Scatters,
     pairs: Sequence[Regularization],
     at: Codes,
     parametrization: Parametrization,
@@ -505,40 +508,46 @@ def _by_gamma(
     alphas, gammas = np.array(pairs).T
     own = at[alphas[at] == 1]
     if own.size:
-        yield from _own_rule(held, own, log_prior)
+        yield from _own_rule(scatters, own, log_prior)
         at = at[alphas[at] < 1]
     if not at.size:
         return
-    pooled = held.whole / held.divisors.sum()
-    sphere = float(np.trace(pooled)) / held.columns
+    pooled = scatters.whole / scatters.divisors.sum()
+    sphere = float(np.trace(pooled)) / scatters.columns
     lengths, vectors = np.linalg.eigh(pooled)
     lengths = np.maximum(lengths, 0.0)
-    sizes = np.where(_is_thin(held), held.moments.rows - 1, len(pooled)).astype(np.float64)
+    sizes = np.where(_is_thin(scatters), scatters.moments.rows - 1, len(pooled)).astype(np.float64)
     tried = np.unique(gammas[at])
     target = tried[:, None] * lengths + ((1 - tried) * sphere)[:, None]
-    able = _regular(target) & ((1 - tried) * sphere > 0 if held.beyond else True)
+    able = _regular(target) & ((1 - tried) * sphere > 0 if scatters.beyond else True)
     tried, target = tried[able], target[able]
     along = np.unique(alphas[at])
     step = max(int(MOST_IN_AXES // (sizes**2).sum()), 1)
     for start in range(0, len(tried), step):
         now = slice(start, start + step)
         paths, regular = [], np.ones((len(tried[now]), len(along)), dtype=bool)
-        outside = held.beyond * np.log(np.outer((1 - tried[now]) * sphere, 1 - along)) if held.beyond else 0.0
-        for k in range(held.moments.n_classes):
-            path = _thin_path(held, k, along, target[now], vectors) if _is_thin(held)[k] else None
-            path = path or _wide_path(held, k, along, target[now], vectors, regular)
+        outside = (
+            scatters.beyond * np.log(np.outer((1 - tried[now]) * sphere, 1 - along))
+            if scatters.beyond
+            else 0.0
+        )
+        for k in range(scatters.moments.n_classes):
+            path = _thin_path(scatters, k, along, target[now], vectors) if _is_thin(scatters)[k] else None
+            path = path or _wide_path(scatters, k, along, target[now], vectors, regular)
             path.logdet[...] += outside
             paths.append(path)
         positions, cells = _cells(at, gammas, alphas, tried[now], along, regular)
         if positions.size:
-            yield _rule(held.moments, held.unit, vectors.T * held.unit, paths, positions, cells, log_prior)
+            yield _rule(
+                scatters.moments, scatters.unit, vectors.T * scatters.unit, paths, positions, cells, log_prior
+            )
 
 
 def _wide_path(
-    held: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
+    scatters: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
 ) -> ClassPath:
     """Distances from class k for gammas of D (B, p) and alphas (A,), which `regular` (B, A) is told of."""
-    turned = vectors.T @ (held.own[k] / held.divisors[k]) @ vectors
+    turned = vectors.T @ (scatters.own[k] / scatters.divisors[k]) @ vectors
     scale = 1.0 / np.sqrt(target)
     lengths, axes = np.linalg.eigh(turned * scale[:, :, None] * scale[:, None, :])
     share = alphas[:, None]
@@ -548,16 +557,18 @@ def _wide_path(
     return ClassPath(scale, None, axes, 1.0 / mixed, None, logdet)
 
 
-def _is_thin(held: Scatters) -> NDArray[np.bool_]:
+def _is_thin(scatters: Scatters) -> NDArray[np.bool_]:
     """Which classes (K,) have so few rows that decompositions of these are the shorter ones."""
-    p = held.moments.n_columns
-    return (held.moments.rows - 1 <= WORTH_RANK * p) & (p >= WORTH_COLUMNS)
+    p = scatters.moments.n_columns
+    return (scatters.moments.rows - 1 <= WORTH_RANK * p) & (p >= WORTH_COLUMNS)
 
 
-def _thin_path(held: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:
+def _thin_path(
+    scatters: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats
+) -> ClassPath | None:
     """As `_wide_path`, from the rows of the class; None where too many digits would be lost."""
-    factor = _factor(held.own[k], int(held.moments.rows[k]) - 1) @ vectors
-    factor /= np.sqrt(held.divisors[k])
+    factor = _factor(scatters.own[k], int(scatters.moments.rows[k]) - 1) @ vectors
+    factor /= np.sqrt(scatters.divisors[k])
     r, p = factor.shape
     gram = np.empty((len(target), r, r))
     for out, ends in zip(gram, target, strict=True):
@@ -583,18 +594,18 @@ def _factor(scatter: Floats, most: int) -> Floats:
     return found
 
 
-def _own_rule(held: Scatters, at: Codes, log_prior: Floats) -> Iterator[PathRule]:
+def _own_rule(scatters: Scatters, at: Codes, log_prior: Floats) -> Iterator[PathRule]:
     """ESL's rule of alpha one, which is that of pairs (g,), unless it is ill-conditioned."""
     paths, regular = [], np.ones((1, 1), dtype=bool)
-    for k, divisor in enumerate(held.divisors.tolist()):
-        lengths, axes = np.linalg.eigh(held.own[k] / divisor)
-        paths.append(_path_of(held, axes[None], lengths[None, None], regular))
-    if regular.all() and not held.beyond:
-        yield _rule(held.moments, held.unit, None, paths, at, None, log_prior)
+    for k, divisor in enumerate(scatters.divisors.tolist()):
+        lengths, axes = np.linalg.eigh(scatters.own[k] / divisor)
+        paths.append(_path_of(scatters, axes[None], lengths[None, None], regular))
+    if regular.all() and not scatters.beyond:
+        yield _rule(scatters.moments, scatters.unit, None, paths, at, None, log_prior)
 
 
 def _by_alpha(
-    held: Scatters,
+    scatters: Scatters,
     pairs: Sequence[Regularization],
     at: Codes,
     parametrization: Parametrization,
@@ -602,38 +613,38 @@ def _by_alpha(
 ) -> Iterator[PathRule]:
     """As `_by_gamma`, for Friedman's and klaR's mixtures."""
     alphas, gammas = np.array(pairs).T
-    pooled = held.whole / held.divisors.sum()
+    pooled = scatters.whole / scatters.divisors.sum()
     every, along = np.unique(alphas[at]), np.unique(gammas[at])
-    step = max(MOST_IN_AXES // held.own.size, 1)
+    step = max(MOST_IN_AXES // scatters.own.size, 1)
     for start in range(0, len(every), step):
         tried = every[start : start + step]
         shares = [
             leave_one_out_rda.regularized_mixture(
-                parametrization, Regularization(a, 0.0), held.divisors, held.squares, 0.0
+                parametrization, Regularization(a, 0.0), scatters.divisors, scatters.squares, 0.0
             )
             for a in tried
         ]
         paths, regular = [], np.ones((len(tried), len(along)), dtype=bool)
-        for k, divisor in enumerate(held.divisors.tolist()):
+        for k, divisor in enumerate(scatters.divisors.tolist()):
             own, common = np.array([(o[k] / divisor, c[k]) for o, c, _ in shares]).T[:, :, None, None]
-            matrices = own * held.own[k] + common * pooled
-            ridge = np.outer(np.trace(matrices, axis1=1, axis2=2) / held.columns, along)
+            matrices = own * scatters.own[k] + common * pooled
+            ridge = np.outer(np.trace(matrices, axis1=1, axis2=2) / scatters.columns, along)
             lengths, axes = np.linalg.eigh(matrices)
             values = (1 - along)[:, None] * np.maximum(lengths, 0.0)[:, None] + ridge[:, :, None]
-            path = _path_of(held, axes, values, regular)
-            if held.beyond:
+            path = _path_of(scatters, axes, values, regular)
+            if scatters.beyond:
                 regular &= ridge > 0
-                path.logdet[...] += held.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
+                path.logdet[...] += scatters.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
             paths.append(path)
         positions, cells = _cells(at, alphas, gammas, tried, along, regular)
         if positions.size:
-            yield _rule(held.moments, held.unit, None, paths, positions, cells, log_prior)
+            yield _rule(scatters.moments, scatters.unit, None, paths, positions, cells, log_prior)
 
 
-def _path_of(held: Scatters, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
+def _path_of(scatters: Scatters, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
     """Distances by eigenvectors (B, p, p) and eigenvalues (B, A, p)."""
     values = _where_regular(values, regular)
-    scale = np.repeat(held.unit[None], len(axes), axis=0)
+    scale = np.repeat(scatters.unit[None], len(axes), axis=0)
     return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=2))
 
 

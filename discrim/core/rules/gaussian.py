@@ -205,10 +205,10 @@ def _crowded(
     if not waiting.any():
         return
     # Of so many classes that their gaps are not held, each that speaks for others has its own made again.
-    held = gaps if step >= len(possible) else None
+    all_gaps = gaps if step >= len(possible) else None
     for first in np.argsort(-constant[possible], kind="stable").tolist():
         if waiting[first]:
-            own = gaps_of(slice(first, first + 1))[0] if held is None else held[first]
+            own = gaps_of(slice(first, first + 1))[0] if all_gaps is None else all_gaps[first]
             covered = np.flatnonzero(waiting & (own <= COVERED**2))
             # Rounding may leave a class a little way from itself.
             waiting[covered] = waiting[first] = False
@@ -314,15 +314,15 @@ def separate_predictive(
     the power.
     """
     n, p = moments.counts, moments.n_columns
-    held = distances(moments, covariances)
+    squared = distances(moments, covariances)
     if mass:
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
-        return StudentRule(held, constant, n / 2, n + 1)
+        return StudentRule(squared, constant, n / 2, n + 1)
     # But for p/2 ln 2, which the classes share.
     constant = log_prior + student_gain(n - gone, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
     if gone:
         constant += 0.5 * p * np.log1p(-gone / (n - 1))
-    return StudentRule(held, constant, (n - gone) / 2, (n - 1) * ((n + 1) / n))
+    return StudentRule(squared, constant, (n - gone) / 2, (n - 1) * ((n + 1) / n))
 
 
 def common_debiased(

@@ -130,9 +130,9 @@ def diagonal_scores(
     origins = np.broadcast_to(distances.origin, distances.means.shape)
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
-    held, divisor, count = variances[which].T, divisors[which], counts[codes]
+    whole, divisor, count = variances[which].T, divisors[which], counts[codes]
     gone = removal(count, weights, divisor)
-    left = held - gone.lift / divisor * own**2
+    left = whole - gone.lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         moved = left / gone.shrink
@@ -147,7 +147,7 @@ def diagonal_scores(
             scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    kept = ((left + after) / (held + after)).min(axis=0)
+    kept = ((left + after) / (whole + after)).min(axis=0)
     return settle(scores, codes, gone, ~((gone.shrink > 0) & np.isfinite(kept) & (kept > SPOILT))).T
 
 
@@ -236,11 +236,11 @@ class FullLeftOut:
 
     def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
         """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
-        held = x, codes, weights, self.distances, self.counts
+        rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
-            scores, gone = common_distances(*held, float(self.divisors[0]), left, self.between)
+            scores, gone = common_distances(*rows, float(self.divisors[0]), left, self.between)
         else:
-            scores, gone = separate_distances(*held, self.divisors, left)
+            scores, gone = separate_distances(*rows, self.divisors, left)
         scores *= -0.5
         scores += self.constant[:, None]
         if not self._is_common:
@@ -299,13 +299,13 @@ class FullLeftOut:
 
     def _on_span(self, x: Floats, codes: Codes) -> Floats:
         """Rows x (m, p) of classes on an orthonormal basis (p, m) of the deviations from class means."""
-        held = self.distances
+        distances = self.distances
         if self._is_common:
-            (covariance,), origin, divisor = held.covariances, held.origin, self.divisors[0]
+            (covariance,), origin, divisor = distances.covariances, distances.origin, self.divisors[0]
         else:
             k = int(codes[0]) if len(codes) else 0
-            covariance, origin, divisor = held.covariances[k], held.origin[k], self.divisors[k]
-        z = standard_columns(x, origin, held.scale) - held.means[codes].T
+            covariance, origin, divisor = distances.covariances[k], distances.origin[k], self.divisors[k]
+        z = standard_columns(x, origin, distances.scale) - distances.means[codes].T
         return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
 
 

@@ -349,20 +349,20 @@ class IndependentRule:
         rows = np.flatnonzero(np.isnan(x).any(axis=1))
         if not len(rows):
             return scores
-        held, part = rule.distances, x[rows]
+        distances, part = rule.distances, x[rows]
         known = ~np.isnan(part.T)
-        for k, covariance in enumerate(held.covariances):
-            z = standard_columns(part, held.origin[k], held.scale) - held.means[k][:, None]
+        for k, covariance in enumerate(distances.covariances):
+            z = standard_columns(part, distances.origin[k], distances.scale) - distances.means[k][:, None]
             with np.errstate(over="ignore"):
                 density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
             scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
         far = np.flatnonzero(np.isneginf(scores[rows]).all(axis=1))
         if len(far):
             part, known = part[far], known[:, far]
-            exponent = exponents(part, held.origin, held.scale)
+            exponent = exponents(part, distances.origin, distances.scale)
             leading = np.empty((len(far), len(self.log_prior)))
-            for k, covariance in enumerate(held.covariances):
-                z = covariance.whiten(scaled_columns(part, held.origin[k], held.scale, exponent))
+            for k, covariance in enumerate(distances.covariances):
+                z = covariance.whiten(scaled_columns(part, distances.origin[k], distances.scale, exponent))
                 leading[:, k] = -0.5 * np.where(known, z**2, 0.0).sum(axis=0)
             scores[rows[far]] = stretched(leading, self.log_prior, 2 * exponent)
         return scores

@@ -155,7 +155,7 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
             f"{str(error).rstrip('.')}. Use another estimator, or fewer columns."
         ) from error
     try:
-        held = np.asarray(own.covariance_, dtype=np.float64)
+        matrix = np.asarray(own.covariance_, dtype=np.float64)
     except AttributeError:
         raise DataError(
             f"{name} has no covariance_ after fit(X): pass an estimator of a covariance, as those of "
@@ -166,12 +166,12 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
             f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
         ) from None
     p = x.shape[1]
-    if held.shape != (p, p):
+    if matrix.shape != (p, p):
         raise DataError(
-            f"The covariance_ {where} of {name} has shape {held.shape}, where {p, p} is asked for: "
+            f"The covariance_ {where} of {name} has shape {matrix.shape}, where {p, p} is asked for: "
             "use another estimator."
         )
-    if not np.isfinite(held).all():
+    if not np.isfinite(matrix).all():
         raise DataError(
             f"The covariance_ {where} of {name} holds a value that is not finite: use another "
             "estimator, or columns of another scale."
@@ -180,10 +180,10 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, where: str)
         f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
         "fewer columns."
     )
-    if not (np.diagonal(held) > 0).all():
+    if not (np.diagonal(matrix) > 0).all():
         raise singular
-    sd = np.sqrt(np.diagonal(held))
-    correlation = held / sd / sd[:, None]
+    sd = np.sqrt(np.diagonal(matrix))
+    correlation = matrix / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
         raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
     try:
@@ -201,7 +201,7 @@ def copied(value: Any) -> Any:
         # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
         return copy.deepcopy(value)
     parameters = value.get_params(deep=False)
-    return type(value)(**{name: _parameter(held) for name, held in parameters.items()})
+    return type(value)(**{name: _parameter(parameter) for name, parameter in parameters.items()})
 
 
 def _parameter(value: Any) -> Any:

@@ -197,20 +197,20 @@ class RowNoise:
 
     def variances(self, moments: ClassMoments) -> float:
         """Opgen-Rhein & Strimmer's shrinkage of the variances."""
-        held = one_scatter(moments, None)
-        unit = data_units(held, by_class=False)[0]
-        squares = held.squares[0] * unit * unit
-        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), held.total))
+        one = one_scatter(moments, None)
+        unit = data_units(one, by_class=False)[0]
+        squares = one.squares[0] * unit * unit
+        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), one.total))
 
 
-def _squared_pairs(held: ClassMoments) -> float:
+def _squared_pairs(moments: ClassMoments) -> float:
     """The sum of the squared correlations of different columns, of one scatter."""
-    lengths = np.sqrt(held.squares[0])
-    if held.roots is not None and held.spread == "thin":
-        root = held.roots[0] / lengths
+    lengths = np.sqrt(moments.squares[0])
+    if moments.roots is not None and moments.spread == "thin":
+        root = moments.roots[0] / lengths
         r, p = root.shape
         return float(((root @ root.T - np.eye(r)) ** 2).sum() + p - r)
-    correlation = held.scatters[0] / lengths / lengths[:, None]
+    correlation = moments.scatters[0] / lengths / lengths[:, None]
     np.fill_diagonal(correlation, 0.0)
     return float((correlation**2).sum())
 
@@ -264,11 +264,11 @@ def correlation_shrunk(
     sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
     # Column by column: what is next to nothing beside the median has a correlation all the same.
     unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
-    held, _ = shrunk(at_unit_lengths(moments), divisor, g)
-    if isinstance(held, ThinCovariance):
-        root, factor = held.root * unit, held.inverse / unit[:, None]
-        return replace(held, root=root, factor=factor, unit=held.unit / unit)
-    return Covariance.from_root(held.root * unit)
+    correlation, _ = shrunk(at_unit_lengths(moments), divisor, g)
+    if isinstance(correlation, ThinCovariance):
+        root, factor = correlation.root * unit, correlation.inverse / unit[:, None]
+        return replace(correlation, root=root, factor=factor, unit=correlation.unit / unit)
+    return Covariance.from_root(correlation.root * unit)
 
 
 LEAST_SHRINKAGE = 1e-6
@@ -357,12 +357,12 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     q = 0 if by_rows else p
     fourths, thirds, seconds = np.zeros((q, p)), np.zeros((k, q, p)), np.zeros((k, q, p))
     own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
-    held: list[tuple[Floats, Codes, Floats]] = []
+    kept: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) / lengths
         times = np.ones(len(codes)) if weights is None else weights
         if by_rows:
-            held.append((u, codes, times))
+            kept.append((u, codes, times))
         else:
             fourths += (u**2 * times) @ (u**2).T
         for c in np.unique(codes).tolist():
@@ -374,9 +374,9 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
             if not by_rows:
                 thirds[c] += (squares * mass) @ part.T
                 seconds[c] += (part * mass) @ part.T
-    rows = np.concatenate([u for u, _, _ in held], axis=1) if held else np.zeros((p, 0))
-    each = np.concatenate([codes for _, codes, _ in held]) if held else np.zeros(0, dtype=np.intp)
-    every = np.concatenate([times for _, _, times in held]) if held else np.zeros(0)
+    rows = np.concatenate([u for u, _, _ in kept], axis=1) if kept else np.zeros((p, 0))
+    each = np.concatenate([codes for _, codes, _ in kept]) if kept else np.zeros(0, dtype=np.intp)
+    every = np.concatenate([times for _, _, times in kept]) if kept else np.zeros(0)
     return CorrelationPowers(own, fourths, thirds, seconds, rows, each, every)
 
 
@@ -429,11 +429,11 @@ def correlation_left_out(
         if variances.by_rows:
             by_column = strimmer_without(moments, powers.in_data_units(moments), common=True)
     lengths = _lengths(moments)
-    held: Few | Many
+    factored: Few | Many
     if moments.spread == "thin":
-        held = Few.of(one_scatter(moments, None), lengths)
+        factored = Few.of(one_scatter(moments, None), lengths)
     else:
-        held = Many.of(moments.scatters[0] / lengths / lengths[:, None])
+        factored = Many.of(moments.scatters[0] / lengths / lengths[:, None])
     means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -456,7 +456,7 @@ def correlation_left_out(
             gaps = z + (means[:, codes][None] - means.T[:, :, None])
             gaps[codes, :, np.arange(len(codes))] *= np.sqrt(rows.gone.stretch)[:, None]
             crossed = None if noise is None else crossed_without(noise, taken)
-            d2, at = held.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)
+            d2, at = factored.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)
         out = log_prior[:, None] - 0.5 * d2
         return settle(
             out, codes, rows.gone, spoilt | (at <= LEAST_SHRINKAGE) | ~np.isfinite(d2).all(axis=0)
@@ -540,11 +540,11 @@ class Few:
     lengths: Floats
 
     @staticmethod
-    def of(held: ClassMoments, lengths: Floats) -> Few:
+    def of(moments: ClassMoments, lengths: Floats) -> Few:
         """From the thin root of one scatter, and the lengths (p,) of its columns."""
-        if held.roots is None:
+        if moments.roots is None:
             raise TypeError("Moments without roots are not thin.")
-        _, singular, axes = svd(held.roots[0] / lengths, full_matrices=False)
+        _, singular, axes = svd(moments.roots[0] / lengths, full_matrices=False)
         kept = singular > NO_DIRECTION * singular.max(initial=0.0)
         return Few(singular[kept, None] * axes[kept], singular[kept] ** 2)
 

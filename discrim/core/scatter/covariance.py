@@ -246,14 +246,14 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     its variance inflation factor is beyond 1e12, as is then the condition number of the correlations.
     Moments without roots were found well-conditioned, so that none is looked for.
     """
-    held = moments.pooled() if k is None else moments.classes(np.array([k]))
-    if held.roots is None:
+    one = moments.pooled() if k is None else moments.classes(np.array([k]))
+    if one.roots is None:
         return []
-    lengths = np.sqrt(held.squares.sum(axis=0))
-    root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
-    if len(root) < held.n_columns:
+    lengths = np.sqrt(one.squares.sum(axis=0))
+    root = one.roots[0] / np.where(lengths > 0, lengths, 1.0)
+    if len(root) < one.n_columns:
         return []
-    if len(root) > held.n_columns or np.tril(root, -1).any():
+    if len(root) > one.n_columns or np.tril(root, -1).any():
         root = np.linalg.qr(root, mode="r")
     left = np.abs(np.diagonal(root))
     if not left.all():
@@ -297,18 +297,18 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     Both with a slope of one for the column itself.
     Moments without roots were found well-conditioned, so that only constant columns are looked for.
     """
-    held = moments.pooled() if k is None else moments.classes(np.array([k]))
-    rounding = EPS * np.sqrt(held.counts.sum()) * held.magnitude
-    lengths = np.sqrt(held.squares.sum(axis=0))
+    one = moments.pooled() if k is None else moments.classes(np.array([k]))
+    rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
+    lengths = np.sqrt(one.squares.sum(axis=0))
     apart = _separates(moments) if k is None else lambda j, on, slopes: False
     still = np.flatnonzero(lengths <= rounding).tolist()
     constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in still]
-    if held.roots is None or diagonal:
+    if one.roots is None or diagonal:
         return constant
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
-    root, rounding = held.roots[0] / unit, rounding / unit
-    p, turned = held.n_columns, turning(held)
+    root, rounding = one.roots[0] / unit, rounding / unit
+    p, turned = one.n_columns, turning(one)
     if not barren and _plainly_independent(root, rounding, turned):
         return []
     # The columns kept are basis @ triangle, so that slopes come by substitution.

@@ -90,8 +90,8 @@ class Diagonal(Scatter):
         g = None if self.shrinkage is None else self.shrinkage.of(k)
         if g is None:
             return None
-        held = one_scatter(moments, k)
-        return out_of_reach(held.squares[0], held.scale, g)
+        one = one_scatter(moments, k)
+        return out_of_reach(one.squares[0], one.scale, g)
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of the median, where there is something of it."""
@@ -121,8 +121,8 @@ class Diagonal(Scatter):
             return Estimated(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
         moments, found, shrinkages = self.scaled(moments), [], []
         for k, divisor in scatter.each(divisors):
-            held, g = one_scatter(moments, k), self.shrinkage.of(k) or 0.0
-            found.append(median_shrunk(held.squares[0], held.scale, divisor, g))
+            one, g = one_scatter(moments, k), self.shrinkage.of(k) or 0.0
+            found.append(median_shrunk(one.squares[0], one.scale, divisor, g))
             shrinkages.append(g)
         return Estimated(Diagonal(self.shrinkage.known(shrinkages)), moments, tuple(found))
 
@@ -135,8 +135,10 @@ class Diagonal(Scatter):
         """Scores in closed form, column by column."""
         moments, divisors = self.scaled(fitted.moments), fitted.divisors
         if self.shrinkage is None:
-            held, log_prior = gaussian.distances(moments, fitted.covariances), fitted.log_prior
-            return lambda x, codes, w: diagonal_scores(x, codes, w, held, moments.counts, divisors, log_prior)
+            distances, log_prior = gaussian.distances(moments, fitted.covariances), fitted.log_prior
+            return lambda x, codes, w: diagonal_scores(
+                x, codes, w, distances, moments.counts, divisors, log_prior
+            )
         own = column_held_at(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
             own = strimmer_without(
@@ -219,12 +221,12 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
 class WithoutRow:
     """What is left of sums of squares (p, m) without each of m rows of deviations (p, m).
 
-    They are those of the row's own class, or of all classes; `held` (p, m) or (p, 1) are those with the row,
+    They are those of the row's own class, or of all classes; `whole` (p, m) or (p, 1) are those with the row,
     and `middle` (m,) the medians over the columns.
     """
 
     squares: Floats
-    held: Floats
+    whole: Floats
     middle: Floats
     codes: Codes
     gone: Removal
@@ -237,7 +239,7 @@ class WithoutRow:
     def spoilt(self, shrunken: Floats, g: Floats, spoilt_at: float) -> NDArray[np.bool_]:
         """Rows (m,) for which too few digits are left of some column, shrunk by g (m,)."""
         # What the subtraction rounds is the share of the column's own sum of squares.
-        return np.asarray(((shrunken <= spoilt_at * (1.0 - g) * self.held) | (shrunken <= 0)).any(axis=0))
+        return np.asarray(((shrunken <= spoilt_at * (1.0 - g) * self.whole) | (shrunken <= 0)).any(axis=0))
 
 
 DiagonalIntensity = Callable[[WithoutRow], Floats]
@@ -281,11 +283,11 @@ def without_row(
     unit = data_units(moments, by_class=False)[0][:, None]
     u = from_class_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
-    held = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
+    whole = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]
     gone = removal(moments.counts[codes], weights, divisor)
-    squares = held - gone.lift * u**2
-    return WithoutRow(squares, held, np.median(squares, axis=0), codes, gone, u)
+    squares = whole - gone.lift * u**2
+    return WithoutRow(squares, whole, np.median(squares, axis=0), codes, gone, u)
 
 
 def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at: float = SPOILT) -> Floats:
@@ -332,10 +334,10 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
 
     Fourth powers (K, p) are those of `discrim.core.scatter.shrinkage.column_powers`, about the class means.
     """
-    held = one_scatter(moments, k)
+    one = one_scatter(moments, k)
     unit = data_units(moments, by_class=False)[0]
     own = fourths if k is None else fourths[[k]]
-    return float(shrinkage.strimmer_intensity(held.squares[0] * unit * unit, own.sum(), held.total))
+    return float(shrinkage.strimmer_intensity(one.squares[0] * unit * unit, own.sum(), one.total))
 
 
 def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:

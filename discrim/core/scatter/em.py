@@ -464,13 +464,13 @@ def fit_em(
 def _joined(parts: list[ClassMoments]) -> ClassMoments:
     """The moments of classes, each of which has its own, on one scale."""
     scale = parts[0].scale
-    held = [part.rescaled(scale) for part in parts]
+    rescaled = [part.rescaled(scale) for part in parts]
     return ClassMoments(
-        np.concatenate([part.counts for part in held]),
-        np.concatenate([part.rows for part in held]),
-        np.concatenate([part.centres for part in held]),
-        np.concatenate([part.rests for part in held]),
+        np.concatenate([part.counts for part in rescaled]),
+        np.concatenate([part.rows for part in rescaled]),
+        np.concatenate([part.centres for part in rescaled]),
+        np.concatenate([part.rests for part in rescaled]),
         scale,
-        np.concatenate([part.scatters for part in held]),
-        np.concatenate([np.asarray(part.roots) for part in held]),
+        np.concatenate([part.scatters for part in rescaled]),
+        np.concatenate([np.asarray(part.roots) for part in rescaled]),
     )

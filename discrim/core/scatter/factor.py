@@ -237,7 +237,7 @@ class FewFactors(Scatter):
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
             return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
-        return self.sphere.left_out(fitted, lambda held: factors_left_out(held, factors))
+        return self.sphere.left_out(fitted, lambda in_units: factors_left_out(in_units, factors))
 
     @property
     def refits_left_out(self) -> bool:
@@ -273,10 +273,11 @@ class FewFactors(Scatter):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Form, dimensions and the units of the sphere."""
-        form, held = self.wanted.form, () if self.factors is None else tuple(self.factors.dimensions.tolist())
-        text = f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}"
-        dimensions = f"Dimensions, {self.found_label}", held, text
-        return [("Form", form, form), dimensions, self.sphere.item]
+        dimensions = () if self.factors is None else tuple(self.factors.dimensions.tolist())
+        least, most = min(dimensions), max(dimensions)
+        text = f"{least}" if least == most else f"{least} to {most}"
+        form, label = self.wanted.form, f"Dimensions, {self.found_label}"
+        return [("Form", form, form), (label, dimensions, text), self.sphere.item]
 
     def options(self) -> Parts:
         """Form, how dimensions were found, and the units of the sphere."""
@@ -570,14 +571,14 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     """
     whole = common_axes(wanted.form)
     each: list[int | None] = [None] if whole else list(range(moments.n_classes))
-    held = [spectrum(moments, k) for k in each]
-    ranks = np.array([rank for _, rank in held])
+    ranked = [spectrum_of(moments, k) for k in each]
+    ranks = np.array([rank for _, rank in ranked])
     # One unit for all of them, at which the traces sum to one.
-    sizes = np.array([_size(own) for own, _ in held])
+    sizes = np.array([_size(own) for own, _ in ranked])
     total = sizes.sum()
     unit = moments.common_unit / np.sqrt(total) if total > 0 else moments.common_unit
     spectra = [replace(own, lengths=own.lengths * (size / total if total > 0 else 0.0), unit=unit)
-               for (own, _), size in zip(held, sizes.tolist(), strict=True)]  # fmt: skip
+               for (own, _), size in zip(ranked, sizes.tolist(), strict=True)]  # fmt: skip
     dimensions = wanted.given
     if dimensions is None:
         dimensions = _chosen(moments, wanted, spectra, ranks)
@@ -589,7 +590,7 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts, per_unit)
 
 
-def spectrum(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
+def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
     """Principal axes of the scatter of class k, or of the pooled one, and its rank; see `principal`."""
     whole = one_scatter(moments, k)
     p = moments.n_columns
@@ -597,14 +598,14 @@ def spectrum(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
     if not whole.squares.any():
         ratio = whole.common_unit
         return Principal(np.zeros(min(1, p)), np.eye(1, p), ratio, whole.total, free), 0
-    held = principal(whole)
-    if whole.roots is None and held.lengths[-1] <= HALF_DIGITS * held.lengths[0]:
-        held = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
+    spectrum = principal(whole)
+    if whole.roots is None and spectrum.lengths[-1] <= HALF_DIGITS * spectrum.lengths[0]:
+        spectrum = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
     # Lengths that the rounding of the columns alone would give say nothing of the data.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
-    relative = EPS * max(len(held.lengths), p) * np.sqrt(held.lengths[0])
-    rank = int((np.sqrt(np.maximum(held.lengths, 0.0)) > max(rounding, relative)).sum())
-    return held, min(rank, free)
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
+    relative = EPS * max(len(spectrum.lengths), p) * np.sqrt(spectrum.lengths[0])
+    rank = int((np.sqrt(np.maximum(spectrum.lengths, 0.0)) > max(rounding, relative)).sum())
+    return spectrum, min(rank, free)
 
 
 def _size(own: Principal) -> float:
@@ -622,7 +623,7 @@ def _chosen(
     lengths, most = [own.lengths for own in spectra], np.maximum(ranks - 1, 1)
     if common_dimension(wanted.form):
         if not common_axes(wanted.form):
-            lengths, most = [spectrum(moments, None)[0].lengths], most.min(keepdims=True)
+            lengths, most = [spectrum_of(moments, None)[0].lengths], most.min(keepdims=True)
         counts = counts.sum(keepdims=True)
     side = np.zeros((len(lengths), max(len(own) for own in lengths)))
     for row, own in zip(side, lengths, strict=True):
@@ -754,27 +755,27 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     """Leave-one-out scores where each class has its covariance, which the other classes of a row keep."""
     moments, divisors, log_prior = fitted.moments, fitted.divisors, fitted.log_prior
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
-    spectra = [spectrum(moments, code) for code in range(moments.n_classes)]
+    spectra = [spectrum_of(moments, code) for code in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
-        for code, (held, rank) in enumerate(spectra):
+        for code, (spectrum, rank) in enumerate(spectra):
             mine = np.flatnonzero(codes == code)
-            turned = held.turned(from_class_means(moments, x[mine], code))
-            q = _enough(held, factors, code, rank)
+            turned = spectrum.turned(from_class_means(moments, x[mine], code))
+            q = _enough(spectrum, factors, code, rank)
             step = max(HELD_SCATTERS // max(len(turned) * min(q, len(turned)), 1), 1)
             for start in range(0, len(mine), step):
                 some = mine[start : start + step]
                 own = None if weights is None else weights[some]
                 taken = removal(moments.counts[codes[some]], own, divisors[codes[some]])
                 whole = np.ones(len(some), dtype=bool) if own is None else own <= 1
-                ranks = rank - (whole & (held.free <= rank))
+                ranks = rank - (whole & (spectrum.free <= rank))
                 part = turned[:, start : start + step]
-                split = _split(held, factors, code, part, ranks, taken, q, rank)
+                split = _split(spectrum, factors, code, part, ranks, taken, q, rank)
                 out[code, some], spoilt[some] = _scored(
-                    held, factors, split, ranks, taken, float(divisors[code])
+                    spectrum, factors, split, ranks, taken, float(divisors[code])
                 )
         out[codes, np.arange(len(codes))] += log_prior[codes]
         return settle(out, codes, gone, spoilt).T
@@ -782,9 +783,9 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     return scores
 
 
-def _enough(held: Principal, factors: Factors, code: int, rank: int) -> int:
+def _enough(spectrum: Principal, factors: Factors, code: int, rank: int) -> int:
     """Number of the largest eigenvalues that are enough, or that of all of them."""
-    r, p, lengths = len(held.lengths), held.n_columns, held.lengths[:rank]
+    r, p, lengths = len(spectrum.lengths), spectrum.n_columns, spectrum.lengths[:rank]
     if rank < 2 or np.diff(lengths).max() > -4 * EPS * lengths[0]:
         return r
     q = int(factors.dimensions[code])
@@ -792,20 +793,20 @@ def _enough(held: Principal, factors: Factors, code: int, rank: int) -> int:
         return r
     if factors.wanted.found == "cattell":
         # Falls may be half of what they are in all rows, before it is worth a look at all eigenvalues.
-        steep = falls(held.lengths, p).max() * factors.wanted.threshold / 2
-        steeper = np.flatnonzero(_reach(held, rank) >= steep)
+        steep = falls(spectrum.lengths, p).max() * factors.wanted.threshold / 2
+        steeper = np.flatnonzero(_reach(spectrum, rank) >= steep)
         q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
     return q if FEW_EIGENVALUES * q <= r else r
 
 
-def _reach(held: Principal, rank: int) -> Floats:
+def _reach(spectrum: Principal, rank: int) -> Floats:
     """The largest that falls (rank,) from each eigenvalue to the next may be without a row."""
-    after = np.append(held.lengths[2:rank], [0.0, 0.0])
-    return np.asarray(held.lengths[:rank] - after[:rank])
+    after = np.append(spectrum.lengths[2:rank], [0.0, 0.0])
+    return np.asarray(spectrum.lengths[:rank] - after[:rank])
 
 
 def _split(
-    held: Principal,
+    spectrum: Principal,
     factors: Factors,
     code: int,
     turned: Floats,
@@ -815,14 +816,14 @@ def _split(
     rank: int,
 ) -> _Split:
     if q >= len(turned):
-        return _by_all(held, factors, code, turned, ranks, gone)
-    split, known = _by_largest(held, factors, code, turned, ranks, gone, q, rank)
+        return _by_all(spectrum, factors, code, turned, ranks, gone)
+    split, known = _by_largest(spectrum, factors, code, turned, ranks, gone, q, rank)
     if known.all():
         return split
     # One more look at the rows for which the largest eigenvalues are not enough.
     at = np.flatnonzero(~known)
     some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
-    again = _by_all(held, factors, code, turned[:, at], ranks[at], some)
+    again = _by_all(spectrum, factors, code, turned[:, at], ranks[at], some)
     wide = np.zeros((2, turned.shape[1], len(turned)))
     wide[0, :, :q], wide[1, :, :q] = split.lengths, split.squares
     wide[0, at], wide[1, at] = again.lengths, again.squares
@@ -832,7 +833,7 @@ def _split(
 
 
 def _by_largest(
-    held: Principal,
+    spectrum: Principal,
     factors: Factors,
     code: int,
     turned: Floats,
@@ -842,7 +843,7 @@ def _by_largest(
     rank: int,
 ) -> tuple[_Split, NDArray[np.bool_]]:
     """From the q largest eigenvalues, and of which rows these are enough."""
-    lift, t, whole = gone.lift[:, None], turned[:rank].T, held.lengths[:rank]
+    lift, t, whole = gone.lift[:, None], turned[:rank].T, spectrum.lengths[:rank]
     squares = np.maximum(lift * t**2, EPS**2 * whole[0])
     moved = downdated(whole, squares, q)
     lengths, known = whole[:q] - moved.shifts, moved.found
@@ -851,7 +852,7 @@ def _by_largest(
     else:
         d = by_scree(lengths, np.minimum(ranks - 1, q - 1), q, factors.wanted.threshold)
         largest = (lengths[:, :-1] - lengths[:, 1:]).max(axis=1)
-        known = known & (_reach(held, rank)[q - 1 :].max() < factors.wanted.threshold * largest)
+        known = known & (_reach(spectrum, rank)[q - 1 :].max() < factors.wanted.threshold * largest)
     signal = np.arange(q) < d[:, None]
     lost = squares.sum(axis=1) - np.where(signal, moved.shifts, 0.0).sum(axis=1)
     rest = (np.arange(rank) >= d[:, None]) @ whole - lost
@@ -862,12 +863,12 @@ def _by_largest(
 
 
 def _by_all(
-    held: Principal, factors: Factors, code: int, turned: Floats, ranks: Codes, gone: Removal
+    spectrum: Principal, factors: Factors, code: int, turned: Floats, ranks: Codes, gone: Removal
 ) -> _Split:
     """From all eigenvalues."""
     r, m = turned.shape
     scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
-    scatters[:, np.arange(r), np.arange(r)] += held.lengths
+    scatters[:, np.arange(r), np.arange(r)] += spectrum.lengths
     lengths, vectors = np.linalg.eigh(scatters)
     lengths, vectors = np.maximum(lengths[:, ::-1], 0.0), vectors[:, :, ::-1]
     squares = np.einsum("mij,im->mj", vectors, turned) ** 2
@@ -875,17 +876,17 @@ def _by_all(
         d = np.full(m, factors.dimensions[code])
     else:
         most, counts = np.maximum(ranks - 1, 1), gone.count - gone.out
-        d = choose(factors.wanted, lengths, most, held.n_columns, counts)
+        d = choose(factors.wanted, lengths, most, spectrum.n_columns, counts)
     beyond = np.arange(r) >= d[:, None]
     rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
     return _Split(d, lengths, squares, rest, rest_squares)
 
 
 def _scored(
-    held: Principal, factors: Factors, split: _Split, ranks: Codes, gone: Removal, divisor: float
+    spectrum: Principal, factors: Factors, split: _Split, ranks: Codes, gone: Removal, divisor: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Log densities (m,), but for a constant, of rows of a class without each, and what is spoilt."""
-    p, after, d = held.n_columns, divisor - gone.out, split.dimensions
+    p, after, d = spectrum.n_columns, divisor - gone.out, split.dimensions
     signal = np.arange(split.lengths.shape[1]) < d[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         noise = split.rest / ((p - d) * after)
@@ -894,6 +895,6 @@ def _scored(
             mean = np.where(signal, own, 0.0).sum(axis=1) / d
             own = np.where(signal, mean[:, None], 1.0)
         d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
-        logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(held.unit).sum()
-        error = EPS * len(held.lengths) ** 2 * held.lengths[0] / split.rest
+        logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(spectrum.unit).sum()
+        error = EPS * len(spectrum.lengths) ** 2 * spectrum.lengths[0] / split.rest
     return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN_NOISE) & (d < ranks))

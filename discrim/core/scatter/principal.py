@@ -179,19 +179,19 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
 
 def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
-    held = one_scatter(moments, k)
-    ratio = held.common_unit
-    if held.spread == "diagonal":
-        lengths, axes = held.scatters[0] * ratio * ratio, None
-    elif held.roots is not None:
-        _, singular, axes = svd(held.roots[0] * ratio, full_matrices=False)
+    one = one_scatter(moments, k)
+    ratio = one.common_unit
+    if one.spread == "diagonal":
+        lengths, axes = one.scatters[0] * ratio * ratio, None
+    elif one.roots is not None:
+        _, singular, axes = svd(one.roots[0] * ratio, full_matrices=False)
         lengths = singular**2
     else:
-        lengths, vectors = np.linalg.eigh(held.scatters[0] * ratio * ratio[:, None])
+        lengths, vectors = np.linalg.eigh(one.scatters[0] * ratio * ratio[:, None])
         lengths, axes = lengths[::-1], vectors.T[::-1]
     total = lengths.sum()
-    free = int((held.rows - (held.rows > 0)).sum())
-    return Principal(lengths / total, axes, ratio / np.sqrt(total), held.total, free)
+    free = int((one.rows - (one.rows > 0)).sum())
+    return Principal(lengths / total, axes, ratio / np.sqrt(total), one.total, free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +216,16 @@ class ThinCovariance(Covariance):
     sphere: float
 
     @staticmethod
-    def on_axes(held: Principal, variances: Floats, sphere: float) -> ThinCovariance:
+    def on_axes(spectrum: Principal, variances: Floats, sphere: float) -> ThinCovariance:
         """From the variances (r,) on principal axes, and the variance beyond them, of z times the unit."""
-        if held.axes is None:
+        if spectrum.axes is None:
             raise TypeError("The axes of a sphere are its columns: it is not thin.")
         sd = np.sqrt(variances)
-        root, factor = sd[:, None] * held.axes / held.unit, (held.axes / sd[:, None] * held.unit).T
-        return ThinCovariance(root, factor, held.axes, held.unit, float(np.sqrt(sphere)))
+        root, factor = (
+            sd[:, None] * spectrum.axes / spectrum.unit,
+            (spectrum.axes / sd[:, None] * spectrum.unit).T,
+        )
+        return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(sphere)))
 
     @property
     def _beyond(self) -> int:
@@ -301,14 +304,14 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
     return Covariance.from_root(packed_triangle(covariance.root[:, keep]))
 
 
-def _thin_of_columns(held: ThinCovariance, keep: Codes) -> ThinCovariance:
-    unit, axes = held.unit[keep], held.axes[:, keep]
-    sd = np.sqrt(((held.root * held.unit) ** 2).sum(axis=1))
-    beyond = np.sqrt(np.maximum((sd - held.sphere) * (sd + held.sphere), 0.0))
+def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
+    unit, axes = covariance.unit[keep], covariance.axes[:, keep]
+    sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))
+    beyond = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
     _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
-    if not held.sphere:
+    if not covariance.sphere:
         # Without a sphere what lies beyond the axes is left out, as it is of all columns.
         there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
         lengths, turned = lengths[there], turned[there]
-    spread = np.hypot(lengths, held.sphere)[:, None]
-    return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, held.sphere)
+    spread = np.hypot(lengths, covariance.sphere)[:, None]
+    return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, covariance.sphere)

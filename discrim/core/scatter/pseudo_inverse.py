@@ -56,13 +56,15 @@ class PseudoInverse(Scatter):
 
 def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:
     """The covariance of class k, or the pooled one, where the rows vary; beyond, nothing has a length."""
-    held = principal(moments, k)
+    spectrum = principal(moments, k)
     whole = one_scatter(moments, k)
     # Lengths that the rounding of the columns alone would give say nothing of the data.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * held.unit)
-    relative = EPS * max(held.lengths.shape[0], held.n_columns) * np.sqrt(held.lengths.max())
-    kept = np.sqrt(held.lengths) > max(rounding, relative)
-    part = replace(held, lengths=held.lengths[kept], axes=None if held.axes is None else held.axes[kept])
+    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
+    relative = EPS * max(spectrum.lengths.shape[0], spectrum.n_columns) * np.sqrt(spectrum.lengths.max())
+    kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
+    part = replace(
+        spectrum, lengths=spectrum.lengths[kept], axes=None if spectrum.axes is None else spectrum.axes[kept]
+    )
     return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
 
 

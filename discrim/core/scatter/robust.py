@@ -170,16 +170,16 @@ def _pairwise(z: Floats, half: int) -> Floats:
 def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
     """Sets (s, h) some concentration steps on from sets (s, m) of rows, and their log-determinants (s,)."""
     found, logdets = np.empty((len(sets), h), dtype=np.intp), np.empty(len(sets))
-    held = max(HELD_NUMBERS // z.size, 1)
-    for start in range(0, len(sets), held):
-        subsets = sets[start : start + held]
+    at_once = max(HELD_NUMBERS // z.size, 1)
+    for start in range(0, len(sets), at_once):
+        subsets = sets[start : start + at_once]
         for _ in range(steps):
             tick()
             means, halves = _moments(z[subsets])
             subsets = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
         _, halves = _moments(z[subsets])
-        found[start : start + held] = subsets
-        logdets[start : start + held] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+        found[start : start + at_once] = subsets
+        logdets[start : start + at_once] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
     return found, logdets
 
 
@@ -380,8 +380,8 @@ def separate_mcd(
             kept[own] = found.kept
             factors[k] = found.factor
             tell(len(own))
-    held = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
-    return _restored(held, factors / (held.counts - 1) * start.counts, start)
+    moments = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
+    return _restored(moments, factors / (moments.counts - 1) * start.counts, start)
 
 
 def common_mcd(
@@ -403,22 +403,22 @@ def common_mcd(
     if isinstance(found, ExactFit):
         return found
     one = np.zeros(len(x), dtype=np.intp)
-    held = gather(
+    moments = gather(
         [(rest, one, found.kept.astype(np.float64))], n_classes=1, n_columns=start.n_columns, spread="pooled"
     )
-    shift = off + held.centres[0] + held.rests[0] / held.scale
+    shift = off + moments.centres[0] + moments.rests[0] / moments.scale
     centres = row + shift
-    rests = (shift - (centres - row)) * held.scale
-    whole = replace(held, centres=centres, rests=rests)
-    return _restored(whole, np.array([found.factor / (held.total - 1) * start.total]), start)
+    rests = (shift - (centres - row)) * moments.scale
+    whole = replace(moments, centres=centres, rests=rests)
+    return _restored(whole, np.array([found.factor / (moments.total - 1) * start.total]), start)
 
 
-def _restored(held: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
+def _restored(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
     """Moments with the counts of all rows and scatters multiplied by factors."""
     size = factors[:, None, None]
-    roots = None if held.roots is None else held.roots * np.sqrt(size)
-    scatters = held.scatters * size if roots is None else np.swapaxes(roots, 1, 2) @ roots
-    return replace(held, counts=start.counts, rows=start.rows, scatters=scatters, roots=roots)
+    roots = None if moments.roots is None else moments.roots * np.sqrt(size)
+    scatters = moments.scatters * size if roots is None else np.swapaxes(roots, 1, 2) @ roots
+    return replace(moments, counts=start.counts, rows=start.rows, scatters=scatters, roots=roots)
 
 
 ROBUST = ("t", "mcd")

@@ -154,7 +154,7 @@ class StandardSphere(Sphere):
 
     def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
         """Scores of rows over the standard deviations of all rows."""
-        return standardized_left_out(fitted.moments, lambda held: scores(replace(fitted, moments=held)))
+        return standardized_left_out(fitted.moments, lambda moments: scores(replace(fitted, moments=moments)))
 
 
 SPHERES = (Sphere(), StandardSphere())

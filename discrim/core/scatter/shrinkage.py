@@ -310,11 +310,11 @@ class Powers:
 
 
 def turned_powers(
-    blocks: RowBlocks, moments: ClassMoments, held: Principal | Sequence[Principal]
+    blocks: RowBlocks, moments: ClassMoments, spectra: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
     """Powers on the principal axes of one scatter; or one a class, each on the axes of its own."""
     k = moments.n_classes
-    axes = [held] * k if isinstance(held, Principal) else list(held)
+    axes = [spectra] * k if isinstance(spectra, Principal) else list(spectra)
     seconds = [np.zeros((len(own.lengths),) * 2) for own in axes]
     thirds = [np.zeros(len(own.lengths)) for own in axes]
     fourths = np.zeros(k)
@@ -328,7 +328,7 @@ def turned_powers(
             seconds[c] += (e * times) @ e.T
             thirds[c] += e @ (times * q)
             fourths[c] += times @ q**2
-    if isinstance(held, Principal):
+    if isinstance(spectra, Principal):
         return Powers(np.stack(seconds), np.stack(thirds), fourths)
     return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
 

@@ -153,8 +153,8 @@ class Shrunk(Scatter):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """Covariances by the shrinkage that is known, or by that of `oas`."""
         moments = self.scaled(moments)
-        held = self.sphere.in_units(moments)
-        found = [shrunk(held, d, self.shrinkage.of(k), k) for k, d in scatter.each(divisors)]
+        in_units = self.sphere.in_units(moments)
+        found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in scatter.each(divisors)]
         own = replace(self, shrinkage=self.shrinkage.known([g for _, g in found]))
         return Estimated(own, moments, tuple(covariance for covariance, _ in found))
 
@@ -221,39 +221,39 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
     """
-    held = one_scatter(moments, k)
-    if held.n_columns == 1:
+    one = one_scatter(moments, k)
+    if one.n_columns == 1:
         return 0.0
-    distance = _from_sphere(held)
-    return 1.0 if distance is None else float(intensity(np.array(distance), held.total, held.n_columns))
+    distance = _from_sphere(one)
+    return 1.0 if distance is None else float(intensity(np.array(distance), one.total, one.n_columns))
 
 
 def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
     """Ledoit & Wolf's shrinkage of the same, from the sum of fourth powers of `shrinkage.row_fourths`."""
-    held = one_scatter(moments, k)
-    if held.n_columns == 1:
+    one = one_scatter(moments, k)
+    if one.n_columns == 1:
         return 0.0
-    distance = _from_sphere(held)
+    distance = _from_sphere(one)
     if distance is None:
         return 1.0
     return float(
-        shrinkage.ledoit_wolf_intensity(np.array(distance), np.array(fourth), held.total, held.n_columns)
+        shrinkage.ledoit_wolf_intensity(np.array(distance), np.array(fourth), one.total, one.n_columns)
     )
 
 
-def _from_sphere(held: ClassMoments) -> float | None:
+def _from_sphere(moments: ClassMoments) -> float | None:
     """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
-    if held.spread == "thin":
-        return principal(held).from_sphere if held.squares.any() else None
-    ratio = held.common_unit
-    scatter = held.scatters[0] * ratio * ratio[:, None]
+    if moments.spread == "thin":
+        return principal(moments).from_sphere if moments.squares.any() else None
+    ratio = moments.common_unit
+    scatter = moments.scatters[0] * ratio * ratio[:, None]
     total = float(np.trace(scatter))
     if not total > 0:
         return None
     # Of trace one, so that no square overflows. The sum of squares about the sphere is formed from its
     # terms, not as a difference, which near the sphere would lose all digits.
     unit = scatter / total
-    unit[np.diag_indices(held.n_columns)] -= 1.0 / held.n_columns
+    unit[np.diag_indices(moments.n_columns)] -= 1.0 / moments.n_columns
     return float((unit**2).sum())
 
 
@@ -279,33 +279,33 @@ def shrunk(
     CollinearError
         No column varies.
     """
-    held = one_scatter(moments, k)
-    if held.spread == "thin":
-        return _shrunk_thin(held, divisor, shrinkage)
-    g = oas(held) if shrinkage is None else float(shrinkage)
+    one = one_scatter(moments, k)
+    if one.spread == "thin":
+        return _shrunk_thin(one, divisor, shrinkage)
+    g = oas(one) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise DataError(f"shrinkage={shrinkage!r}: give a number from 0 to 1.")
-    sphere = g * _mean_square(held)
+    sphere = g * _mean_square(one)
     if g == 0:
-        return pooled(held, divisor), g
+        return pooled(one, divisor), g
     if g == 1:
-        return Covariance.from_root(np.diag(spherical(held, divisor).root)), g
-    ratio = held.common_unit
-    if held.roots is not None:
-        rows = np.sqrt(1.0 - g) * held.roots[0] * ratio
-        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(held.n_columns)]))
+        return Covariance.from_root(np.diag(spherical(one, divisor).root)), g
+    ratio = one.common_unit
+    if one.roots is not None:
+        rows = np.sqrt(1.0 - g) * one.roots[0] * ratio
+        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(one.n_columns)]))
     else:
-        total = (1.0 - g) * (held.scatters[0] * ratio * ratio[:, None])
-        total[np.diag_indices(held.n_columns)] += sphere
+        total = (1.0 - g) * (one.scatters[0] * ratio * ratio[:, None])
+        total[np.diag_indices(one.n_columns)] += sphere
         root = scaled_cholesky(total)
     return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
 
 
-def _shrunk_thin(held: ClassMoments, divisor: float, shrinkage: float | None) -> tuple[Covariance, float]:
+def _shrunk_thin(moments: ClassMoments, divisor: float, shrinkage: float | None) -> tuple[Covariance, float]:
     """As `shrunk`, of fewer rows than columns."""
-    _mean_square(held)
-    axes = principal(held)
-    g = oas(held) if shrinkage is None else float(shrinkage)
+    _mean_square(moments)
+    axes = principal(moments)
+    g = oas(moments) if shrinkage is None else float(shrinkage)
     if not 0 < g <= 1:
         raise DataError(
             f"shrinkage={shrinkage!r}: for more columns than rows give a number above 0, at most 1."
@@ -322,16 +322,16 @@ def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Co
     CollinearError
         No column varies.
     """
-    held = one_scatter(moments, k)
-    return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / held.common_unit)
+    one = one_scatter(moments, k)
+    return Covariance.from_root(np.sqrt(_mean_square(one) / divisor) / one.common_unit)
 
 
-def _mean_square(held: ClassMoments) -> float:
+def _mean_square(moments: ClassMoments) -> float:
     """tr(W)/p of the one scatter, in their common unit."""
-    ratio = held.common_unit
-    squares = held.squares[0]
+    ratio = moments.common_unit
+    squares = moments.squares[0]
     # Factor by factor: the square of a ratio may underflow.
-    mean = float((squares * ratio * ratio).sum()) / held.n_columns
+    mean = float((squares * ratio * ratio).sum()) / moments.n_columns
     if not mean > 0:
         raise CollinearError(
             "No column varies within classes: there is no covariance to shrink. Name other columns."
@@ -353,11 +353,11 @@ class Removed:
         """Traces (m,) of the scatter without the row."""
         return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
 
-    def from_sphere(self, held: Principal) -> Floats:
+    def from_sphere(self, spectrum: Principal) -> Floats:
         """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
-        p, c, squares = held.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
-        beyond = held.lengths - 1.0 / p
-        found = held.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        p, c, squares = spectrum.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
+        beyond = spectrum.lengths - 1.0 / p
+        found = spectrum.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
         return np.asarray(found / self.trace**2)
 
 
@@ -365,27 +365,27 @@ Intensity = Callable[[Principal, Removed], Floats]
 """Shrinkages (m,) of a scatter without each of m rows."""
 
 
-def oas_without(held: Principal, rows: Removed) -> Floats:
+def oas_without(spectrum: Principal, rows: Removed) -> Floats:
     """Each row's own shrinkage by `oas`; of a sphere one."""
-    if held.axes is None:
+    if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
-    return intensity(rows.from_sphere(held), held.count - rows.gone.out, held.n_columns)
+    return intensity(rows.from_sphere(spectrum), spectrum.count - rows.gone.out, spectrum.n_columns)
 
 
 def held_at(g: float) -> Intensity:
     """One shrinkage, whatever row is left out."""
-    return lambda held, rows: np.full(rows.e.shape[1], g)
+    return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
 
 def ledoit_wolf_without(powers: Powers) -> Intensity:
     """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
 
-    def found(held: Principal, rows: Removed) -> Floats:
+    def found(spectrum: Principal, rows: Removed) -> Floats:
         gone, r = rows.gone, powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
         fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
         return shrinkage.ledoit_wolf_intensity(
-            rows.from_sphere(held), fourth, held.count - gone.out, held.n_columns
+            rows.from_sphere(spectrum), fourth, spectrum.count - gone.out, spectrum.n_columns
         )
 
     return found
@@ -412,20 +412,20 @@ class Without:
         return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
 
 
-def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
+def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
     """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
     e, c, trace = rows.e, rows.gone.lift, rows.trace
-    sphere = trace / held.n_columns
+    sphere = trace / spectrum.n_columns
     rest = g * sphere
-    diagonal = (1.0 - g) * held.lengths[:, None] + rest
+    diagonal = (1.0 - g) * spectrum.lengths[:, None] + rest
     lift = (1.0 - g) * c
     own = (e**2 / diagonal).sum(axis=0)
     # Without the row next to nothing varies: what is left of the trace has lost its digits.
     spoilt = trace <= spoilt_at
-    if held.is_saturated:
-        long = held.lengths[: held.free, None]
+    if spectrum.is_saturated:
+        long = spectrum.lengths[: spectrum.free, None]
         ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)
-        left = c * ridge * (e[: held.free] ** 2 / (long * (long + ridge))).sum(axis=0)
+        left = c * ridge * (e[: spectrum.free] ** 2 / (long * (long + ridge))).sum(axis=0)
         times = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
         base = 1.0 - c * (1.0 / times - 1.0 / rows.gone.count)
         left += np.where((times > 1) | rows.gone.alone, base, 0.0)
@@ -452,14 +452,14 @@ def common_left_out(
     moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
 ) -> LeftOut:
     """Leave-one-out scores where the classes share one covariance, shrunk or spherical."""
-    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
-    centres = held.turned(moments.means.T)
+    spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
+    centres = spectrum.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         gone = removal(moments.counts[codes], weights, divisor)
-        rows = Removed(held.turned(from_class_means(moments, x, codes)), codes, gone, weights)
+        rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = without(held, rows, own(held, rows))
+            part = without(spectrum, rows, own(spectrum, rows))
             out = common_scores(centres, rows, part, divisor, log_prior)
         return settle(out, codes, gone, part.spoilt).T
 
@@ -490,39 +490,39 @@ def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOu
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
         z = from_class_means(moments, x, codes)
-        for k, held in enumerate(principals):
+        for k, spectrum in enumerate(principals):
             mine = np.flatnonzero(codes == k)
             given = None if weights is None else weights[mine]
             taken = removal(gone.count[mine], given, divisors[k])
-            rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
+            rows = Removed(spectrum.turned(z[:, mine]), codes[mine], taken, given)
             with np.errstate(divide="ignore", invalid="ignore"):
-                part = without(held, rows, own[k](held, rows))
-                out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
+                part = without(spectrum, rows, own[k](spectrum, rows))
+                out[k, mine] = log_prior[k] + own_scores(spectrum, rows, part, divisors[k])
             spoilt[mine] = part.spoilt
         return settle(out, codes, gone, spoilt).T
 
     return scores
 
 
-def own_scores(held: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
+def own_scores(spectrum: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
     """Log density (m,), but for a constant, of rows of a class under its covariance without each of them."""
     after = divisor - rows.gone.out
-    logdet = part.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
-    logdet -= held.n_columns * np.log(after)
+    logdet = part.log_determinant(spectrum.beyond) - 2.0 * np.log(spectrum.unit).sum()
+    logdet -= spectrum.n_columns * np.log(after)
     return np.asarray(-0.5 * (logdet + after * rows.gone.stretch * part.own / part.left))
 
 
 def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:
     """Scores under one covariance for all classes, shrunk towards a sphere by each shrinkage of a grid."""
-    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
-    centres = held.turned(moments.means.T)
+    spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
+    centres = spectrum.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
         gone = removal(moments.counts[codes], weights, divisor)
-        rows = Removed(held.turned(from_class_means(moments, x, codes)), codes, gone, weights)
+        rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                part = without(held, rows, np.full(len(codes), g), BARELY)
+                part = without(spectrum, rows, np.full(len(codes), g), BARELY)
                 out = common_scores(centres, rows, part, divisor, log_prior)
             out[:, part.spoilt] = np.nan
             yield out
@@ -537,11 +537,11 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
         m, k = len(codes), moments.n_classes
         squares, beyond, taken = [], [], []
-        for c, held in enumerate(axes):
+        for c, spectrum in enumerate(axes):
             z = from_class_means(moments, x, c)
-            e = held.turned(z)
+            e = spectrum.turned(z)
             squares.append(e**2)
-            beyond.append(_beyond(held, z, e))
+            beyond.append(_beyond(spectrum, z, e))
             mine = np.flatnonzero(codes == c)
             given = None if weights is None else weights[mine]
             gone = removal(moments.counts[codes[mine]], given, divisors[c])
@@ -549,11 +549,11 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
         for g in grid.tolist():
             out, spoilt = np.empty((k, m)), np.zeros(m, dtype=bool)
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                for c, held in enumerate(axes):
+                for c, spectrum in enumerate(axes):
                     mine = np.flatnonzero(codes == c)
-                    out[c] = _density(held, squares[c], beyond[c], divisors[c], g)
-                    part = without(held, taken[c], np.full(len(mine), g), BARELY)
-                    out[c, mine] = own_scores(held, taken[c], part, divisors[c])
+                    out[c] = _density(spectrum, squares[c], beyond[c], divisors[c], g)
+                    part = without(spectrum, taken[c], np.full(len(mine), g), BARELY)
+                    out[c, mine] = own_scores(spectrum, taken[c], part, divisors[c])
                     spoilt[mine] = part.spoilt
             out += log_prior[:, None]
             out[:, spoilt] = np.nan
@@ -562,20 +562,22 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
     return scores
 
 
-def _beyond(held: Principal, z: Floats, e: Floats) -> Floats:
+def _beyond(spectrum: Principal, z: Floats, e: Floats) -> Floats:
     """Squared length (m,) of z beyond the axes on which it is e."""
-    if not held.beyond or held.axes is None:
+    if not spectrum.beyond or spectrum.axes is None:
         return np.zeros(z.shape[1])
-    return np.asarray(((z * held.unit[:, None] - held.axes.T @ e) ** 2).sum(axis=0))
+    return np.asarray(((z * spectrum.unit[:, None] - spectrum.axes.T @ e) ** 2).sum(axis=0))
 
 
-def _density(held: Principal, squares: Floats, beyond: Floats, divisor: float, g: float) -> Floats:
+def _density(spectrum: Principal, squares: Floats, beyond: Floats, divisor: float, g: float) -> Floats:
     """Log density (m,) but for a constant, from squares (r, m) on the axes and (m,) beyond them."""
-    sphere = g / held.n_columns
-    variances = (1.0 - g) * held.lengths + sphere
+    sphere = g / spectrum.n_columns
+    variances = (1.0 - g) * spectrum.lengths + sphere
     d2 = (1.0 / variances) @ squares
-    logdet = np.log(variances).sum() - 2.0 * np.log(held.unit).sum() - held.n_columns * np.log(divisor)
-    if held.beyond:
+    logdet = (
+        np.log(variances).sum() - 2.0 * np.log(spectrum.unit).sum() - spectrum.n_columns * np.log(divisor)
+    )
+    if spectrum.beyond:
         d2 = d2 + beyond / sphere
-        logdet += held.beyond * np.log(sphere)
+        logdet += spectrum.beyond * np.log(sphere)
     return np.asarray(-0.5 * (logdet + divisor * d2))

@@ -38,13 +38,13 @@ class Spherical(Scatter):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The mean of the variances."""
         moments = self.scaled(moments)
-        held = self.sphere.in_units(moments)
-        return Estimated(self, moments, tuple(spherical(held, d, k) for k, d in scatter.each(divisors)))
+        in_units = self.sphere.in_units(moments)
+        return Estimated(self, moments, tuple(spherical(in_units, d, k) for k, d in scatter.each(divisors)))
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores in closed form: those of a covariance that is all shrunk."""
         own = [oas_without] * len(fitted.divisors)
-        return self.sphere.left_out(fitted, lambda held: sphere_left_out(held, own))
+        return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, own))
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """One variance each."""

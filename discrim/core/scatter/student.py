@@ -170,9 +170,9 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
     """
     x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
-    held, k = now.moments, now.moments.n_classes
-    z = from_class_means(held, x, codes)
-    rests, covariances, steps = held.rests.copy(), [], 0
+    moments, k = now.moments, now.moments.n_classes
+    z = from_class_means(moments, x, codes)
+    rests, covariances, steps = moments.rests.copy(), [], 0
     groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
     for group, covariance in zip(groups, now.covariances, strict=True):
         rows = np.flatnonzero(np.isin(codes, group))
@@ -184,7 +184,7 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
         rests[group] += (covariance.root.T @ shifts).T
         covariances.append(Covariance.from_root(half.T @ covariance.root))
         steps = max(steps, taken)
-    return replace(now, moments=replace(held, rests=rests), covariances=tuple(covariances), steps=steps)
+    return replace(now, moments=replace(moments, rests=rests), covariances=tuple(covariances), steps=steps)
 
 
 def _whitened_search(
@@ -221,14 +221,14 @@ def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
     found = gather(
         _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
     )
-    held = replace(found, counts=start.counts, rows=start.rows)
+    moments = replace(found, counts=start.counts, rows=start.rows)
     shrunken = np.any(_lengths(found) <= SHRUNKEN * _lengths(start), axis=1)
     collapsed = next(
         (k for k, small in enumerate(shrunken.tolist()) if small or _is_singular(found, k)), None
     )
     if collapsed is not None:
-        return replace(now, moments=held, collapsed=collapsed)
-    return replace(now, moments=held, covariances=_scales(found, found.counts))
+        return replace(now, moments=moments, collapsed=collapsed)
+    return replace(now, moments=moments, covariances=_scales(found, found.counts))
 
 
 def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
