@@ -605,7 +605,9 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, marginal=core.regularized_marginal)
+MODEL = Model(
+    "rda", "Regularized discriminant analysis", decision=as_scored, marginal=core.regularized_marginal
+)
 
 
 def rda_fit(
