@@ -17,9 +17,9 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.scatter import factor
 from discrim.core.scatter.by_estimator import ByEstimator
 from discrim.core.scatter.covariance import pooled, separate
-from discrim.core.scatter import factor
 from discrim.core.scatter.factor import FORMS, FactorFaultError, Factors, FewFactors
 from discrim.core.scatter.kinds import KINDS
 from discrim.core.scatter.robust import ROBUST, Robust
@@ -686,7 +686,9 @@ def _factors(fit: Fit[Any], moments: ClassMoments, dimensions: Any, threshold: A
     several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
         # Where dimensions are given, one for all is no other form than one for each.
-        same = not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
+        same = (
+            not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
+        )
         if same or (several and factor.common_axes(form)):
             continue
         scatter = FewFactors.read(CovarianceKeywords(dimensions=dimensions, form=form, threshold=threshold))
