@@ -511,11 +511,8 @@ def rda(
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
         warn_of_units(held, blocks.terms, "The ridge")
-    return RDAResults(
-        rda_fit(
-            fit, blocks, options, has_rows=sample.has_rows, plan=None if path is None else plan, path=path
-        )
-    )
+    chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
+    return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
 
 
 def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
