@@ -582,8 +582,7 @@ class Blocks:
                     x = (x.T / self.unit[:, None]).T
                 weights = None if part.weights is None else part.weights[start:stop]
                 yield part.start + start, x, finite, part.codes[start:stop], weights
-                if stop < n:
-                    tick()
+                tick()
 
     def _refuse_infinite(self, table: Table, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)

@@ -409,7 +409,8 @@ def late_bar(total: int, what: str) -> Iterator[Task]:
 
 def tick() -> None:
     """Tell that the work goes on, whatever it is a part of; where no task is under way, nothing happens."""
-    _line().told()
+    if monotonic() >= _lines[0].next:
+        _line().told()
 
 
 @contextmanager

@@ -138,10 +138,15 @@ def _held(number: Any, classes: pd.Index) -> Any:
     return dict(zip(classes, _plain(number), strict=True))
 
 
+def argument_defaults(model: Row) -> dict[str, Any]:
+    """The arguments of a verb, with their defaults."""
+    parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
+    return {name: each.default for name, each in parameters.items()}
+
+
 def default_options(model: Row) -> dict[str, Any]:
     """The options of a verb, with their defaults."""
-    parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
-    return {name: each.default for name, each in parameters.items() if name not in NOT_OPTIONS}
+    return {name: value for name, value in argument_defaults(model).items() if name not in NOT_OPTIONS}
 
 
 def as_json(value: Any) -> Any:

@@ -28,7 +28,7 @@ from discrim.frame.values import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import listed, told
-from discrim.models.fits.refits import default_options, options_of
+from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
@@ -203,7 +203,7 @@ def given_options(results: Any) -> dict[str, Any]:
     DiscrimError
         The fit does not tell.
     """
-    defaults, options = default_options(BY_VERB[results._verb()]), options_of(results)
+    defaults, options = argument_defaults(BY_VERB[results._verb()]), options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
     shares = options.get("prior")
     if isinstance(shares, dict) and len({*shares.values()}) == 1:
