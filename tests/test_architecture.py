@@ -495,6 +495,7 @@ READERS = {"dask", "distributed", "duckdb", "polars", "pyarrow"}
 """Libraries that are imported when something of theirs is given, or a path asks for them."""
 
 
+@pytest.mark.slow
 def test_verbs_load_only_what_a_fit_needs():
     loaded = loaded_after("import discrim; discrim.lda, discrim.qda, discrim.naive_bayes")
     assert loaded & {"patsy", "matplotlib", "statsmodels", "sklearn", "IPython"} == set()

@@ -80,6 +80,7 @@ def test_no_line_of_code_is_hidden_beyond_the_edge_of_the_page(page):
     assert [line for line in lines if len(line) > 92] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])
 def test_an_error_in_a_cell_fails(tmp_path, source):
     page = tmp_path / "page.md"

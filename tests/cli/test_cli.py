@@ -120,6 +120,7 @@ def test_a_penalty_and_its_strength(capsys):
     assert "4 of 12" in said
 
 
+@pytest.mark.slow
 def test_degrees_of_freedom_are_given_estimated_or_refused(capsys, tmp_path):
     # The header has the leave-one-out error, by a refit for each row.
     few = datasets.load_iris()[::5]
@@ -518,6 +519,7 @@ def test_output_is_utf8_whatever_the_terminal_claims(tmp_path):
     assert "μήκος" in done.stdout.decode("utf-8")
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_process_of_its_own_has_no_traceback():
     done = run("lda", "specis ~ .", "iris")
     assert done.returncode == 2

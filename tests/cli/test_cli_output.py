@@ -225,6 +225,7 @@ def test_a_picture_is_of_the_format_that_its_name_says(form, tmp_path, capsys):
         assert ElementTree.parse(io.BytesIO(contents)).getroot().tag.endswith("}svg")
 
 
+@pytest.mark.slow
 def test_the_kind_is_the_one_that_is_drawn(capsys, tmp_path):
     fit = discrim.lda(FORMULA, IRIS)
     for arguments, view in (

@@ -444,6 +444,7 @@ def test_processes_say_the_same(method):
         assert pool.map(of_new_rows, fits) == [of_new_rows(fit) for fit in fits]
 
 
+@pytest.mark.slow
 def test_eight_threads_fit_at_once():
     alone = [answers(made(verb)) for verb in FEW]
     with ThreadPoolExecutor(8) as pool:

@@ -317,6 +317,7 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
 # ---- tables and tests of single columns in units that no double can square
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("exponents", [(-997, 0, 997), (-531, 0, 531), (0, 0, 997)])
 def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, exponents):
@@ -406,6 +407,7 @@ def logistic_in_plain_units(bias_reduction):
     return fit, fit.lr_test(by="term"), fit.conf_int(method="profile")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias_reduction", [False, True])
 @pytest.mark.parametrize("exponents", [(997,), (-997,), (-997, 0, 997), (531, 0, -531)])
 def test_the_inference_of_a_logistic_fit_holds_in_any_units(bias_reduction, exponents):

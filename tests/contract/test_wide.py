@@ -225,6 +225,7 @@ def test_principal_axes_of_a_saturated_scatter_hold_each_row(genes: pd.DataFrame
     assert not principal(double).is_saturated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
 def test_no_square_matrix_is_formed(verb: object) -> None:
     rng = np.random.default_rng(0)

@@ -367,6 +367,7 @@ def test_the_ladder_s_ends_are_lda_and_qda():
     pd.testing.assert_frame_equal(quadratic.covariance_models(), table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
     """Many local maxima: none of a search from other axes at random may be higher."""

@@ -209,6 +209,7 @@ def rare_levels() -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_632_plus_leaves_out_what_a_bootstrap_rule_gives_no_label():
     data = rare_levels()
     fit = naive_bayes("y ~ g + h", data, laplace=0)

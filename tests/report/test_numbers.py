@@ -96,6 +96,7 @@ def test_labels_become_one_printable_line_of_bounded_width(label):
     assert display_width(shorten(text, 28)) <= 28
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(LABELS, max_size=8))
 def test_labels_that_differ_are_told_apart(labels):

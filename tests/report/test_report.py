@@ -49,6 +49,7 @@ def test_labels_are_shown_and_not_typeset(p):
     assert axes.get_xlabel().startswith("LD1 (")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "k"), [(3, 2), (3, 40), (1, 40), (3, 100)])
 def test_many_classes_have_no_legend(p, k):
     axes = drawn(wide_fit(p, k).plot())
@@ -280,6 +281,7 @@ def test_lines_are_named_as_far_as_there_is_room(k):
     plt.close(figure)
 
 
+@pytest.mark.slow
 def test_neither_makes_a_figure_where_axes_are_given():
     figure, given = plt.subplots(1, 3)
     before = plt.get_fignums()

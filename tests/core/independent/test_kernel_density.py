@@ -115,6 +115,7 @@ def test_places_beside_and_between_crowds_of_points_are_in_boxes_and_right(kind)
     np.testing.assert_allclose(found[::3][some], direct[some], rtol=2e-14, atol=2e-14)
 
 
+@pytest.mark.slow
 def test_a_sum_has_the_same_bits_whatever_was_asked_before_and_by_whom():
     rng = np.random.default_rng(3)
     points, at = np.sort(rng.normal(size=3000)), rng.normal(size=2000)

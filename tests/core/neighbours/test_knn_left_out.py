@@ -83,6 +83,7 @@ def exact_votes_without(x, codes, k, n_classes):
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(8, 24),

@@ -136,6 +136,7 @@ def test_the_bootstrap_chooses_anew_in_each_sample():
     )
 
 
+@pytest.mark.slow
 def test_noise_is_found_to_be_noise():
     """Six tables of the same kind as the smallest that a reader may try."""
     held, anew = [], []

@@ -83,6 +83,7 @@ def test_it_is_a_product_of_fits_to_single_columns(options):
         np.testing.assert_allclose(fit.llf, llf - np.log(3) * fit.nobs, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [*OPTIONS, {"smoothing": 1e-3}])
 def test_rows_and_folds_are_left_out_as_by_refits(options):
     frame = FRAME.iloc[::9].reset_index(drop=True)

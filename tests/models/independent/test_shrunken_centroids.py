@@ -98,6 +98,7 @@ def test_errors_along_the_path_are_those_of_pamr_on_the_same_folds(name):
     assert fit.path["genes"].tolist() == case["nonzero"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "table"), [("golub", "golub_leukemia"), ("khan", "islr_Khan")])
 def test_genes_that_survive_and_test_errors_are_those_of_pamr(name, table):
     case = GOLDEN[name]

@@ -353,6 +353,7 @@ def test_a_sample_is_ready_for_a_formula_and_the_same_for_a_seed():
     assert (law.predict(rows) != rows["kind"]).mean() == pytest.approx(law.error_rate, abs=0.01)
 
 
+@pytest.mark.slow
 def test_summary_and_pictures():
     laws_ = [
         bayes(PRIOR, TABLE),

@@ -260,6 +260,7 @@ def test_what_moments_refuse():
 WANTED = ["virginica", "setosa", "versicolor"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("size", [1, 60])
 def test_declared_levels_stay_in_their_order_whatever_a_piece_holds(size):

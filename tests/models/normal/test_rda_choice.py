@@ -71,6 +71,7 @@ def test_leave_one_out_with_more_columns_than_rows_of_a_class(parametrization, p
     np.testing.assert_allclose(held_scores(fit, FEW_WINES), wanted, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @in_turn([1.0, 0.5], "units")
 def test_leave_one_out_takes_one_unit_of_a_weight(parametrization, units):
     weights = units * (1.0 + np.arange(len(UNEQUAL)) % 3)
@@ -80,6 +81,7 @@ def test_leave_one_out_takes_one_unit_of_a_weight(parametrization, units):
     np.testing.assert_allclose(held_scores(fit, UNEQUAL, weights), wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 @in_turn([(0.4, 1.0), (0.4, 0.0), (1.0, 1.0)])
 def test_leave_one_out_keeps_its_digits_in_uneven_units(parametrization, pair):
     data = UNEQUAL.copy()

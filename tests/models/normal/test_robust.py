@@ -353,6 +353,7 @@ def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp
         again.robust_distances()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize(("method", "words"), [("t", "5, given"), ("mcd", "% of rows")])
 def test_a_summary_names_the_method_and_the_rows_flagged(verb, method, words):

@@ -88,6 +88,7 @@ def test_the_moves_are_those_of_the_fit(seed):
     np.testing.assert_allclose(np.diff(after, axis=0), 0.5 * signed[rows[1:]])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 def test_the_pass_of_the_plane_kept_is_marked():
     fit = discrim.perceptron("sex ~ bill_depth_mm + bill_length_mm", PENGUINS)

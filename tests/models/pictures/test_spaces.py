@@ -41,6 +41,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_look_as_they_did(name):
     assert_looks_like(PICTURES[name](), name)
@@ -142,6 +143,7 @@ def test_new_rows_are_drawn_in_the_place_of_those_of_the_fit(kind):
         assert LDA.plot(kind, data=few) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scores", "biplot", "structure", "scree", "ellipses", "pairs", "he"])
 def test_fits_of_moments_draw_what_needs_no_rows(kind):
     fit = discrim.lda(moments=discrim.moments("cultivar ~ .", WINE))

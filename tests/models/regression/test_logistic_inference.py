@@ -162,6 +162,7 @@ DEFINED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEFINED)
 def test_a_profile_bound_is_where_the_constrained_maximum_has_dropped(name):
     data, formula, penalized = DEFINED[name]
@@ -346,6 +347,7 @@ def draws(rng: np.random.Generator, n: int, shift: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(x, columns=["a", "b"]).assign(y=y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, (0.2, 0.5, 0.3)])
 def test_intervals_cover_the_truth(prior):
     rng, shares, hits, lengths = np.random.default_rng(5), np.array([0.5, 0.2, 0.3]), [], []

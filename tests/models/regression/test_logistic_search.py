@@ -104,6 +104,7 @@ def test_no_weights_let_a_separation_through(total):
         logistic("y ~ x + own", data, weights=np.where(data["own"] == 1, total, 1.0))
 
 
+@pytest.mark.slow
 def test_one_row_among_many_of_a_rare_class_is_found_separated():
     data = lone(300_000, 1)
     data["y"] = np.where(data.index < 300_000 - 3, "a", "b")
