@@ -41,17 +41,17 @@ class SparseFrame:
     __slots__ = ("_place", "beside", "columns", "dtypes", "index", "matrix")
 
     def __init__(self, matrix: Any, names: Sequence[str], beside: pd.DataFrame | None = None) -> None:
-        held = scipy.sparse.csr_array(matrix)
-        if not held.has_canonical_format:
+        stored = scipy.sparse.csr_array(matrix)
+        if not stored.has_canonical_format:
             # The caller's own stays as it is.
-            held = held.copy()
-            held.sum_duplicates()
-        self.matrix = held
-        self.beside = pd.DataFrame(index=pd.RangeIndex(held.shape[0])) if beside is None else beside
+            stored = stored.copy()
+            stored.sum_duplicates()
+        self.matrix = stored
+        self.beside = pd.DataFrame(index=pd.RangeIndex(stored.shape[0])) if beside is None else beside
         self.index = self.beside.index
         self._place = {name: j for j, name in enumerate(names)}
         self.columns = [*names, *self.beside.columns]
-        dtype = pd.SparseDtype(held.dtype, held.dtype.type(0))
+        dtype = pd.SparseDtype(stored.dtype, stored.dtype.type(0))
         self.dtypes: list[Any] = [*[dtype] * len(names), *self.beside.dtypes]
 
     def __len__(self) -> int:
@@ -71,11 +71,11 @@ class SparseFrame:
         """The same with a column more."""
         beside = self.beside.copy(deep=False)
         beside[name] = values
-        held = object.__new__(SparseFrame)
-        held.matrix, held.beside, held.index, held._place = self.matrix, beside, self.index, self._place
+        wider = object.__new__(SparseFrame)
+        wider.matrix, wider.beside, wider.index, wider._place = self.matrix, beside, self.index, self._place
         names = self.columns[: len(self._place)]
-        held.columns, held.dtypes = [*names, *beside.columns], [*self.dtypes[: len(names)], *beside.dtypes]
-        return held
+        wider.columns, wider.dtypes = [*names, *beside.columns], [*self.dtypes[: len(names)], *beside.dtypes]
+        return wider
 
 
 class SparseColumns:
@@ -108,10 +108,10 @@ class SparseColumns:
         """Rows start to stop of a column of the table."""
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
-        held, j = self._by_column, self.place[position]
-        own = slice(held.indptr[j], held.indptr[j + 1])
+        columns, j = self._by_column, self.place[position]
+        here = slice(columns.indptr[j], columns.indptr[j + 1])
         values = np.full(self.matrix.shape[0], self.fill[j])
-        values[held.indices[own]] = held.data[own]
+        values[columns.indices[here]] = columns.data[here]
         return values[start:stop]
 
     def has_beyond(self, low: float, high: float) -> bool:
@@ -154,9 +154,9 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
         fill[i] = array.fill_value
     starts = np.concatenate([[0], np.cumsum([len(each) for each in rows])])
     shape = (len(data), len(positions))
-    held = scipy.sparse.csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=shape)
+    matrix = scipy.sparse.csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=shape)
     kinds = {names[j]: _kind(dtypes[j]) for j in positions}
-    return SparseColumns({j: i for i, j in enumerate(positions)}, held.tocsr(), fill, kinds)
+    return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
 
 
 def _kind(dtype: pd.SparseDtype) -> Kind:

@@ -553,11 +553,11 @@ class Fit(Generic[N]):
     dropped: int = field(init=False)
 
     def __post_init__(self) -> None:
-        design, numbers = self.blocks.design, self.numbers
+        design = self.blocks.design
         self.blocks.table.watch((*design.response_columns, *design.columns))
-        held: Any = numbers
+        numbers: Any = self.numbers
         for name, value in (
-            ("counts", held.moments.counts),
+            ("counts", numbers.moments.counts),
             ("classes", pd.Index(list(design.levels), name=design.response)),
             ("terms", pd.Index(list(self.blocks.terms))),
             ("dropped", self.blocks.dropped),
@@ -623,8 +623,8 @@ class Fit(Generic[N]):
 
     def class_means(self) -> pd.DataFrame:
         """Means of the rows, classes by terms."""
-        held: Any = self.numbers
-        return pd.DataFrame(held.moments.class_means, index=self.classes, columns=self.terms)
+        numbers: Any = self.numbers
+        return pd.DataFrame(numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
         """The rows of the fit.
@@ -783,9 +783,9 @@ def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
     """A deep copy, within the process, of a frozen dataclass that leaves its rows behind in a pickle."""
     twin: T = object.__new__(type(value))
     memo[id(value)] = twin
-    held: Any = value
-    for each in fields(held):
-        object.__setattr__(twin, each.name, deepcopy(getattr(held, each.name), memo))
+    whole: Any = value
+    for each in fields(whole):
+        object.__setattr__(twin, each.name, deepcopy(getattr(whole, each.name), memo))
     return twin
 
 

@@ -394,7 +394,7 @@ def usable_rows(
     watch: Watch | None = None,
     *,
     rooted: bool = True,
-    held: Sequence[int] = (),
+    keep: Sequence[int] = (),
 ) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
 
@@ -408,7 +408,7 @@ def usable_rows(
         Gives what the rows are read from in the place of the blocks, to see them go by.
     rooted : bool
         As for `gather`.
-    held : sequence of int
+    keep : sequence of int
         Columns that stay though they are constant.
 
     Raises
@@ -431,23 +431,23 @@ def usable_rows(
     refuse_extreme(moments, blocks.terms)
     if blocks.weighted:
         warn_of_weights(moments, whole=blocks.has_whole_weights())
-    return without_constants(*present_classes(blocks, moments), rooted=rooted, held=held)
+    return without_constants(*present_classes(blocks, moments), rooted=rooted, keep=keep)
 
 
 def without_constants(
-    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, held: Sequence[int] = ()
+    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without the columns that have one value in all rows, which a warning names.
 
-    Some, by position, may be held all the same.
+    Those to keep, by position, stay all the same.
 
     Raises
     ------
     CollinearError
         Every column is constant.
     """
-    stays = set(held)
-    still = [j for j in constant_columns(moments) if j not in stays]
+    kept = set(keep)
+    still = [j for j in constant_columns(moments) if j not in kept]
     if not still:
         return blocks, moments
     terms = blocks.terms

@@ -554,7 +554,7 @@ def _usable_tally(
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.
     blocks, moments = reading.usable_rows(
-        blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist()
+        blocks, "diagonal", na_action, tally.watch, keep=plan.counts.tolist()
     )
     if not blocks.constant:
         return blocks, moments, _tally_of_present(tally, classes, blocks)

@@ -179,7 +179,7 @@ class Sample:
 
 
 def fitting(
-    given: Moments, blocks: Blocks, held: ClassMoments, keep: Sequence[int] = ()
+    given: Moments, blocks: Blocks, moments: ClassMoments, keep: Sequence[int] = ()
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments of the classes that have rows and of the columns that vary, as of `usable_rows`.
 
@@ -187,7 +187,7 @@ def fitting(
     ----------
     blocks : Blocks
         Without rows.
-    held : ClassMoments
+    moments : ClassMoments
         Of the columns of the blocks.
     keep : sequence of int
         Columns that stay though they are constant.
@@ -199,8 +199,8 @@ def fitting(
     CollinearError
         Every column is constant.
     """
-    if not held.total:
+    if not moments.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
-    refuse_extreme(held, blocks.terms)
-    warn_of_weights(held, whole=held.total >= held.rows.sum())
-    return without_constants(*present_classes(blocks, held), held=keep)
+    refuse_extreme(moments, blocks.terms)
+    warn_of_weights(moments, whole=moments.total >= moments.rows.sum())
+    return without_constants(*present_classes(blocks, moments), keep=keep)

@@ -631,30 +631,30 @@ def lda(
     )
     kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
     if not sample.has_rows:
-        blocks, held = normal_fits.moments_of_sample(sample, kind)
+        blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
-        blocks, held, kind = em_sample(sample.read(), common=True)
+        blocks, stats, kind = em_sample(sample.read(), common=True)
     else:
         blocks = reading.without_constants_if_wide(sample.read())
         if not kind.is_regular and kind.takes_full_rank(len(blocks.terms)):
             reading.refuse_few_rows(blocks)
         spread = kind.spread("pooled", thin=reading.is_wide(blocks))
-        blocks, held = reading.usable_rows(blocks, spread, na_action)
-    reading.refuse_no_freedom(held, blocks.terms, diagonal=not kind.takes_full_rank(held.n_columns))
+        blocks, stats = reading.usable_rows(blocks, spread, na_action)
+    reading.refuse_no_freedom(stats, blocks.terms, diagonal=not kind.takes_full_rank(stats.n_columns))
     if method == "moment":
-        reading.refuse_light(held.total, held.n_classes)
-    blocks, held = _independent(kind, blocks, held, collinear)
-    if not kind.is_regular and kind.takes_full_rank(held.n_columns):
-        reading.warn_of_near(held, blocks.terms)
-    normal_fits.warn_where_units_differ(kind, held, blocks.terms)
-    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    _check_axes(ncomp, held)
+        reading.refuse_light(stats.total, stats.n_classes)
+    blocks, stats = _independent(kind, blocks, stats, collinear)
+    if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
+        reading.warn_of_near(stats, blocks.terms)
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
+    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
+    _check_axes(ncomp, stats)
     if isinstance(kind, Robust):
-        held, kind = robust_moments(blocks, held, kind)
+        stats, kind = robust_moments(blocks, stats, kind)
     divisors = partial(_divisors, method=method)
-    kind, path = normal_fits.known_of_rows(kind, blocks, held, divisors, shares, sampled=prior is None)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=prior is None)
     ncomp = None if ncomp is None else int(ncomp)
-    fit = fit_lda(held, shares, kind, method=method, ncomp=ncomp, estimated_prior=prior is None)
+    fit = fit_lda(stats, shares, kind, method=method, ncomp=ncomp, estimated_prior=prior is None)
     if warning := kind.warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     return LDAResults(lda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
@@ -666,20 +666,20 @@ def _divisors(moments: ClassMoments, method: str) -> Floats:
 
 
 def _independent(
-    kind: Scatter, blocks: Blocks, held: ClassMoments, collinear: str
+    kind: Scatter, blocks: Blocks, stats: ClassMoments, collinear: str
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments of columns that no others determine, or the error that names those."""
-    found = kind.obstacles(held)
+    found = kind.obstacles(stats)
     if found and collinear == "raise":
         raise reading.collinear_error(found, blocks.terms)
-    return reading.drop_columns(blocks, held, found) if found else (blocks, held)
+    return reading.drop_columns(blocks, stats, found) if found else (blocks, stats)
 
 
-def _check_axes(ncomp: Any, held: ClassMoments) -> None:
+def _check_axes(ncomp: Any, stats: ClassMoments) -> None:
     """Raise a DataError for a number of canonical axes that there is not."""
-    most = min(held.n_columns, held.n_classes - 1)
+    most = min(stats.n_columns, stats.n_classes - 1)
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
+            f"ncomp={ncomp!r}: {stats.n_columns} columns and {stats.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
         )

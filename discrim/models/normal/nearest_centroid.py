@@ -126,22 +126,24 @@ def nearest_centroid(
         "nearest_centroid", "diagonal", moments, formula, data, weights, levels, functions, na_action
     )
     if sample.has_rows:
-        blocks, held = usable_rows(sample.read(), "diagonal", na_action)
+        blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, held = sample.of_moments("diagonal")
-    if not has_spread(held):
+        blocks, stats = sample.of_moments("diagonal")
+    if not has_spread(stats):
         raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes do not vary within these, so that there "
+            f"{stats.total:g} rows in {stats.n_classes} classes do not vary within these, so that there "
             "is no variance by which to measure distances: some class has to have two rows that "
             "differ, and weights have to count rows. For the class of the nearest row use knn(k=1, "
             "scale=False)."
         )
     like = ', prior="equal"' if isinstance(prior, str) else ""
     # A diagonal covariance has no unit for a column that is constant within classes.
-    kind = 'covariance="shrunk", standardize=True' if constant_within(held).any() else 'covariance="diagonal"'
-    warn_of_units(held, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    fit = fit_nearest_centroid(held, shares, estimated_prior=prior is None)
+    kind = (
+        'covariance="shrunk", standardize=True' if constant_within(stats).any() else 'covariance="diagonal"'
+    )
+    warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
+    fit = fit_nearest_centroid(stats, shares, estimated_prior=prior is None)
     return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
@@ -284,11 +286,11 @@ def _header(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Pa
 
 def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
     numbers = fit.numbers
-    held = numbers.within_reach
-    free = held.counts - 1
+    stats = numbers.within_reach
+    free = stats.counts - 1
     # In units of s, so that no square is out of range.
-    squares = (numbers.covariance.whiten(np.sqrt(held.squares.T)) ** 2).sum(axis=0)
-    own = np.divide(squares, free * held.n_columns, out=np.full(len(free), np.nan), where=free > 0)
+    squares = (numbers.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
+    own = np.divide(squares, free * stats.n_columns, out=np.full(len(free), np.nan), where=free > 0)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(own)})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
     note = "The rule takes the one s for all of them."

@@ -632,20 +632,23 @@ def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[T
             fit.cache[KEPT] = _tests(fit, watch)
         except (CollinearError, NotSupportedError) as error:
             fit.cache[KEPT] = str(error)
-    held: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
-    return held
+    tests: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
+    return tests
 
 
 def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
-    blocks, held = fit.rows("A test of covariances"), fit.numbers.moments
-    few = np.flatnonzero(held.rows <= held.n_columns)
+    blocks, pooled_moments = fit.rows("A test of covariances"), fit.numbers.moments
+    few = np.flatnonzero(pooled_moments.rows <= pooled_moments.n_columns)
     if len(few):
         # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
         refuse_singular(
-            held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
+            pooled_moments.classes(few),
+            blocks.terms,
+            [blocks.design.levels[k] for k in few.tolist()],
+            way_out=WAY_OUT,
         )
     try:
-        refuse_wide(held.n_classes, held.n_columns, "class")
+        refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(str(error)) from None
     moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", watch))

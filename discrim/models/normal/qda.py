@@ -192,34 +192,34 @@ def qda(
     by_em = normal_fits.check_em(missing, method, kind, na_action, has_rows=sample.has_rows)
     kind = normal_fits.with_method(kind, method, nu, scatter, support_fraction)
     if not sample.has_rows:
-        blocks, held = normal_fits.moments_of_sample(sample, kind)
+        blocks, stats = normal_fits.moments_of_sample(sample, kind)
     elif by_em:
-        blocks, held, kind = em_sample(sample.read(), common=False)
+        blocks, stats, kind = em_sample(sample.read(), common=False)
     else:
         blocks = reading.without_constants_if_wide(sample.read())
         if kind.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, kind, na_action)
         thin = reading.is_wide(blocks) or (kind.of_few_axes and _is_thin(blocks))
-        blocks, held = reading.usable_rows(blocks, kind.spread("class", thin=thin), na_action)
+        blocks, stats = reading.usable_rows(blocks, kind.spread("class", thin=thin), na_action)
     levels = blocks.design.levels
-    normal_fits.refuse_singular(held, blocks.terms, levels, kind)
-    if not kind.is_regular and kind.takes_full_rank(held.n_columns):
+    normal_fits.refuse_singular(stats, blocks.terms, levels, kind)
+    if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         for k, label in enumerate(levels):
-            reading.warn_of_near(held, blocks.terms, f"in class {label!r}", k)
+            reading.warn_of_near(stats, blocks.terms, f"in class {label!r}", k)
     if method == "moment":
-        for label, weight in zip(levels, held.counts.tolist(), strict=True):
+        for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
-    normal_fits.warn_where_units_differ(kind, held, blocks.terms)
-    shares = reading.prior_vector(prior, pd.Index(list(levels)), held.counts)
+    normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
+    shares = reading.prior_vector(prior, pd.Index(list(levels)), stats.counts)
     if isinstance(kind, Robust):
-        held, kind = robust_moments(blocks, held, kind)
-    kind = kind.for_classes(levels, held.n_columns)
+        stats, kind = robust_moments(blocks, stats, kind)
+    kind = kind.for_classes(levels, stats.n_columns)
     divisors = partial(_divisors, method=method)
-    kind, path = normal_fits.known_of_rows(kind, blocks, held, divisors, shares, sampled=prior is None)
+    kind, path = normal_fits.known_of_rows(kind, blocks, stats, divisors, shares, sampled=prior is None)
     try:
-        fit = fit_qda(held, shares, kind, method=method, estimated_prior=prior is None)
+        fit = fit_qda(stats, shares, kind, method=method, estimated_prior=prior is None)
     except NoEstimateError as error:
-        raise error.of_classes(levels, held.rows.tolist()) from None
+        raise error.of_classes(levels, stats.rows.tolist()) from None
     return QDAResults(qda_fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
@@ -240,8 +240,8 @@ def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Bloc
     # A source is read once, and its rows are counted as they are.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
-    blocks, held = reading.usable_rows(blocks, "diagonal", na_action)
-    normal_fits.refuse_singular(held, blocks.terms, blocks.design.levels, kind)
+    blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
+    normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, kind)
     return blocks
 
 

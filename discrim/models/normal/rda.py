@@ -486,14 +486,14 @@ def rda(
         spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds sees to roots where it comes to them.
         rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
-        blocks, held = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
     else:
-        blocks, held = sample.of_moments("class", CHOSEN_FROM_ROWS if chooses else "")
+        blocks, stats = sample.of_moments("class", CHOSEN_FROM_ROWS if chooses else "")
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
-    _refuse_single(held, blocks.design.levels)
-    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    _refuse_single(stats, blocks.design.levels)
+    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(
         pairs,
@@ -507,10 +507,10 @@ def rda(
         splits=splits if chooses else (),
         standardize=bool(standardize),
     )
-    fit, path = plan.chosen_fit(blocks, held) if chooses else (plan.fit(held, pairs[0]), None)
+    fit, path = plan.chosen_fit(blocks, stats) if chooses else (plan.fit(stats, pairs[0]), None)
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
-        warn_of_units(held, blocks.terms, "The ridge")
+        warn_of_units(stats, blocks.terms, "The ridge")
     chosen: dict[str, Any] = {} if path is None else {"plan": plan, "path": path}
     return RDAResults(rda_fit(fit, blocks, options, has_rows=sample.has_rows, **chosen))
 
