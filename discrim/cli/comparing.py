@@ -21,6 +21,7 @@ from discrim.cli.parsing import by_label, parse_prior
 from discrim.cli.reading import Labels, TableArgument, given_of, labels_of_fit
 from discrim.cli.verbs import TypedModel, fitted, model_of, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
+from discrim.frame.sources.files import FORMATS
 from discrim.frame.sources.sources import rows_given
 from discrim.models.fits.fit import Gaps
 from discrim.models.results.new_rows import answered
@@ -223,7 +224,8 @@ def _saved(path: str, options: dict[str, Any]) -> Any:
         if name in options:
             raise DataError(f"{path!r} is a saved fit, which is reported as it is: leave {option} out")
     for name in options:
-        raise DataError(f"--{name} goes with a formula that is fitted: leave it out beside a saved fit")
+        option = {"na_action": "na"}.get(name, name)
+        raise DataError(f"--{option} goes with a formula that is fitted: leave it out beside a saved fit")
     return loaded_fit(path)
 
 
@@ -233,7 +235,7 @@ def _code_of(given: TableArgument) -> str | None:
         return f"discrim.datasets.load_{given.data}()"
     if not os.path.isfile(given.data):
         return None
-    if PurePath(given.data).suffix.lower() in (".parquet", ".pq"):
+    if FORMATS.get(PurePath(given.data).suffix.lower()) == "Parquet":
         return f"pd.read_parquet({given.data!r})"
     separator, decimal = given.dialect.separator_of(given.data), given.dialect.decimal
     more = f", sep={separator!r}" if separator != "," else ""

@@ -180,8 +180,9 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     suffixes = [suffix.lower() for suffix in PurePath(source).suffixes]
     packed = any(suffix in _COMPRESSED for suffix in suffixes[-1:])
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    is_parquet = kind in (".parquet", ".pq", ".parq")
     try:
-        if kind in (".parquet", ".pq"):
+        if is_parquet:
             refuse_dialect(source, "Parquet", dialect)
             return _read_parquet(source)
         return _read_delimited(source, labels or Labels(), dialect)
@@ -191,7 +192,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         way_out = _meant(source)
         raise DataError(f"{source!r} is neither a file nor a table of the package{way_out}") from None
     except UnicodeDecodeError as error:
-        if kind in (".parquet", ".pq"):
+        if is_parquet:
             raise DataError(f"{source!r} cannot be read as Parquet: {error}. Write it again") from error
         raise DataError(f"{source!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet") from error
     except MemoryError as error:

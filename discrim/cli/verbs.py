@@ -18,7 +18,7 @@ from discrim import datasets
 from discrim.cli.options import add_arguments, add_model_options
 from discrim.cli.output import check_place, write_output, write_to_file
 from discrim.cli.parsing import Parser, command_lines, help_width, one_of
-from discrim.errors import DataError, DiscrimError
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.models.registry import BY_VERB, MODELS, Row
 
 MODEL_GROUP = "models"
@@ -385,4 +385,6 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
         return verb(formula, data=data, **options, **model.options)
     except DiscrimError as error:
         said = with_options(error, model.parser, model.options)
-        raise DiscrimError(f"{model.typed}: {said}") from error
+        # What does not go with a source is tried again with the rows in memory.
+        kind = NotSupportedError if isinstance(error, NotSupportedError) else DiscrimError
+        raise kind(f"{model.typed}: {said}") from error

@@ -66,7 +66,7 @@ class Block(NamedTuple):
 class Rows(ABC):
     """Rows with what is known of them: their classes, weights, and which are excluded whatever they hold.
 
-    What is not said otherwise is so of a table in memory, which is its own one part.
+    The defaults are those of a table in memory, which is its own one part.
 
     Attributes
     ----------
@@ -541,13 +541,13 @@ class Blocks:
         return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
 
     def _parts(self, left_out: list[int] | None, classed: bool) -> Iterator[TableRows]:
-        """The parts; after the last one, the rows that a list counts are those that were dropped."""
+        """The parts; after the last one, `dropped` is the sum of what the pass has put into the list."""
         yield from self.rows.parts(self.design, classed=classed)
         if left_out is not None:
             self.dropped = sum(left_out)
 
     def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
-        """The same of one part; errors name the file that it is of."""
+        """The blocks of one part, as of `_filled`; errors name the file that it is of."""
         with nullcontext() if part.where is None else named(part.where):
             part = self._compared(part)
             design, table = self.design, part.table
@@ -559,7 +559,7 @@ class Blocks:
             columns = table.view(design.columns) if design.plain else None
             most = n if table.part else n // 32  # A part of a source is a block already.
             m = _rows_a_block(p, n, most, in_place=columns is not None, sparse=table.sparse is not None)
-            if columns is None and design.spec is None:
+            if n and columns is None and design.spec is None:
                 table.compare_to_doubles(design.columns)
             buffer = np.empty((p, min(m, n) if columns is None else 0))
             for start in range(0, n, m):

@@ -165,7 +165,8 @@ def _of_partition(number: int) -> Iterator[None]:
     try:
         yield
     except DiscrimError as error:
-        raise type(error)(f"{error} This is in partition {number} of the Dask DataFrame.") from None
+        error.args = (f"{error} This is in partition {number} of the Dask DataFrame.",)
+        raise
     except Exception as error:
         raise _failed(number, error) from error
 

@@ -215,6 +215,9 @@ class _Walk:
                 if np.any(db):
                     more = combined("*", combined("*", value, np.log(a)), db)
                     change = combined("+", change, more)
+        if value.ndim == 2 and np.ndim(change) < 2:
+            # What changes a column beside a matrix changes each column of it.
+            change = np.broadcast_to(np.reshape(change, (-1, 1)), value.shape)
         return value, change
 
     def _call(self, node: Call) -> _Dual:

@@ -544,8 +544,9 @@ def fitted_instead(
 ) -> ClassifierResults:
     """A simpler fit, with a warning that says in words what it is, and by what error."""
     with warnings.catch_warnings():
-        # Constant columns are told by the fit that was refused.
-        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
+        # What the columns were is told by the fit that was refused.
+        for told in ("Left out", "Dropped", "The predictor .* has no row of"):
+            warnings.filterwarnings("ignore", told, DiscrimWarning)
         results: ClassifierResults = verb(formula, data, **options)
     warn_user(f"Fitted {words} instead. {error}")
     return results

@@ -178,6 +178,8 @@ class FormulaClassifier(FittedClassifier):
         return self.verb != "knn"
 
     def _has_posteriors(self) -> bool:
+        if self.verb == "pls":
+            return bool((self.options or {}).get("rule", "lda") == "lda")
         return self.verb not in WITHOUT_POSTERIORS
 
     @only_if(_has_posteriors)

@@ -125,7 +125,10 @@ class Tally:
 
     def merge(self, other: Tally) -> Tally:
         """The tally of both sets of rows."""
-        tally = Tally(self.plan, self.n_classes)
+        available = None
+        if self.available is not None and other.available is not None:
+            available = self.available + other.available
+        tally = Tally(self.plan, self.n_classes, available)
         tally.tables = [a + b for a, b in zip(self.tables, other.tables, strict=True)]
         tally.sums = self.sums + other.sums
         tally.values = [a + b for a, b in zip(self.values, other.values, strict=True)]

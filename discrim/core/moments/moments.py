@@ -464,6 +464,8 @@ def lacks_digits(moments: ClassMoments) -> bool:
     means = moments.means[moments.counts > 0]
     varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
     scatters = moments.scatters
+    if not varies.any():
+        return False
     if not varies.all():
         # A root says no more of such a column than that it is constant, which is seen without.
         scatters = scatters[:, varies][:, :, varies]

@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, split_mean
+from discrim.core.moments.moments import ClassMoments, merged, split_mean
 from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wide
 from discrim.core.numerics.arrays import Codes, Floats
 
@@ -100,7 +100,7 @@ def gather_sparse(
             if moments is None:
                 return None
             found.append(moments)
-        return reduce(ClassMoments.merge, found)
+        return reduce(merged, found)
 
 
 def _moments(

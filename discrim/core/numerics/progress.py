@@ -250,7 +250,8 @@ def reduced(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> 
     Parameters
     ----------
     rows : iterable of blocks
-        Those that are more than one run of blocks have a method of this name, which takes the other two.
+        Those whose rows lie elsewhere have a callable of this name, which takes the other two; it is None, or
+        is not there, where the rows are read here.
     task : callable
         From rows to a value; it is sent to where they lie.
     merge : callable

@@ -379,7 +379,7 @@ MOST_REFITS = 2000
 """Rows up to which leaving each one out is done by as many fits."""
 
 
-def by_refits(n_rows: float, n_classes: int, takes: str) -> LeftOut:
+def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     """Scores that are all missing, and so left to refits; `takes` says what that takes for each row.
 
     Raises
@@ -389,7 +389,7 @@ def by_refits(n_rows: float, n_classes: int, takes: str) -> LeftOut:
     """
     if n_rows > MOST_REFITS:
         raise NotSupportedError(
-            f"Leave-one-out {takes}; {n_rows:.15g} are more than {MOST_REFITS:,}: cross-validate "
+            f"Leave-one-out {takes}; {n_rows} are more than {MOST_REFITS:,}: cross-validate "
             'instead, with error_rates(["cv"]) or confusion("cv").'
         )
     return lambda x, codes, weights: np.full((len(x), n_classes), np.nan)

@@ -236,7 +236,7 @@ class FewFactors(Scatter):
         if factors is None or self.refits_left_out:
             form = self.wanted.form
             takes = f"with form={form!r}, of what classes have in common, takes a refit for each row"
-            return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
+            return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
         return self.sphere.left_out(fitted, lambda in_units: factors_left_out(in_units, factors))
 
     @property

@@ -400,6 +400,7 @@ def common_mcd(
             tell(len(own))
         rest = x - row[codes] - off[codes]
         found = mcd(rest, support_fraction)
+        tell(len(x))
     if isinstance(found, ExactFit):
         return found
     one = np.zeros(len(x), dtype=np.intp)
@@ -568,7 +569,7 @@ class Robust(Full):
                 f'{moments.rows.sum()} rows: cross-validate instead, with error_rates(["cv"]) or '
                 'confusion("cv").'
             )
-        return by_refits(moments.total, moments.n_classes, "takes a search for each row")
+        return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """How the moments were found."""

@@ -296,7 +296,7 @@ class Scatter(ABC):
             There is no closed form, and refits would take too long.
         """
         takes = f"of a covariance by {self.word} takes a refit for each row"
-        return by_refits(fitted.moments.total, fitted.moments.n_classes, takes)
+        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
 
     @property
     def refits_left_out(self) -> bool:

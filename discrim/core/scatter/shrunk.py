@@ -127,7 +127,7 @@ class Shrunk(Scatter):
     @property
     def compares_units(self) -> bool:
         """Where something is shrunk, unless columns are standardized."""
-        return self.sphere.in_data and self.shrinkage.values != (0.0,)
+        return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
     @property
     def needs_rows(self) -> bool:

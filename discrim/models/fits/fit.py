@@ -613,12 +613,12 @@ class Fit(Generic[N]):
     @property
     def rows_by_class(self) -> pd.Series:
         """Rows, or sums of weights, by class; integers where they are whole."""
-        return pd.Series(_whole(self.counts), index=self.classes, name="rows")
+        return pd.Series(whole_counts(self.counts), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
         """Rows used, or the sum of their weights."""
-        total: int | float = _whole(self.counts).sum().item()
+        total: int | float = whole_counts(self.counts).sum().item()
         return total
 
     def class_means(self) -> pd.DataFrame:
@@ -789,7 +789,7 @@ def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
     return twin
 
 
-def _whole(counts: Floats) -> NDArray[Any]:
+def whole_counts(counts: Floats) -> NDArray[Any]:
     """Counts (K,) as integers, where they are whole."""
     return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
 

@@ -250,7 +250,8 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
             )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
-        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
+        known = set(classes)
+        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in known]
         if missing or unknown:
             said = [f"it misses {listed(missing)}"] * bool(missing) + [
                 f"{listed(unknown)} is no class"

@@ -239,7 +239,7 @@ def left_out_of_numbers(fit: Fit[Any]) -> LeftOut:
 
 def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
     """Scores that are all missing, and so left to refits; as of `by_refits`."""
-    return by_refits(fit.nobs, len(fit.classes), takes)
+    return by_refits(int(fit.numbers.moments.rows.sum()), len(fit.classes), takes)
 
 
 def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:

@@ -36,7 +36,7 @@ from discrim.frame.sources.rows import given_parts, named, tables
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import Table, weight_vector
 from discrim.frame.values import shown
-from discrim.models.fits.fit import Fit
+from discrim.models.fits.fit import Fit, whole_counts
 from discrim.models.fits.reading import NaAction, check_word, class_moments, listed, used_sparse_rows
 from discrim.models.saving import fit_file
 from discrim.models.saving.tensor_file import damaged
@@ -130,7 +130,10 @@ def moments(
     parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
     if source.once:
         parts = tables(source, _columns_read(formula, source, weights, functions))
-    first, where = next(parts, (data, None))
+    part = next(parts, None)
+    if part is None:
+        raise no_rows(source)
+    first, where = part
     with named(where):
         blocks = read(formula, first, weights=weights, levels=levels, functions=functions, part=True)
         if not blocks.terms:
@@ -413,9 +416,7 @@ class Moments:
     @property
     def counts(self) -> pd.Series:
         """Rows by class, or sums of their weights."""
-        counts = self._moments.counts
-        whole = counts.astype(np.int64) if (counts == np.round(counts)).all() else counts
-        return pd.Series(whole, index=self.classes, name="rows")
+        return pd.Series(whole_counts(self._moments.counts), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:

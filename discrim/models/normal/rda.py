@@ -473,11 +473,7 @@ def rda(
     reading.check_word("method", method, ("moment", "mle"))
     reading.check_word("select", select, ("min", "1se"))
     reading.check_flag("standardize", standardize)
-    also = ", or None to have it chosen"
-    given = {
-        name: None if value is None else reading.check_number(name, value, 0, 1, also=also)
-        for name, value in (("alpha", alpha), ("gamma", gamma))
-    }
+    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     chooses = None in given.values()
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
@@ -522,6 +518,19 @@ def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
         return ()
     return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
+
+
+def _within(name: str, value: Any) -> float | None:
+    """A number from 0 to 1, or None."""
+    if value is None:
+        return None
+    try:
+        number = np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    if not 0 <= number <= 1:
+        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+    return number
 
 
 def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:

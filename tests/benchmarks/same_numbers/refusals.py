@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -99,6 +100,7 @@ def public_names(record: Record) -> None:
 
 def command_line(record: Record) -> None:
     """What the command line prints, and the status that it ends with."""
+    folder = tempfile.mkdtemp()
     for line in (
         ["lda", "species ~ .", "iris"],
         ["qda", "species ~ .", "iris", "--format", "latex"],
@@ -110,7 +112,7 @@ def command_line(record: Record) -> None:
         ["--help"],
     ):
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(folder):
             try:
                 status: Any = main(line)
             except SystemExit as stopped:

@@ -1,0 +1,86 @@
+"""What a reading of the whole package from top to bottom found, each with the case that showed it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import discrim
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.sparse_rows import SparseRows, gather_sparse
+from discrim.datasets import load_iris
+from discrim.errors import CollinearError, DataError
+from discrim.sklearn import FormulaClassifier
+
+IRIS = load_iris()
+TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+
+
+def test_many_rows_in_which_no_column_varies_are_refused_by_name() -> None:
+    x = np.ones((2000, 100))
+    moments = ClassMoments.from_block(x, np.repeat([0, 1], 1000), n_classes=2)
+    assert (moments.scatters == 0).all()
+    table = pd.DataFrame(x).add_prefix("x").assign(y=np.repeat(["a", "b"], 1000))
+    with pytest.raises(CollinearError, match="'x0', 'x1'"):
+        discrim.lda("y ~ .", table)
+
+
+def test_sparse_blocks_of_unlike_size_keep_their_squares() -> None:
+    blocks = [
+        (SparseRows(np.zeros(1), scipy.sparse.csr_array(np.array(values)[:, None])), np.zeros(2, np.intp), None)
+        for values in ([1.0, 2.0], [1e200, 3e200])
+    ]
+    found = gather_sparse(blocks, n_classes=1, n_columns=1, spread="diagonal")
+    # About the mean of 0, 0, 1e200 and 3e200 the squares sum to 6e400, in the units of the data.
+    assert found is None or np.isfinite(found.scatters).all()
+
+
+def test_refits_are_counted_by_rows_and_not_by_weights() -> None:
+    data = IRIS.iloc[::3].assign(times=50)
+    fit = discrim.lda("species ~ petal_length + petal_width", data, weights="times", method="t", nu=5)
+    assert fit.nobs == 2500
+    assert len(fit.leave_one_out()) == 50
+
+
+@pytest.mark.parametrize("verb", ["lda", "naive_bayes", "knn"])
+@pytest.mark.parametrize("table", [pd.DataFrame(), IRIS.iloc[:0].drop(columns="petal_width")])
+def test_a_table_without_rows_has_no_labels_whatever_it_lacks(verb: str, table: pd.DataFrame) -> None:
+    fit = getattr(discrim, verb)("species ~ petal_length + petal_width", IRIS)
+    assert len(fit.predict(table)) == 0
+
+
+def test_an_iterator_without_rows_is_told_of_as_that() -> None:
+    with pytest.raises(DataError, match="has no rows"):
+        discrim.lda("species ~ .", iter([IRIS.iloc[:0]]))
+
+
+def test_counts_beyond_whole_numbers_of_64_bits_stay_what_they_are() -> None:
+    counts = discrim.moments("species ~ .", IRIS, weights=np.full(150, 1e20)).counts
+    assert counts.tolist() == [5e21] * 3
+
+
+def test_the_effect_of_a_column_beside_a_matrix_is_its_slope() -> None:
+    formula = "species ~ I(bs(petal_length, df=4) + petal_width)"
+    fit = discrim.logistic(formula, TWO, bias_reduction=True)
+    effect = fit.marginal_effects(columns="petal_width").iloc[-1]
+    step, label = 1e-6, fit.classes[-1]
+    up, down = (
+        fit.predict_proba(TWO.assign(petal_width=TWO["petal_width"] + sign * step))[label] for sign in (1, -1)
+    )
+    np.testing.assert_allclose(effect.iloc[0], ((up - down) / (2 * step)).mean(), rtol=1e-6)
+
+
+def test_rda_takes_any_number() -> None:
+    assert discrim.rda("species ~ .", IRIS, alpha=Fraction(1, 2), gamma=np.array(0.5)).alpha == 0.5
+
+
+def test_partial_least_squares_by_another_rule_offers_no_posteriors() -> None:
+    x = IRIS.drop(columns="species")
+    formula = "species ~ ."
+    for rule, offered in (("lda", True), ("max", False)):
+        made = FormulaClassifier(formula, verb="pls", options={"rule": rule}).fit(x, IRIS["species"])
+        assert hasattr(made, "predict_proba") is offered
