@@ -480,7 +480,7 @@ def _without_uncategorized(
 
 
 CHECKED_ROWS = 2048
-"""About so many rows of a table, evenly spaced, does a function see once more, the last one first."""
+"""A user's function is called again on about so many rows, evenly spaced, the last one first."""
 
 SLACK = 1e-9
 """Share of a column's largest size by which the same row may differ: sums round as their length wants."""

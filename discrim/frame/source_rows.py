@@ -32,7 +32,7 @@ from discrim.frame.table import weight_vector
 T = TypeVar("T")
 
 MANY_ROWS = 2**20
-"""Rows that a source is taken to have which does not tell."""
+"""Rows that are assumed of a source that does not tell its length."""
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +194,7 @@ class SourceRows(Rows):
 
     @property
     def at_hand(self) -> float:
-        """Infinite."""
+        """Infinite: rows are read anew for each pass."""
         return np.inf
 
     def weight_column(self, used: Collection[str]) -> str | None:
@@ -327,7 +327,7 @@ class DistributedRows(SourceRows):
 
     @property
     def read_here(self) -> bool:
-        """Not."""
+        """False: the rows stay on the workers."""
         return False
 
     def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:

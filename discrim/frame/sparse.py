@@ -1,7 +1,8 @@
 """Columns of which most values are the same, held as what differs: pandas' Sparse dtypes, scipy's matrices.
 
 A table finds its sparse columns once and holds them side by side, row by row. They are written out block by
-block where a model works on blocks; `sparse_rows` gives them as they are to what works on stored numbers.
+block where a model works on blocks; `rows.stored_rows` gives them as
+they are to what works on stored numbers.
 """
 
 from __future__ import annotations

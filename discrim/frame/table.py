@@ -60,8 +60,8 @@ NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
 class Fingerprint:
     """Values of a table's columns, of all rows or of evenly spaced ones.
 
-    A column that is sorted or overwritten is noticed. Of a table of more than `WHOLE` numbers, a change of a
-    few rows may not be.
+    A column that is sorted or overwritten is noticed. Of a table of more than `WHOLE_UP_TO` numbers, a change
+    of a few rows may not be.
 
     Attributes
     ----------
@@ -655,7 +655,7 @@ class Table:
         return text_codes(self.native(name, as_codes=coded), coded=coded)
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
-        """A column as it came, a Series of pandas or narwhals; texts that are held as codes as either."""
+        """A column as it came, a Series of pandas or narwhals; codes become texts, but for `as_codes`."""
         label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
         # By brackets narwhals takes ten times as long, at each column of each part.
         quick = getattr(self.data, "get_column", None)

@@ -132,11 +132,6 @@ ALIKE = 1e-10
 """Share of a row's length beyond the rows before it that is no more than rounding."""
 
 
-def standard_errors(root: Floats, contrasts: Floats) -> Floats:
-    """Standard errors (r,) of contrasts (r, k) of estimates, by a root (m, k) of their covariance."""
-    return lengths(root @ contrasts.T)
-
-
 def lengths(columns: Floats) -> Floats:
     """Lengths (r,) of columns (m, r), whose squares may be no doubles."""
     largest = np.abs(columns).max(axis=0, initial=0.0)

@@ -178,9 +178,9 @@ class FormulaClassifier(FittedClassifier):
         return self.verb != "knn"
 
     def _has_posteriors(self) -> bool:
-        if self.verb == "pls":
-            return bool((self.options or {}).get("rule", "lda") == "lda")
-        return self.verb not in WITHOUT_POSTERIORS
+        # By rules other than "lda" components give labels alone.
+        by_rule = (self.options or {}).get("rule", "lda") == "lda"
+        return self.verb not in WITHOUT_POSTERIORS and by_rule
 
     @only_if(_has_posteriors)
     def predict_proba(self, X: Any) -> Floats:

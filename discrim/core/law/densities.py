@@ -390,7 +390,7 @@ class ScipyDensity:
     def lattice(self, most: int) -> Floats:
         """Values of a discrete distribution about its median, until nothing is left outside, or too many.
 
-        None where there is no median, or whole numbers about it are not told apart.
+        Empty where there is no median, or whole numbers about it are not told apart.
         """
         listed = getattr(getattr(self.frozen, "dist", None), "xk", None)
         if listed is not None:

@@ -1,6 +1,6 @@
 """Mixtures of normals within classes, by the EM algorithm.
 
-Theory. A row of class k has the density sum_g t_kg N(x; m_kg, S_kg). Given the components of the moment, the
+Theory. A row of class k has the density sum_g t_kg N(x; m_kg, S_kg). Given the current components, the
 E step weighs each row by the posteriors of the components of its class; the M step takes shares and means by
 these weights, and covariances as their form has them, within the class or over the components of several
 classes (Dempster, Laird & Rubin, 1977, Journal of the Royal Statistical Society B 39, 1-38; Hastie &

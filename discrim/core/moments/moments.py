@@ -18,8 +18,8 @@ few (so that it costs nothing), or their within-class correlation is ill-conditi
 a further pass takes the triangular root R_k of the centred rows, R_k' R_k = W_k,
 by Householder QR, and everything downstream works from R_k.
 
-*More columns than rows.* A *thin* root has as many rows as the data and no scatter is formed: of
-that, the sums of squares alone are held.
+*More columns than rows.* A *thin* root has as many rows as the data and no scatter is formed, and
+its diagonal alone is stored.
 
 *Merging* adds positive terms only (Chan, Golub & LeVeque, 1983, The American
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the

@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 """What is true of each entry."""
 
 LARGEST_WHOLE = 2.0**52
-"""Whole numbers beyond twice of it are not all doubles."""
+"""Every whole number up to twice of it is a double."""
 
 SHARE = 0.5
 """Part of the memory that one result may take with what it is computed by: the table itself needs some."""

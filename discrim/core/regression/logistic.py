@@ -1,7 +1,7 @@
 """The numbers of a logistic regression, and the pure function that fits them.
 
-The coefficients are those of greatest likelihood or of the likelihood that Firth's penalty keeps finite
-(`regression.newton`).
+The coefficients are those of greatest likelihood, or of greatest likelihood with Firth's penalty, whose
+maximum always exists (`regression.newton`).
 
 *The search begins* at the log odds of linear discriminant analysis, which are right where classes are normal,
 and close where they nearly are. Of many rows a part is enough to come closer: its own maximum lies about as

@@ -702,7 +702,7 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
 
 
 def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
-    """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
+    """Raise a CollinearError that names class and column where a density, but for kernels, does not exist."""
     plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
     if len(plan.normal):
         names = tuple(terms[plan.normal])

@@ -741,7 +741,7 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Posteriors with intervals; see `Judging`."""
+    """Posteriors with intervals; see `ClassifierResults.posterior_intervals`."""
     check_level(level)
     blocks = fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")

@@ -135,7 +135,7 @@ class PairChoice:
         return None if fit.singular() else fit
 
     def simplicity(self, pair: Regularization) -> tuple[float, float]:
-        """Smaller for a simpler pair: of the smaller alpha, then of more ridge."""
+        """A key to sort pairs by, smaller for a simpler one: by smaller alpha, then by more ridge."""
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 

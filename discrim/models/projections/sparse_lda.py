@@ -64,7 +64,7 @@ def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        # An empty one has no direction.
+        # An empty one is passed on, for the check to refuse.
         return list(value) or [value]
     return [value]
 
