@@ -344,6 +344,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("case", CASES)
 def test_leaving_a_row_out_is_a_refit_without_it(case, weighted):

@@ -51,6 +51,7 @@ def held_scores(fit, data, weights=None):
     return scores
 
 
+@pytest.mark.slow
 @in_turn(PAIRS)
 @pytest.mark.parametrize("method", ["moment", pytest.param("mle", marks=pytest.mark.slow)])
 def test_leave_one_out_is_that_of_refits(parametrization, method, pair):

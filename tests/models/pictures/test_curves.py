@@ -36,6 +36,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_looks(name):
     assert_looks_like(DRAWN[name](), name)
