@@ -102,8 +102,9 @@ knn_brief: Sections = {"neighbours": _neighbours, "classes": _knn_classes}
 
 def knn_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Leave-one-out error by number of neighbours, with its standard error."""
-    axes, _ = new_axes(options.ax)
+    # Where there is no path, no figure is made.
     k, error, se = numbers(results.path[["k", "error", "se"]]).T
+    axes, _ = new_axes(options.ax)
     label = f"k = {results.k}, chosen"
     _draw_left_out(axes, k, error, se)
     axes.axvline(results.k, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label=label)
