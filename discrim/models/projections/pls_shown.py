@@ -190,8 +190,8 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Cross-validated error by number of components with its standard error, and beside it R2 and Q2."""
-    axes, _ = new_axes(options.ax)
     at, error, se, explained, predicted = numbers(results.path[["components", "error", "se", "R2", "Q2"]]).T
+    axes, _ = new_axes(options.ax)
     style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o", "markersize": 4}
     axes.errorbar(at, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
     for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
