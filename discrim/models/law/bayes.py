@@ -274,7 +274,7 @@ def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
     if isinstance(rule, (pd.Series, Mapping)):
         return _by_value(known, pd.Series(rule))
     if hasattr(rule, "predict"):
-        return lambda x: positions_of(known, x, rule.predict(law_frame(known, x)))
+        return lambda x: codes_of_labels(known, x, rule.predict(law_frame(known, x)))
     if not callable(rule):
         raise DataError(
             f"A {type(rule).__name__} is no rule: give a fit, a function, or a Series of classes by value."
@@ -282,7 +282,7 @@ def ruled(known: Known, rule: Any) -> Callable[[Floats], Codes]:
 
     def called(x: Floats) -> Codes:
         frame = law_frame(known, x)
-        return positions_of(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
+        return codes_of_labels(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
     return called
 
@@ -298,10 +298,10 @@ def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
         raise DataError(
             f"The rule has no class for {reading.listed(known.values[place < 0])}: give one for each value."
         )
-    return lambda x: positions_of(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
+    return lambda x: codes_of_labels(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
 
 
-def positions_of(known: Known, x: Floats, labels: Any) -> Codes:
+def codes_of_labels(known: Known, x: Floats, labels: Any) -> Codes:
     """Positions of labels among the classes."""
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
