@@ -11,6 +11,9 @@ import pandas as pd
 
 Run = Callable[[], object]
 
+MISSED: list[str] = []
+"""Figures above their bar in this run."""
+
 
 def made(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
     rng = np.random.default_rng(20261121)
@@ -37,5 +40,7 @@ def medians(runs: dict[str, Run], repeat: int) -> dict[str, float]:
 
 def row(task: str, figure: str, value: float, bar: float, *, at_least: bool = False) -> None:
     kept = value >= bar if at_least else value <= bar
+    if not kept:
+        MISSED.append(f"{task}: {figure}")
     sign = ">=" if at_least else "<="
     print(f"{task:34} {figure:44} {value:8.2f}  {sign} {bar:<5g} {'' if kept else 'MISSED'}", flush=True)

@@ -297,6 +297,10 @@ def test_replicates_that_cannot_be_drawn_are_refused():
     linear, quadratic = lda("species ~ .", IRIS), qda("species ~ .", IRIS)
     with pytest.raises(DataError, match="-1 replicates of the parametric bootstrap"):
         lr_test(linear, quadratic, bootstrap=-1)
+    with pytest.raises(DataError, match="True replicates of the parametric bootstrap"):
+        lr_test(linear, quadratic, bootstrap=True)
+    drawn = lr_test(linear, quadratic, bootstrap=np.int64(9), seed=1).table
+    pd.testing.assert_frame_equal(drawn, lr_test(linear, quadratic, bootstrap=9, seed=1).table)
     diagonal = {"covariance": "diagonal"}
     with pytest.raises(NotSupportedError, match="full covariances"):
         lr_test(lda("species ~ .", IRIS, **diagonal), qda("species ~ .", IRIS, **diagonal), bootstrap=9)

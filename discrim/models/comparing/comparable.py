@@ -25,6 +25,7 @@ from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.rows import used_codes, used_rows
+from discrim.models.fits.displayed import number
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.registry import BY_VERB, resolve
 
@@ -61,7 +62,7 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
         if missing
         else "fit all to one table with the same weights"
     )
-    ours, theirs, by = f"{first.nobs:g}", f"{fit.nobs:g}", ""
+    ours, theirs, by = number(first.nobs), number(fit.nobs), ""
     if ours == theirs:
         ours, theirs, by = listed(first.counts), listed(fit.counts.reindex(first.classes)), " by class"
     raise DataError(

@@ -438,16 +438,18 @@ def differences_picture(cv: Any, options: PictureOptions) -> Axes:
     return draw(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
 
 
-def on_same_folds(cv: CrossValidation, other: ClassifierResults) -> CrossValidation:
-    """Another fit, cross-validated on the folds of one that was."""
+def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
+    """Another fit, or choice of columns, cross-validated on the folds of one that was."""
     if cv.seed is None:
         raise DataError(
             "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
             "them."
         )
-    count = len(cv._fold_labels)
-    groups = cv._clusters
-    return validated(other._fit, count, len(cv._dealt), groups, cv.seed, nested=cv.nested)
+    fitted = other.fit._fit if hasattr(other, "cross_validate") else other._fit
+    return validated(
+        fitted, len(cv._fold_labels), len(cv._dealt), cv._clusters, cv.seed,
+        nested=cv.nested, refit_prior=cv._refit_prior,
+    )  # fmt: skip
 
 
 def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:

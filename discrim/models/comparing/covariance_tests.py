@@ -21,9 +21,9 @@ from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, approximations, chi_square_test
 from discrim.models.comparing import comparable
-from discrim.models.fits.displayed import displayed
+from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, distinct
-from discrim.models.fits.reading import NaAction, listed, usable_rows
+from discrim.models.fits.reading import NaAction, is_whole, listed, usable_rows
 from discrim.models.normal.lda import LDAResults
 from discrim.models.normal.normal_fits import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.qda import QDAResults, qda
@@ -202,7 +202,7 @@ def lr_test(
     tables = [result.table, box_m_of_moments(quadratic.moments).table.drop(index="Box's M")]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
-        if not (isinstance(replicates, int) and replicates >= 0):
+        if not is_whole(replicates) or replicates < 0:
             raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
         if replicates:
             ratios = _ratios(name, large, replicates, seed)
@@ -403,7 +403,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
-        _refuse_counts(f"{lda_fit.nobs:g}", f"{rows:g}")
+        _refuse_counts(number(lda_fit.nobs), number(rows))
     _refuse_other_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
@@ -472,7 +472,7 @@ def _refuse_other_means(normal: Fit[LDAFit], model: Any) -> None:
     weights = np.asarray(getattr(model, "freq_weights", np.ones(len(rows))), dtype=np.float64)
     sizes = np.array([weights[codes == j].sum() for j in range(k)])
     if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
-        ours, theirs = (", ".join(f"{size:g}" for size in each) for each in (moments.counts, sizes))
+        ours, theirs = (", ".join(map(number, each)) for each in (moments.counts, sizes))
         _refuse_counts(f"{ours} by class", theirs)
     means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
     slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)

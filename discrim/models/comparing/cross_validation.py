@@ -27,7 +27,7 @@ from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.comparing import permuted
 from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, verb_named
 from discrim.models.comparing.term_choice import refits_by_calls
-from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.fits.reading import check_flag, check_whole
 from discrim.models.judging.assessment import row_weights
@@ -89,7 +89,7 @@ class CrossValidation(Shown):
         refit_prior: bool | None = None,
     ) -> None:
         blocks = fit.rows("cross_validate()")
-        self.seed, self.nested = seed, nested
+        self.seed, self.nested, self._refit_prior = seed, nested, refit_prior
         self.permutations: Permutations | None = None
         self.prior = prior_of_rest(fit, refit_prior)
         self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
@@ -619,7 +619,7 @@ def _header(cv: CrossValidation) -> Pairs:
     )
     rows = "Sum of weights" if cv._weighted else "Rows judged"
     items: list[tuple[str, Any, str]] = [
-        (rows, total, f"{total:.6g}"),
+        (rows, total, number(total)),
         ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
         ("Rows without a label", cv.unlabelled, str(cv.unlabelled)),
         ("Prior", prior, prior),

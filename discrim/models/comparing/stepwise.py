@@ -21,7 +21,7 @@ from discrim.inference.selection import CRITERIA
 from discrim.models.comparing import term_choice
 from discrim.models.comparing.comparable import verb_named
 from discrim.models.comparing.term_choice import Choice, Criterion, Direction
-from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, Selection
 from discrim.models.fits.reading import NaAction, check_number, check_word, is_wide, listed, told, usable_rows
 from discrim.models.judging.assessment import Counting, methods_or_data, table_and_method
@@ -285,7 +285,7 @@ def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     labels = {part.text: part.label for part in blocks.design.parts()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
-    wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
+    wanted = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
     known = (*labels.values(), *blocks.constant)
     unknown = [term for term in wanted if term not in known]
     if unknown:
@@ -685,9 +685,8 @@ class StepwiseResults(Shown):
         if self._fit is not None:
             note += " error_rates() and cross_validate() of this choice make it anew from the rows left."
         if self._fit is not None and self._fit.nobs != self._nobs:
-            note += (
-                f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."
-            )
+            rows, fitted = number(self._nobs), number(self._fit.nobs)
+            note += f" Chosen on {rows} rows complete in all candidates; fitted to {fitted}."
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         shown = self.steps.drop(columns=spare)

@@ -33,6 +33,14 @@ FORMATS: dict[str, Format] = {
 }
 """Of columns that every table names alike; others go by what they hold."""
 
+LONGEST = 1e15
+"""Whole numbers up to this are written out."""
+
+
+def number(x: float) -> str:
+    """A count, or a sum of weights."""
+    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
+
 
 def displayed(
     lines: Mapping[str, Format] | None = None, **formats: Format

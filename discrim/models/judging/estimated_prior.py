@@ -28,7 +28,7 @@ from discrim.inference.class_shares import (
 )
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
-from discrim.models.fits.displayed import Shown, displayed
+from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import CopiedAttribute, Fit, Gaps, scored
 from discrim.models.fits.reading import check_number, check_whole, check_word, listed
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
@@ -379,7 +379,7 @@ class PriorEstimate(Shown):
 
         steps = " + ".join(map(str, self.steps.values()))
         items: list[tuple[str, Any, str]] = [
-            ("Rows used", self.nobs, f"{self.nobs:.6g}"),
+            ("Rows used", self.nobs, number(self.nobs)),
             ("Rows left out, missing", self.missing, str(self.missing)),
             ("Rows left out, impossible", self.impossible, str(self.impossible)),
             ("Steps of EM and of Newton", sum(self.steps.values()), steps),

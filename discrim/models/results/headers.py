@@ -14,6 +14,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
+from discrim.models.fits.displayed import number
 from discrim.models.fits.fit import Fit, missing_if_refused
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
@@ -30,14 +31,6 @@ LEFT_OUT = "Error, leave-one-out"
 
 MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
-
-LONGEST = 1e15
-"""Whole numbers up to this are written out."""
-
-
-def number(x: float) -> str:
-    """A count, or a sum of weights."""
-    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
 
 
 def row_items(fit: Fit[Any]) -> list[Item]:

@@ -275,8 +275,9 @@ def test_weights_levels_and_quoted_names_reach_the_fit():
     np.testing.assert_allclose(result.steps["F"], other.steps["F"], rtol=1e-9)
     assert result.fit.nobs == repeated.shape[0]
     assert result.selected[0] == "the hue"
-    quoted = stepwise("cultivar ~ .", data, weights="w", **(shared | {"include": ["`the hue`"]}))
-    assert quoted.selected.tolist() == result.selected.tolist()
+    for written in (["`the hue`"], "`the hue`"):
+        quoted = stepwise("cultivar ~ .", data, weights="w", **(shared | {"include": written}))
+        assert quoted.selected.tolist() == result.selected.tolist()
     assert result.fit.prior.tolist() == pytest.approx([1 / 3] * 3)
 
 

@@ -58,6 +58,10 @@ def test_differences_are_those_of_compare():
     assert mean == pytest.approx(pair["difference"], abs=1e-12)
     again = VALIDATED.plot("differences", other=discrim.cross_validate(other, folds=5, repeats=3, seed=1))
     assert again.collections[-1].get_offsets()[0, 0] == mean
+    choice = discrim.stepwise("species ~ .", IRIS)
+    chosen = VALIDATED.plot("differences", other=choice).collections[-1].get_offsets()[0, 0]
+    anew = discrim.cross_validate(choice, folds=5, repeats=3, seed=1).by_fold["error"]
+    assert chosen == pytest.approx((VALIDATED.by_fold["error"] - anew).mean(), abs=1e-12)
     with pytest.raises(discrim.errors.DataError, match="pass other="):
         VALIDATED.plot("differences")
     with pytest.raises(discrim.errors.DataError, match="same folds="):
