@@ -41,8 +41,12 @@ KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triw
 
 TINY = float(np.finfo(np.float64).tiny)
 
-AT_ONCE = 2**22
-"""Distances that are in memory at once."""
+AT_ONCE = 2**16
+"""Distances that are worked on at once: in the processor's cache they cost less than their exponentials."""
+
+REACH, LEAST_EXPONENT = 37.0, -700.0
+"""By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
+half its rounding; and the exponent of numbers that are still normal."""
 
 
 def _log_ball(p: int) -> float:
@@ -95,15 +99,11 @@ class Places:
         return self.covariance.whiten(standard_columns(x, self.centre, self.scale))
 
     def squared(self, z: Floats) -> tuple[Floats, Floats]:
-        """Squared distances (n, m) of coordinates z (p, m) from the rows, and their rounding (m,)."""
+        """Squared distances (m, n) of coordinates z (p, m) from the rows, and their rounding (m,)."""
         squares, lengths = column_squares(self.points), column_squares(z)
-        d2 = squares[:, None] - 2 * (self.points.T @ z)
-        d2 += lengths
+        d2 = squares - 2 * (z.T @ self.points)
+        d2 += lengths[:, None]
         return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
-
-    def pieces(self, m: int) -> Iterator[slice]:
-        """Some of m other rows at a time, whose distances from these are in memory at once."""
-        return slices(m, max(AT_ONCE // max(self.points.shape[1], 1), 1))
 
     @property
     def resolution(self) -> float:
@@ -139,66 +139,84 @@ class KernelRule:
     def log_density(self, k: int, z: Floats) -> Floats:
         """Log densities (m,) of class k at coordinates z (p, m)."""
         place, out = self.places[k], np.empty(z.shape[1])
-        for part in place.pieces(z.shape[1]):
-            u, edge = in_radii(*place.squared(z[:, part]), float(self.radii[k]))
-            out[part] = log_mean(self.kernel, place, u, edge)
+        for part in pieces(z.shape[1], [place]):
+            d2, edge = place.squared(z[:, part])
+            radii, left = np.full((1, len(d2)), self.radii[k]), _left(place, d2, None, None)
+            out[part] = log_means(self.kernel, d2, edge, radii, *left)[0]
         out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * place.logdet
         return out
 
 
-def in_radii(d2: Floats, edge: Floats, radius: float | Floats) -> tuple[Floats, Floats]:
-    """Squared distances (n, m) and their rounding (m,) over the square of a radius, or of one for each (m,).
-
-    The square itself may be out of the range of doubles.
-    """
-    with np.errstate(over="ignore"):
-        square = np.square(radius)
-    if np.all((square >= TINY) & (square < np.inf)):
-        return d2 / square, edge / square
-    return d2 / radius / radius, edge / radius / radius
+def pieces(m: int, places: Sequence[Places]) -> Iterator[slice]:
+    """Some of m rows at a time, whose distances from those of a class are worked on at once."""
+    return slices(m, max(AT_ONCE // max(place.points.shape[1] for place in places), 1))
 
 
-def log_mean(
-    kernel: Kernel,
-    place: Places,
-    u: Floats,
-    edge: Floats,
-    positions: Codes | None = None,
-    equal: Mask | None = None,
+def log_means(
+    kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, total: Floats
 ) -> Floats:
-    """Logarithms (m,) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
+    """Logarithms (L, m) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
 
-    Squared distances u (n, m) over the squared radius are known to `edge` (m,). Of rows at positions (m,)
-    among those of the class, one unit of weight is left out, or in its place all those that are equal (n, m).
+    Squared distances (m, n), which are written over, are known to `edge` (m,); rows that are left out are
+    infinitely far. The radii are (L, m), the weights (n,) or (m, n), and their sum without what is left out
+    is (m,).
     """
-    values = _log_kernel(kernel, u, edge)
-    left = np.full(u.shape[1], float(place.weights.sum()))
+    weighed, several = bool((weights != 1).any()), len(radii) > 1
+    np.maximum(d2, 0.0, out=d2)
+    if several and weighed:
+        order = np.argsort(d2, axis=1)
+        d2 = np.take_along_axis(d2, order, axis=1)
+        weights = np.take_along_axis(np.broadcast_to(weights, d2.shape), order, axis=1)
+    elif several:
+        d2.sort(axis=1)
+    nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
+    d2 -= np.where(nearest < np.inf, nearest, 0.0)[:, None]
+    far = REACH + float(np.log(d2.shape[1] * weights.max() / weights.min(where=weights > 0, initial=np.inf)))
+    least, work, sums = np.fmin.reduce(d2, axis=0), np.empty(d2.shape), np.empty(radii.shape)
+    if kernel == "normal":
+        d2 *= -0.5
+    for radius, out in zip(radii, sums, strict=True):
+        # In the order of distance, those within reach of a radius are the first.
+        square = np.maximum(radius**2, TINY)
+        reach = 2 * far * square if kernel == "normal" else (square + edge) * (1 + 4 * EPS)
+        end = max(int(np.searchsorted(least, reach.max(), side="right")), 1) if several else d2.shape[1]
+        values = _in_radii(d2[:, :end], radius[:, None], work[:, :end])
+        if kernel == "normal":
+            # What is too small to count takes long where it is no normal number.
+            if (values[:, -1:] if several else values).min() < LEAST_EXPONENT:
+                np.maximum(values, -far, out=values)
+            np.exp(values, out=values)
+        else:
+            values = _ending_kernel(KERNELS[kernel], values, _in_radii(edge, radius))
+        if weighed:
+            np.einsum("mn,mn->m", values, np.broadcast_to(weights[..., :end], values.shape), out=out)
+        else:
+            values.sum(axis=1, out=out)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values += np.log(place.weights)[:, None]
-        if equal is not None:
-            left -= place.weights @ equal
-            values[equal] = -np.inf
-        elif positions is not None:
-            unit = np.minimum(1.0, place.weights[positions])
-            left -= unit
-            # The distance of a row from itself is none, whatever rounding made of it.
-            values[positions, np.arange(len(positions))] = np.log(place.weights[positions] - unit)
-        top = values.max(axis=0)
-        top = np.where(np.isfinite(top), top, 0.0)
-        means = top + np.log(np.exp(values - top).sum(axis=0)) - np.log(left)
-    means[~(left > 0)] = -np.inf
+        means = np.log(sums) - np.log(total) - 0.5 * _in_radii(nearest, radii)
+    means[:, ~(total > 0)] = -np.inf
     return np.asarray(means)
 
 
-def _log_kernel(kernel: Kernel, u: Floats, edge: Floats) -> Floats:
-    """Logarithms of a kernel at squares u (n, m) in units of the radius, known to `edge` (m,)."""
-    if kernel == "normal":
-        return np.asarray(-0.5 * np.maximum(u, 0.0))
-    power = KERNELS[kernel]
-    with np.errstate(divide="ignore"):
-        values = power * np.log(np.clip(1 - u, 0.0, 1.0)) if power else np.zeros_like(u)
-    # Rounding may put a row a little beyond the radius on which it lies.
-    return np.where(u <= 1 + edge, values, -np.inf)
+def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
+    """Squared distances over the square of a radius, which itself may be out of the range of doubles."""
+    square = radius * radius
+    if square.min() >= TINY and square.max() <= 1 / TINY:
+        return np.asarray(np.multiply(d2, 1 / square, out=out))
+    return np.asarray(np.divide(np.divide(d2, radius, out=out), radius, out=out))
+
+
+def _ending_kernel(power: int, u: Floats, edge: Floats) -> Floats:
+    """A power of 1 - u, at squares u (m, n) in units of the radius that are known to `edge` (m,)."""
+    if not power:
+        # Rounding may put a row a little beyond the radius on which it lies.
+        return np.asarray(u <= 1 + edge[:, None])
+    np.subtract(1.0, u, out=u)
+    base = np.fmax(u, 0.0)
+    values = base.copy()
+    for _ in range(power - 1):
+        values *= base
+    return values
 
 
 LEAST_METRIC = 1e-6
@@ -229,68 +247,95 @@ class _Downdate(NamedTuple):
 
 
 def left_out_kernel_scores(
-    fit: KernelDensityFit, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None
-) -> Floats:
-    """Scores (n, K) of the rows x (n, p) of the fit, each without itself; missing where a refit is needed.
+    fit: KernelDensityFit,
+    radii: Floats,
+    log_prior: Floats,
+    x: Floats,
+    codes: Codes,
+    groups: Codes | None = None,
+) -> Iterator[tuple[Codes, Floats]]:
+    """Positions (m,) of some rows x (n, p) of the fit at a time, and their scores (L, m, K) at radii (L, K).
 
-    Rows of the same number among groups (n,) leave their kernels together, of whatever class they are.
+    The scores are those without the row itself, and missing where a refit is needed. Rows of the same number
+    among groups (n,) leave their kernels together, of whatever class they are.
     """
     n_classes = len(fit.places)
     totals = np.array([float(place.weights.sum()) for place in fit.places])
-    scores = np.empty((len(x), n_classes))
     for g, of_rows in enumerate(fit.places):
         at = np.flatnonzero(codes == g)
         unit = np.minimum(1.0, of_rows.weights)
         free = totals.sum() - n_classes if fit.common else totals[g] - 1
         downdate = _Downdate.of(of_rows, unit, totals[g], free)
-        for k, place in enumerate(fit.places):
-            z = of_rows.points if k == g else place.coordinates(x[at])
-            changed = fit.metric != "euclidean" and (fit.common or k == g)
-            radius = np.full(len(at), fit.radii[k])
-            if fit.rule_of_radii == "normal" and k == g:
-                with np.errstate(divide="ignore"):
-                    radius = normal_radius(fit.kernel, len(z), totals[g] - unit)
-            for part in place.pieces(len(at)):
-                positions = np.arange(part.start, part.stop) if k == g else None
-                equal = None if groups is None else groups[codes == k, None] == groups[at[part]]
-                rows = downdate.part(part) if changed else None
-                density = _density(fit, place, z[:, part], radius[part], rows, positions, equal)
-                scores[at[part], k] = log_prior[k] + density
-    return scores
+        for part in pieces(len(at), fit.places):
+            rows, scores = at[part], np.empty((len(radii), len(at[part]), n_classes))
+            for k, place in enumerate(fit.places):
+                z = of_rows.points[:, part] if k == g else place.coordinates(x[rows])
+                changed = fit.metric != "euclidean" and (fit.common or k == g)
+                radius = np.repeat(radii[:, [k]], len(rows), axis=1)
+                if fit.rule_of_radii == "normal" and k == g:
+                    with np.errstate(divide="ignore"):
+                        radius[:] = normal_radius(fit.kernel, len(z), totals[g] - unit[part])
+                without = downdate.part(part) if changed else None
+                own = part if k == g else None
+                equal = None if groups is None else groups[rows, None] == groups[codes == k]
+                scores[:, :, k] = log_prior[k] + _density(fit, place, z, radius, without, own, equal)
+            yield rows, scores
 
 
 def _density(
     fit: KernelDensityFit,
     place: Places,
     z: Floats,
-    radius: Floats,
+    radii: Floats,
     rows: _Downdate | None,
-    positions: Codes | None,
+    own: slice | None,
     equal: Mask | None,
 ) -> Floats:
-    """Log densities (m,) of a class at coordinates z (p, m), in the metric without each of the rows."""
+    """Log densities (L, m) of a class at coordinates z (p, m) by radii (L, m), without each of the rows."""
     p, logdet = len(z), np.full(z.shape[1], place.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         d2, edge = place.squared(z)
         if rows is not None and fit.metric == "diagonal":
             without = 1 - rows.share * rows.deviations**2
             ratios = rows.left / np.where(without > LEAST_METRIC, without, np.nan)
-            d2 = (place.points**2).T @ ratios - 2 * (place.points.T @ (ratios * z))
-            d2 += np.einsum("ij,ij->j", ratios, z**2)
+            d2 = ratios.T @ place.points**2 - 2 * ((ratios * z).T @ place.points)
+            d2 += np.einsum("ij,ij->j", ratios, z**2)[:, None]
             logdet -= np.log(ratios).sum(axis=0)
             edge = edge * ratios.max(axis=0)
         elif rows is not None:
             without = 1 - rows.share * column_squares(rows.deviations)
             without = np.where((without > LEAST_METRIC) & (rows.left > 0), without, np.nan)
-            across = np.einsum("ij,ij->j", z, rows.deviations) - place.points.T @ rows.deviations
-            d2 += rows.share / without * across**2
-            d2 *= rows.left
+            across = np.einsum("ij,ij->j", z, rows.deviations)[:, None] - rows.deviations.T @ place.points
+            d2 += (rows.share / without)[:, None] * across**2
+            d2 *= rows.left[:, None]
             logdet += np.log(without) - p * np.log(rows.left)
             edge = edge * rows.left * (1 + rows.share / without * column_squares(rows.deviations))
-        means = log_mean(fit.kernel, place, *in_radii(d2, edge, radius), positions, equal)
-        logs = means + log_constant(fit.kernel, p) - p * np.log(radius) - 0.5 * logdet
-    logs[np.isnan(logdet)] = np.nan
+        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal))
+        logs = means + log_constant(fit.kernel, p) - p * np.log(radii) - 0.5 * logdet
+    logs[:, np.isnan(logdet)] = np.nan
     return np.asarray(logs)
+
+
+def _left(place: Places, d2: Floats, own: slice | None, equal: Mask | None) -> tuple[Floats, Floats]:
+    """Weights (n,) or (m, n) of a class's rows that stay where each of some rows leaves, and their sum (m,).
+
+    What leaves is a unit of weight of the row where it is of the class, or in its place all rows that are
+    equal (m, n). Their squared distances (m, n) become infinite, or zero where some weight stays.
+    """
+    weights, total = place.weights, np.full(len(d2), place.weights.sum())
+    if equal is not None:
+        d2[equal] = np.inf
+        return weights, total - equal @ weights
+    if own is not None:
+        places, unit = (np.arange(len(d2)), np.arange(own.start, own.stop)), np.minimum(1.0, weights[own])
+        rest = weights[own] - unit
+        # The distance of a row from itself is none, whatever rounding made of it.
+        d2[places] = np.where(rest > 0, 0.0, np.inf)
+        total -= unit
+        if rest.any():
+            weights = np.tile(weights, (len(d2), 1))
+            weights[places] = rest
+    return weights, total
 
 
 Metric = Literal["mahalanobis", "diagonal", "euclidean"]
@@ -364,9 +409,12 @@ class KernelDensityFit(NoLikelihood):
             return fit
         return fit.with_radii(self.radii, self.rule_of_radii)
 
-    def left_out(self, log_prior: Floats, x: Floats, codes: Codes, groups: Codes | None = None) -> Floats:
-        """As `left_out_kernel_scores`."""
-        return left_out_kernel_scores(self, log_prior, x, codes, groups)
+    def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
+        """Scores (n, K) of the rows x (n, p) of the fit, each without itself."""
+        out = np.empty((len(x), len(self.places)))
+        for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
+            out[rows] = scores[0]
+        return out
 
     def resolution(self) -> Floats:
         """Least bandwidths (K,) that can be told from the rounding of distances."""

@@ -112,13 +112,16 @@ def _choose_bandwidth(
     log_prior = logs_of_prior(fit.prior)
     member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
     groups = _equal_rows(x, weights)
-    with late_bar(len(grid), "choice of a bandwidth") as tell:
-        for i, radius in enumerate(grid):
-            scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes, groups)
+    radii = np.repeat(np.array(grid)[:, None], k, axis=1)
+    chosen = fit.with_radii(radii[0], "chosen")
+    with late_bar(len(x), "choice of a bandwidth") as tell:
+        for part, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
             # A row that no kernel reaches has no class, and is wrong.
-            wrong[i] = (best_class(scores) != codes) @ member
-            llf[i] = float(w @ (scores[np.arange(len(x)), codes] - log_prior[codes]))
-            tell(1)
+            labels = best_class(scores.reshape(-1, k)).reshape(len(grid), -1)
+            wrong += (labels != codes[part]) @ member[part]
+            own = scores[:, np.arange(len(part)), codes[part]]
+            llf += (own - log_prior[codes[part]]) @ w[part]
+            tell(len(part))
     path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     path["llf"] = llf
     path.attrs["equal_rows"] = 0.0 if groups is None else float(w[np.bincount(groups, w)[groups] > 1].sum())
