@@ -75,19 +75,24 @@ def common_distances(
     means = covariance.whiten(distances.means.T).T
     own = covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
     d2_own = column_squares(own)
-    along = means @ own
     rows = np.arange(len(codes))
-    lead = along[codes, rows] - along
     between = squared_gaps(means) if between is None else between
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
-    cross = d2_own + lead
-    d2 = cross + lead + between[:, codes]
+    lead = (means @ own).T
+    np.subtract(lead[rows, codes][:, None], lead, out=lead)
+    cross = d2_own[:, None] + lead
+    d2 = np.add(cross, lead, out=lead)
+    # The table is symmetric, and rows of it lie together.
+    d2 += between[codes]
     gone = removal(counts[codes], weights, divisor, d2_own, left)
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
-        d2 = gone.shrink * (d2 + lift * cross**2)
-        d2[codes, rows] = gone.shrink * gone.stretch * d2_own / gone.left
-    return d2, gone
+        np.square(cross, out=cross)
+        cross *= lift[:, None]
+        d2 += cross
+        d2 *= gone.shrink[:, None]
+        d2[rows, codes] = gone.shrink * gone.stretch * d2_own / gone.left
+    return d2.T, gone
 
 
 def separate_distances(
@@ -324,8 +329,8 @@ def squared_gaps(means: Floats) -> Floats:
         "Merge rare classes, or ask for fewer",
     )
     gaps = np.empty((k, k))
-    for mean, own in zip(means, gaps, strict=True):
-        ((means - mean) ** 2).sum(axis=1, out=own)
+    for i, mean in enumerate(means):
+        gaps[i, i:] = gaps[i:, i] = ((means[i:] - mean) ** 2).sum(axis=1)
     return gaps
 
 

@@ -188,11 +188,16 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
         return kept
     table = LeftOutTable(fit, blocks, anew=anew)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        stored = reading.used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
-        for block in used_rows(blocks) if stored is None else stored:
+        for block in _blocks_left_out(fit, blocks):
             table.add(block)
             tell(len(block[1]))
     return table.finished()
+
+
+def _blocks_left_out(fit: Fit[Any], blocks: Blocks) -> Iterable[UsedRows | reading.StoredUsedRows]:
+    """The rows of a fit that are used, by what is stored of them where the model takes that."""
+    stored = reading.used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
+    return used_rows(blocks) if stored is None else stored
 
 
 class _LeftOutScores:
@@ -545,11 +550,11 @@ def _score_transformed(
         tell(1)
 
 
-HELD = 2**27
+HELD = 2**23
 """Scores of rows by classes up to which leave-one-out keeps them all: what asks again has them."""
 
-PIECE = 2**22
-"""Scores that are held at once where they are more."""
+PIECE = 2**17
+"""Scores that are held at once where they are more, few enough for the cache of a processor."""
 
 
 def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
@@ -562,17 +567,23 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     if not callable(without.scores):
         return None
     codes, spoilt = np.full(blocks.table.nrows, -1, dtype=np.intp), []
+    impossible: list[int] = []
     step = max(PIECE // k, 1)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for rows, x, block_codes, weights in used_rows(blocks):
+        for rows, x, block_codes, weights in _blocks_left_out(fit, blocks):
             positions = positions_of(rows)
             for start in range(0, len(x), step):
-                part = slice(start, start + step)
+                part = slice(start, min(start + step, len(x)))
                 w = None if weights is None else weights[part]
-                scores = np.array(without.scores(x[part], block_codes[part], w))
+                piece: Any = x[part] if isinstance(x, np.ndarray) else x.rows(part)
+                scores = np.asarray(without.scores(piece, block_codes[part], w))
                 without.shift(scores.T, np.arange(len(scores)), block_codes[part], w)
-                codes[positions[part]] = decision.codes(scores)
-                spoilt.append(positions[part][np.isnan(scores[:, 0])])
+                labels = decision.codes(scores)
+                codes[positions[part]] = labels
+                lost = np.flatnonzero(labels < 0)
+                missing = np.isnan(scores[lost, 0])
+                spoilt.append(positions[part][lost[missing]])
+                impossible += positions[part][lost[~missing]].tolist()
                 tell(len(scores))
     again = np.concatenate(spoilt) if spoilt else np.zeros(0, dtype=np.intp)
     with late_bar(len(again), "rows once more") as tell:
@@ -580,6 +591,8 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
             some = again[start : start + step]
             codes[some] = decision.codes(without.again(some, tell).T)
     warn_of_no_rule(blocks, again[codes[again] < 0].tolist())
+    if impossible:
+        warn_impossible(len(impossible), blocks.table.label(min(impossible)))
     return codes
 
 

@@ -557,13 +557,13 @@ def refuse_singular(
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= least:
-            too_few = (
-                f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
-                f"({reading.listed(terms)}), which takes {least + 1} at least"
-            )
-            said.append(
-                f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"
-            )
+            too_few = f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few"
+            if not few:
+                too_few += (
+                    f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
+                    f"({reading.listed(terms)}), which takes {least + 1} at least"
+                )
+            said.append(too_few)
             few = True
             continue
         found = scatter.obstacles(moments, k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import discrim
 from discrim.core.rules import gaussian as nearest_means
+from discrim.errors import DiscrimWarning
 from discrim.inference.error_rates import counted, counted_labels, counts_of
 from discrim.models.judging import validation as left_out_codes
 
@@ -47,6 +49,46 @@ def test_labels_left_out_are_those_of_the_scores(
     fit = VERBS[verb]("y ~ a + b", data, **options)
     pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
     pd.testing.assert_frame_equal(fit.confusion("loo"), table)
+
+
+@pytest.mark.parametrize("held", [2**23, 0])
+def test_rows_that_no_class_can_have_are_told_of_in_both_ways(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
+    data.loc[0, "a"] = "w"
+    monkeypatch.setattr(left_out_codes, "HELD", held)
+    with pytest.warns(DiscrimWarning, match="1 row has probability zero in every class"):
+        assert discrim.naive_bayes("y ~ a", data).error_rates(["loo"])["total"].iloc[0] == 39
+
+
+def test_a_summary_of_many_classes_holds_no_table_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, k = 3_000, 300
+    monkeypatch.setattr(left_out_codes, "HELD", n * k - 1)
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % k
+    data = pd.DataFrame(rng.normal(size=(k, 3))[y] + rng.normal(size=(n, 3)), columns=list("abc")).assign(y=y)
+    fit = discrim.lda("y ~ .", data)
+    tracemalloc.start()
+    try:
+        str(fit.summary())
+        assert tracemalloc.get_traced_memory()[1] < 8 * n * k
+    finally:
+        tracemalloc.stop()
+
+
+def test_distances_without_a_row_are_those_of_moments_without_it() -> None:
+    data = many_classes(5, 40).drop(index=0)
+    fit = discrim.lda("y ~ a + b", data, prior="equal")
+    scores = fit._fit.refits.left_out(fit._fit)(data[["a", "b"]].to_numpy(), data["y"].to_numpy(), None)
+    for i in range(0, len(data), 5):
+        less = data.drop(index=data.index[i])
+        within = less[["a", "b"]] - less.groupby("y")[["a", "b"]].transform("mean")
+        inverse = np.linalg.inv(within.T @ within / (len(less) - 5))
+        gap = data[["a", "b"]].iloc[i] - less.groupby("y")[["a", "b"]].mean()
+        wanted = -0.5 * np.einsum("ij,jk,ik->i", gap, inverse, gap)
+        np.testing.assert_allclose(scores[i] - scores[i, 0], wanted - wanted[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("sampled", [True, False])
