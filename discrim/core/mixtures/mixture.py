@@ -25,6 +25,7 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Distances, GaussianRule, refuse_method
 from discrim.core.scatter.covariance import Covariance
 from discrim.core.scatter.principal import of_columns
+from discrim.errors import DataError
 
 Tell = Callable[[float], None]
 
@@ -513,10 +514,13 @@ def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weight
         groups = [_group([row], of_class(fit.components, k), fit.forms[k]) for k, row in enumerate(every)]
 
     def scores(rows: Floats, classes: Codes, times: Floats | None) -> Floats:
-        out = np.empty((len(rows), len(log_prior)))
+        out, w = np.empty((len(rows), len(log_prior))), np.ones(len(rows)) if times is None else times
         for i, (row, k) in enumerate(zip(rows, classes.tolist(), strict=True)):
-            at = int(np.argmax((rows_of[k] == row).all(axis=1)))
-            out[i] = _without(fit, log_prior, groups[k], k, at, row)
+            # Equal rows of one weight are alike, and any of them may go.
+            equal = (rows_of[k] == row).all(axis=1) & (every[k].weights == w[i])
+            if not equal.any():
+                raise DataError("A row to be left out is not one of the fit: pass the table of the fit.")
+            out[i] = _without(fit, log_prior, groups[k], k, int(np.argmax(equal)), row)
         return out
 
     return scores

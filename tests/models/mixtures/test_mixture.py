@@ -12,8 +12,10 @@ import scipy
 
 from discrim import lda, load, mixture, qda
 from discrim.core.mixtures.em import FORMS
+from discrim.core.mixtures.mixture import left_out as left_out_by_em
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.frame.rows import weighted_rows
 from tests.support import ROOT
 
 GOLDEN = json.loads((ROOT / "tests/golden/mixture.json").read_text())
@@ -189,6 +191,25 @@ def test_a_row_left_out_is_a_refit_for_each_form(form):
         np.testing.assert_allclose(
             found[list(fit.classes)].astype(float), again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12
         )
+
+
+def test_of_equal_rows_the_one_of_the_weight_is_left_out():
+    data = IRIS.iloc[[*range(0, 150, 3), 0, 45, 120]].reset_index(drop=True)
+    w = np.ones(len(data))
+    twins = [0, 50, 15, 51, 40, 52]
+    w[twins] = [0.25, 3.0, 2.0, 0.5, 0.75, 0.125]
+    fit = mixture("species ~ .", data, components=1, weights=w)
+    left_out = fit.leave_one_out()
+    for row in twins:
+        less = w.copy()
+        less[row] -= min(1.0, less[row])
+        again = mixture("species ~ .", data, components=1, weights=less, prior=fit.prior.to_dict())
+        found = left_out.loc[row, list(fit.classes)].astype(float)
+        np.testing.assert_allclose(found, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
+    scores = left_out_by_em(fit._fit.numbers, fit._fit.log_prior(), *weighted_rows(fit._fit.blocks))
+    x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
+    with pytest.raises(DataError, match="is not one of the fit"):
+        scores(x, codes, np.array([0.26]))
 
 
 @pytest.mark.slow
