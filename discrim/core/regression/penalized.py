@@ -250,17 +250,22 @@ def penalized_path(
     maxiter: int,
     *,
     ends: bool = False,
+    like: Sequence[Ended] = (),
     tell: Callable[[float], object] = lambda share: None,
 ) -> list[Ended]:
     """Where the searches at falling strengths (L,) ended, after `maxiter` steps at most; each is told.
 
-    The path may end where there is next to nothing left to explain.
+    The path may end where there is next to nothing left to explain. A ridge begins where the last step of the
+    path leads once more, or that of another path of nearly the same rows.
     """
     spanned = _spanned(model, l1_ratio)
     search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)
     path: list[Ended] = []
     explained: list[float] = []
-    for strength in strengths.tolist():
+    for place, strength in enumerate(strengths.tolist()):
+        if not l1_ratio and place and (like or place > 1):
+            before, last = (like[place - 1], like[place]) if like else path[-2:]
+            search.try_from(search.beta + spanned.into(last.beta - before.beta), strength)
         ended = search.minimize(strength)
         path.append(ended._replace(beta=spanned.back(ended.beta)))
         explained.append(1 - ended.loss / search.null_loss)

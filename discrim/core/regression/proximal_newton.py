@@ -19,7 +19,9 @@ by single coordinates reaches.
 Along a path of falling lambda, each fit begins where the last one ended, with the columns that the strong
 rule leaves (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani, 2012, JRSS B 74, 245-266); that
 the others have no part is checked at the end. The curvature is that of an earlier place as long as steps by
-it lead on fast: to make it costs more than what is done with it.
+it lead on fast: to make it costs more than what is done with it. A ridge of many coefficients does not make
+it: a step is found by conjugate gradients, preconditioned by the blocks of the single classes (Nocedal &
+Wright, 2006, Numerical Optimization, 7.1), and only where a search is polished by the whole system.
 """
 
 from __future__ import annotations
@@ -363,6 +365,50 @@ class PenalizedQuadratic:
         return np.asarray(inverse * right - scaled.T @ back)
 
 
+MANY = 256
+"""Coefficients of a ridge from which on a step is found by conjugate gradients, but for the last ones."""
+
+INEXACT, MOST_ROUNDS, WORN = 1e-4, 200, 2
+"""What a step by conjugate gradients may leave of the slope, the most rounds that it has, and how many times
+as many as at first it may take until the preconditioner is made afresh."""
+
+
+class ClassBlocks:
+    """The inverse (C, p + 1, p + 1) of the curvature of each class's own coefficients at some place."""
+
+    def __init__(self, model: Likelihood, shares: Floats, second: float) -> None:
+        own = np.stack([(model.z * each) @ model.z.T for each in model.weights * shares * (1 - shares)])
+        at = np.arange(own.shape[1])
+        own[:, at, at] += TRACE * np.trace(own, axis1=1, axis2=2)[:, None] / len(at)
+        own[:, at[1:], at[1:]] += second
+        self.inverse, self.rounds = np.linalg.inv(own), 0
+
+    def times(self, residual: Floats) -> Floats:
+        """The product with (C, p + 1)."""
+        return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
+
+    def step(self, model: Likelihood, shares: Floats, slope: Floats, second: float) -> tuple[Floats, int]:
+        """Newton's step (C, p + 1) from a slope, and the rounds of conjugate gradients that it took."""
+        step, residual = np.zeros_like(slope), -slope
+        moved = self.times(residual)
+        direction, size = moved, float((residual * moved).sum())
+        least, rounds = INEXACT**2 * size, 0
+        while size > least and rounds < MOST_ROUNDS:
+            bent = model.gradient(model.turned(shares, direction @ model.z))
+            bent[:, 1:] += second * direction[:, 1:]
+            length = size / float((direction * bent).sum())
+            step += length * direction
+            residual -= length * bent
+            moved = self.times(residual)
+            size, before = float((residual * moved).sum()), size
+            direction = moved + size / before * direction
+            rounds += 1
+        if len(step) > 1:
+            # The constants of all classes may be moved by one number.
+            step[:, 0] -= step[:, 0].mean()
+        return step, rounds
+
+
 SLOW = 0.2
 """Share of the violation that a step may leave before the curvature is computed afresh."""
 
@@ -415,7 +461,16 @@ class ProximalNewton:
         self.place = self.model.at(self.eta)
         self.gradient = self.model.gradient(self.place.residual)
         self.curvature: Curvature | None = None
+        self.blocks: ClassBlocks | None = None
         self.before = np.inf
+
+    def try_from(self, beta: Floats, strength: float) -> None:
+        """Go on from other coefficients (C, p + 1) where these are better at a strength."""
+        eta = self.model.eta(beta)
+        place = self.model.at(eta)
+        now = self._objective(self.place.loss, self.beta, strength)
+        if self._objective(place.loss, beta, strength) < now:
+            self.beta, self.eta, self.place = beta.copy(), eta, place
 
     def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
         """The minimum at one strength, lambda, from where the last search ended.
@@ -484,18 +539,35 @@ class ProximalNewton:
             now = float(self._violations(gradient, beta, strength).max())
             if now <= self._bound(strength, 0.0 if polish else tol):
                 return steps, False
-            curvature, fresh = self._curvature_at(beta, slow=now > SLOW * worst)
-            if polish and fresh and now <= self._bound(strength, tol) and now > 0.5 * worst:
-                return steps, True
+            first, second = strength * self.l1_ratio, strength * (1 - self.l1_ratio)
+            by_rounds = not self.l1_ratio and not polish and beta.size > MANY
+            if not by_rounds:
+                curvature, fresh = self._curvature_at(beta, slow=now > SLOW * worst)
+                if polish and fresh and now <= self._bound(strength, tol) and now > 0.5 * worst:
+                    return steps, True
             worst = now
             if steps == most:
                 break
-            first, second = strength * self.l1_ratio, strength * (1 - self.l1_ratio)
-            moved = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
+            if by_rounds:
+                moved = beta + self._step_by_rounds(gradient, beta, second)
+            else:
+                moved = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
             if not self._move(beta, moved, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]
         return most, False
+
+    def _step_by_rounds(self, gradient: Floats, beta: Floats, second: float) -> Floats:
+        """Newton's step of a ridge by conjugate gradients."""
+        slope, shares = gradient.copy(), self.place.shares
+        slope[:, 1:] += second * beta[:, 1:]
+        if self.blocks is None:
+            self.blocks = ClassBlocks(self.model, shares, second)
+        step, rounds = self.blocks.step(self.model, shares, slope, second)
+        self.blocks.rounds = self.blocks.rounds or rounds
+        if rounds > WORN * self.blocks.rounds:
+            self.blocks = None
+        return step
 
     def _curvature_at(self, beta: Floats, *, slow: bool) -> tuple[Curvature, bool]:
         """The curvature, computed afresh where that pays, and whether it is that of this place."""

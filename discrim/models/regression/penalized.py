@@ -221,7 +221,7 @@ def _choose_strength(
             if not len(at):
                 continue
             less, mean, sd = part
-            ends = core.penalized_path(less, search.l1_ratio, strengths, search.maxiter)
+            ends = core.penalized_path(less, search.l1_ratio, strengths, search.maxiter, like=path.ends)
             _refuse_unfinished(ends, strengths, search)
             z = model.z[:, at].copy()
             z[1:] -= mean[:, None]
