@@ -32,7 +32,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, sorted_by
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.leave_one_out import FullLeftOut
+from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -188,16 +188,16 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
         return kept
     table = LeftOutTable(fit, blocks, anew=anew)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for block in _blocks_left_out(fit, blocks):
+        for block in _blocks_left_out(blocks, stored=getattr(fit.numbers, "takes_stored", False)):
             table.add(block)
             tell(len(block[1]))
     return table.finished()
 
 
-def _blocks_left_out(fit: Fit[Any], blocks: Blocks) -> Iterable[UsedRows | reading.StoredUsedRows]:
+def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | reading.StoredUsedRows]:
     """The rows of a fit that are used, by what is stored of them where the model takes that."""
-    stored = reading.used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
-    return used_rows(blocks) if stored is None else stored
+    of_stored = reading.used_stored_rows(blocks) if stored else None
+    return used_rows(blocks) if of_stored is None else of_stored
 
 
 class _LeftOutScores:
@@ -206,11 +206,11 @@ class _LeftOutScores:
     def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
         self._fit, self._blocks, self._anew = fit, blocks, anew
         self.scores = fit.refits.left_out(fit)
-        self._shifted = anew and fit.model.prior_without == "held"
+        self.shifted = anew and fit.model.prior_without == "held"
 
     def shift(self, scores: Floats, at: Codes, codes: Codes, weights: Floats | None) -> None:
         """Add to columns of scores (K, n) what a prior without the row makes of them."""
-        if self._shifted:
+        if self.shifted:
             scores[codes, at] += left_out_shift(codes, weights, self._fit.counts)
 
     def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
@@ -556,43 +556,80 @@ HELD = 2**23
 PIECE = 2**17
 """Scores that are held at once where they are more, few enough for the cache of a processor."""
 
+UNDECIDED, IMPOSSIBLE = -2, -3
+"""Codes of rows whose scores a difference has spoilt, and of those that are impossible in every class."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelsLeftOut:
+    """A task for the rows of blocks: the class (n,) of each by the rule without it, -1 if it is not used.
+
+    Counts (K,) are those that the prior of each rule is estimated from, without the row; None if it is held.
+    """
+
+    scores: LeftOut
+    stored: bool
+    decision: Decision
+    counts: Floats | None
+
+    def __call__(self, blocks: Blocks) -> Codes:
+        codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+        step = max(PIECE // len(blocks.design.levels), 1)
+        with late_bar(blocks.table.nrows, "rows left out") as tell:
+            for rows, x, own, weights in _blocks_left_out(blocks, stored=self.stored):
+                positions = positions_of(rows)
+                for start in range(0, len(x), step):
+                    part = slice(start, min(start + step, len(x)))
+                    w = None if weights is None else weights[part]
+                    piece = x[part] if isinstance(x, np.ndarray) else x.rows(part)
+                    codes[positions[part]] = self._labels(piece, own[part], w)
+                    tell(len(own[part]))
+        return codes
+
+    def _labels(self, x: Any, own: Codes, weights: Floats | None) -> Codes:
+        scores = np.asarray(self.scores(x, own, weights))
+        if self.counts is not None:
+            scores[np.arange(len(own)), own] += left_out_shift(own, weights, self.counts)
+        codes = self.decision.codes(scores)
+        lost = np.flatnonzero(codes < 0)
+        codes[lost] = np.where(np.isnan(scores[lost, 0]), UNDECIDED, IMPOSSIBLE)
+        return codes
+
 
 def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
-    """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are few."""
+    """Class (n,) of each row by the rule without it, -1 where there is none; None where scores are at hand.
+
+    Of rows on workers these go through it there, and labels alone come back.
+    """
     blocks, k = fit.rows("leave_one_out()"), len(fit.classes)
     anew = refits_prior(fit, refit_prior)
-    if blocks.table.nrows * k <= HELD or LEFT_OUT_KEPT_AS[anew] in fit.cache:
+    few = blocks.read_here and blocks.table.nrows * k <= HELD
+    if few or LEFT_OUT_KEPT_AS[anew] in fit.cache:
         return None
+    kept_as = f"labels {LEFT_OUT_KEPT_AS[anew]}"
+    plain = decision.costs is None and decision.reject is None
+    if plain and kept_as in fit.cache:
+        labels: Codes = fit.cache[kept_as]
+        return labels
     without = _LeftOutScores(fit, blocks, anew=anew)
     if not callable(without.scores):
         return None
-    codes, spoilt = np.full(blocks.table.nrows, -1, dtype=np.intp), []
-    impossible: list[int] = []
-    step = max(PIECE // k, 1)
-    with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for rows, x, block_codes, weights in _blocks_left_out(fit, blocks):
-            positions = positions_of(rows)
-            for start in range(0, len(x), step):
-                part = slice(start, min(start + step, len(x)))
-                w = None if weights is None else weights[part]
-                piece: Any = x[part] if isinstance(x, np.ndarray) else x.rows(part)
-                scores = np.asarray(without.scores(piece, block_codes[part], w))
-                without.shift(scores.T, np.arange(len(scores)), block_codes[part], w)
-                labels = decision.codes(scores)
-                codes[positions[part]] = labels
-                lost = np.flatnonzero(labels < 0)
-                missing = np.isnan(scores[lost, 0])
-                spoilt.append(positions[part][lost[missing]])
-                impossible += positions[part][lost[~missing]].tolist()
-                tell(len(scores))
-    again = np.concatenate(spoilt) if spoilt else np.zeros(0, dtype=np.intp)
+    stored = getattr(fit.numbers, "takes_stored", False)
+    counts = fit.counts if without.shifted else None
+    codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, counts))
+    again = np.flatnonzero(codes == UNDECIDED)
     with late_bar(len(again), "rows once more") as tell:
+        step = max(PIECE // k, 1)
         for start in range(0, len(again), step):
             some = again[start : start + step]
             codes[some] = decision.codes(without.again(some, tell).T)
     warn_of_no_rule(blocks, again[codes[again] < 0].tolist())
-    if impossible:
-        warn_impossible(len(impossible), blocks.table.label(min(impossible)))
+    impossible = np.flatnonzero(codes == IMPOSSIBLE)
+    if len(impossible):
+        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
+        codes[impossible] = -1
+    if plain:
+        fit.cache[kept_as] = codes
     return codes
 
 
