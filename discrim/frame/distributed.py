@@ -12,18 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.parts import DistributedSource, Part, slices
+from discrim.frame.sources.parts import DistributedSource, Kept, Part, slices
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 TOGETHER = 8
 """Values that are merged by one task."""
+
+RUNS = 32
+"""Most runs of partitions that are each worked on by one task: a task costs the scheduler a millisecond."""
 
 
 class DaskSource(DistributedSource):
@@ -32,7 +37,7 @@ class DaskSource(DistributedSource):
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self._lengths: list[int] | None = None
-        self._tasks: dict[tuple[str, ...], list[Any]] = {}
+        self._tasks: dict[tuple[str, ...], tuple[list[Any], list[Any], list[Any] | None]] = {}
         super().__init__("the Dask DataFrame", [str(label) for label in frame.columns])
 
     @property
@@ -72,17 +77,62 @@ class DaskSource(DistributedSource):
         given: Sequence[Any] | None = None,
     ) -> T | None:
         """What some work makes of each partition, merged as a tree; an error names one that fails."""
+        value, lengths = _computed(*self._tree(columns, work, merge, given))
+        self._count(lengths)
+        merged: T | None = value
+        return merged
+
+    def kept(
+        self,
+        columns: Sequence[str],
+        work: Callable[[Any, Any], T | None],
+        merge: Callable[[T, T], T],
+        given: Sequence[Any] | None = None,
+    ) -> Kept[T | None]:
+        """The same, which stays with the worker that merged it last, where a client is connected to any."""
+        root, runs = self._tree(columns, work, merge, given)
+        client = _client_of(root)
+        if client is None:
+            return Kept(self.reduced(columns, work, merge, given))
+        with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
+            counted = _on_cluster(client, root, runs, tell)
+        value: Kept[Counted] = _KeptElsewhere(client, counted)
+        self._count(value.told(_lengths_of))
+        return value.then(_value_of)
+
+    def _tree(
+        self,
+        columns: Sequence[str],
+        work: Callable[[Any, Any], T | None],
+        merge: Callable[[T, T], T],
+        given: Sequence[Any] | None,
+    ) -> tuple[Any, list[_Run]]:
+        """The task whose value is that of all partitions, and the runs of partitions that it is made of."""
         from dask import delayed
 
-        parts = self._partitions(self._checked_columns(columns))
+        keys, graph, parts = self._partitions(self._checked_columns(columns))
         sent, merging = (delayed(each, pure=False, traverse=False) for each in (work, merge))
-        leaf, joined = delayed(_made_of, pure=False), delayed(_joined, pure=False)
-        known = given or [None] * len(parts)
-        leaves = [leaf(part, sent, each, k) for k, (part, each) in enumerate(zip(parts, known, strict=True))]
-        values = [joined([each], merging) for each in leaves] if len(leaves) == 1 else leaves
+        joined = delayed(_joined, pure=False)
+        known = given or [None] * len(keys)
+        count = min(len(keys), RUNS)
+        ends = [len(keys) * k // count for k in range(count + 1)]
+        runs = []
+        for start, stop in pairwise(ends):
+            numbers = range(start, stop)
+            if parts is None:
+                some = _Partitions([graph[k] for k in numbers], keys[start:stop], known[start:stop], start)
+                runs.append(_Run(delayed(_made_of_all, pure=False)(some, sent, merging), numbers))
+                continue
+            leaf = delayed(_made_of, pure=False)
+            leaves = [leaf(parts[k], sent, known[k], k) for k in numbers]
+            runs.append(_Run(joined(leaves, merging), numbers, parts[start:stop]))
+        values = [run.task for run in runs]
         while len(values) > 1:
             values = [joined(values[k : k + TOGETHER], merging) for k in range(0, len(values), TOGETHER)]
-        value, lengths = _computed(values[0], leaves, parts)
+        return values[0], runs
+
+    def _count(self, lengths: list[int]) -> None:
+        """Take note of the rows of each partition, which each pass has to find again."""
         if self._lengths is not None and lengths != self._lengths:
             k = next(k for k, (new, old) in enumerate(zip(lengths, self._lengths, strict=True)) if new != old)
             raise DataError(
@@ -91,8 +141,6 @@ class DaskSource(DistributedSource):
                 "first, or keep it on the workers with .persist()."
             )
         self._lengths = lengths
-        merged: T | None = value
-        return merged
 
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
         """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask."""
@@ -103,10 +151,17 @@ class DaskSource(DistributedSource):
         sent = delayed(answer, pure=False, traverse=False)
         return self._only(names).map_partitions(_answered, sent, meta, meta=meta)
 
-    def _partitions(self, names: tuple[str, ...]) -> list[Any]:
-        """The partitions as tasks; to find the best way to them takes Dask longer than a short pass does."""
+    def _partitions(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:
+        """Names of the partitions, and what makes each of them, if no other needs it; else tasks of Dask's.
+
+        To find the best way to them takes Dask longer than a short pass does.
+        """
         if names not in self._tasks:
-            self._tasks[names] = self._only(names).to_delayed()
+            frame = self._only(names).optimize()
+            keys, graph = frame.__dask_keys__(), dict(frame.__dask_graph__())
+            alone = _makers(graph, keys)
+            parts = frame.to_delayed(optimize_graph=False) if alone is None else None
+            self._tasks[names] = keys, alone or [], parts
         return self._tasks[names]
 
     def _only(self, names: Sequence[str]) -> Any:
@@ -146,10 +201,77 @@ Counted = tuple[Any, list[int]]
 """A value, and the rows of the partitions that it is of."""
 
 
+class _Run(NamedTuple):
+    """Partitions in a row, a task whose value is theirs, and those that are tasks of their own."""
+
+    task: Any
+    numbers: range
+    parts: Sequence[Any] = ()
+
+
+class _Partitions:
+    """Partitions in a row: the graph that makes each, its name there, and what is known of its rows.
+
+    Dask looks for tasks in lists and dataclasses, and lets this be.
+    """
+
+    def __init__(self, makers: list[Any], keys: list[Any], given: Sequence[Any], first: int) -> None:
+        self.makers, self.keys, self.given, self.first = makers, keys, given, first
+
+
+def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
+    """Of each partition the part of a graph that makes it; None where partitions share any, or are kept."""
+    from dask.core import get_dependencies
+
+    makers, taken = [], set()
+    for key in keys:
+        own, wanted = {}, [key]
+        while wanted:
+            name = wanted.pop()
+            if name in own:
+                continue
+            if name in taken or name not in graph or _is_future(graph[name]):
+                return None
+            own[name] = graph[name]
+            wanted.extend(get_dependencies(graph, name))
+        taken.update(own)
+        makers.append(own)
+    return makers
+
+
+def _is_future(node: Any) -> bool:
+    """Whether a node of a graph is a value that a worker keeps."""
+    return hasattr(getattr(node, "value", node), "client")
+
+
+def _made_of_all(
+    some: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
+) -> Counted:
+    """What the work makes of partitions that are computed here, one after another, merged."""
+    import dask
+
+    made = []
+    for number, (maker, key, given) in enumerate(
+        zip(some.makers, some.keys, some.given, strict=True), start=some.first
+    ):
+        with _of_partition(number):
+            data = dask.get(maker, key)
+        made.append(_made_of(data, work, given, number))
+    return _joined(made, merge)
+
+
 def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, number: int) -> Counted:
     """What the work makes of a partition."""
     with _of_partition(number):
         return work(data, given), [len(data)]
+
+
+def _value_of(counted: Counted) -> Any:
+    return counted[0]
+
+
+def _lengths_of(counted: Counted) -> list[int]:
+    return counted[1]
 
 
 def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Counted:
@@ -178,47 +300,93 @@ def _failed(number: int, error: BaseException) -> DataError:
     )
 
 
-def _computed(root: Any, leaves: list[Any], parts: list[Any]) -> Counted:
-    """The value of a tree of tasks, by the scheduler that Dask finds."""
+class _KeptElsewhere(Kept[T]):
+    """A value that a worker keeps for as long as anybody here may ask for it."""
+
+    def __init__(self, client: Any, future: Any) -> None:
+        self._client, self._future = client, future
+
+    @property
+    def value(self) -> T:
+        """The value, which is brought here."""
+        found: T = self._future.result()
+        return found
+
+    def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
+        """What a question to this value, and to others, is answered."""
+        found: V = self._asked(question, *others).result()
+        return found
+
+    def then(self, change: Callable[[T], V]) -> Kept[V]:
+        """What a function makes of the value, kept likewise."""
+        return _KeptElsewhere(self._client, self._asked(change))
+
+    def _asked(self, question: Callable[..., Any], *others: Any) -> Any:
+        # What is sent with a task goes through the scheduler, and should not be large.
+        (sent,) = self._client.scatter([question], hash=False)
+        values = [self._future, *(each._future for each in others)]
+        return self._client.submit(_answer, sent, *values, pure=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kept, (self.value,)
+
+
+def _answer(question: Callable[..., Any], *values: Any) -> Any:
+    return question(*values)
+
+
+def _client_of(root: Any) -> Any:
+    """The client of a cluster that Dask would have compute a task, if there is one."""
     from dask.base import get_scheduler
 
     client = getattr(get_scheduler(collections=[root]), "__self__", None)
-    with late_bar(len(leaves), "partitions") as tell:
-        if hasattr(client, "compute"):
-            return _on_cluster(client, root, leaves, tell)
-        return _on_this_machine(root, leaves, parts, tell)
+    return client if hasattr(client, "compute") else None
 
 
-def _on_cluster(client: Any, root: Any, leaves: list[Any], tell: Callable[[int], None]) -> Counted:
+def _computed(root: Any, runs: list[_Run]) -> Counted:
+    """The value of a tree of tasks, by the scheduler that Dask finds."""
+    client = _client_of(root)
+    with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
+        if client is None:
+            return _on_this_machine(root, runs, tell)
+        counted: Counted = _on_cluster(client, root, runs, tell).result()
+        return counted
+
+
+def _on_cluster(client: Any, root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Any:
+    """The future of a tree of tasks, when it is there."""
     from dask import delayed
-    from distributed import as_completed
+    from distributed import as_completed, wait
 
-    # Of each partition there is a mark that holds nothing, so that what was made of it may be let go of.
+    # Of each run there is a mark that holds nothing, so that what was made of it may be let go of.
     mark = delayed(_nothing, pure=False)
-    future, *marks = client.compute([root, *(mark(leaf) for leaf in leaves)])
-    numbers = {each.key: number for number, each in enumerate(marks)}
+    future, *marks = client.compute([root, *(mark(run.task) for run in runs)])
+    run_of = {each.key: run for each, run in zip(marks, runs, strict=True)}
     for done in as_completed(marks):
         if done.status in ("error", "cancelled"):
             error = done.exception()
             if isinstance(error, DiscrimError):
                 raise error
-            raise _failed(numbers[done.key], error) from error
-        tell(1)
-    found: Counted = future.result()
-    return found
+            number = _failing([run_of[done.key]], type(error))
+            if number is None:
+                raise error
+            raise _failed(number, error) from error
+        tell(len(run_of[done.key].numbers))
+    wait(future)
+    return future
 
 
-def _on_this_machine(root: Any, leaves: list[Any], parts: list[Any], tell: Callable[[int], None]) -> Counted:
+def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Counted:
     import dask
     from dask.callbacks import Callback
 
-    keys = {leaf.key for leaf in leaves}
+    run_of = {run.task.key: run for run in runs}
     done = set()
 
     def after(key: Any, *_: Any) -> None:
-        if key in keys:
+        if key in run_of:
             done.add(key)
-            tell(1)
+            tell(len(run_of[key].numbers))
 
     try:
         with Callback(posttask=after):
@@ -226,7 +394,7 @@ def _on_this_machine(root: Any, leaves: list[Any], parts: list[Any], tell: Calla
     except DiscrimError:
         raise
     except Exception as error:
-        number = _failing(leaves, parts, done, type(error))
+        number = _failing([run for key, run in run_of.items() if key not in done], type(error))
         if number is None:
             raise
         raise _failed(number, error) from error
@@ -234,13 +402,13 @@ def _on_this_machine(root: Any, leaves: list[Any], parts: list[Any], tell: Calla
     return counted
 
 
-def _failing(leaves: list[Any], parts: list[Any], done: set[Any], kind: type[Exception]) -> int | None:
-    """Number of the partition that raises an error, of those that were not done; None if none does again."""
+def _failing(runs: list[_Run], kind: type[Exception]) -> int | None:
+    """Number of the partition of some runs that raises an error; None if none does again."""
     import dask
 
     check = dask.delayed(_nothing, pure=False)
-    for number, (leaf, part) in enumerate(zip(leaves, parts, strict=True)):
-        if leaf.key not in done:
+    for run in runs:
+        for number, part in zip(run.numbers, run.parts, strict=False):
             try:
                 dask.compute(check(part))
             except kind:

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 ROWS = 2**16
 """Most rows of a part."""
@@ -137,6 +138,24 @@ class TableSource(Source):
         return parts[0]
 
 
+class Kept(Generic[T]):
+    """What was made of rows, kept where it was made: questions go to it, and their answers come back.
+
+    This one is kept here.
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
+        """What a question to this value, and to others, is answered."""
+        return question(self.value, *(each.value for each in others))
+
+    def then(self, change: Callable[[T], V]) -> Kept[V]:
+        """What a function makes of the value, kept likewise."""
+        return Kept(change(self.value))
+
+
 class DistributedSource(Source):
     """Rows whose parts lie elsewhere, and are worked on there."""
 
@@ -163,6 +182,16 @@ class DistributedSource(Source):
         The work goes from a part, with these columns, and what is given of it to a value, None of one without
         rows; values of two runs of parts are merged in their order.
         """
+
+    @abstractmethod
+    def kept(
+        self,
+        columns: Sequence[str],
+        work: Callable[[Any, Any], T | None],
+        merge: Callable[[T, T], T],
+        given: Sequence[Any] | None = None,
+    ) -> Kept[T | None]:
+        """The same, kept where it was merged last."""
 
     @abstractmethod
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
