@@ -15,11 +15,12 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.parts import DistributedSource, Kept, Part, slices
+from discrim.frame.sources.parts import DistributedSource, Kept, Part, batch_rows, slices
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -223,9 +224,11 @@ def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
     """Of each partition the part of a graph that makes it; None where partitions share any, or are kept."""
     from dask.core import get_dependencies
 
-    makers, taken = [], set()
+    makers: list[Any] = []
+    taken: set[Any] = set()
     for key in keys:
-        own, wanted = {}, [key]
+        own: dict[Any, Any] = {}
+        wanted = [key]
         while wanted:
             name = wanted.pop()
             if name in own:
@@ -247,17 +250,66 @@ def _is_future(node: Any) -> bool:
 def _made_of_all(
     some: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
 ) -> Counted:
-    """What the work makes of partitions that are computed here, one after another, merged."""
+    """What the work makes of partitions that are computed here, one after another, merged.
+
+    Small ones are worked on together.
+    """
     import dask
 
-    made = []
+    made: list[Counted] = []
+    waiting: list[_Computed] = []
     for number, (maker, key, given) in enumerate(
         zip(some.makers, some.keys, some.given, strict=True), start=some.first
     ):
         with _of_partition(number):
             data = dask.get(maker, key)
-        made.append(_made_of(data, work, given, number))
+        if waiting and not (_is_small(waiting) and _are_alike(waiting[0].data, data)):
+            made.append(_together(waiting, work, merge))
+            waiting = []
+        waiting.append(_Computed(data, given, number))
+    made.append(_together(waiting, work, merge))
     return _joined(made, merge)
+
+
+class _Computed(NamedTuple):
+    """A partition with what is known of its rows, and its number."""
+
+    data: pd.DataFrame
+    given: Any
+    number: int
+
+
+def _is_small(some: list[_Computed]) -> bool:
+    """Whether partitions have so few rows that others may be put beside them."""
+    return sum(len(each.data) for each in some) < batch_rows(len(some[0].data.columns)) // 2
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Whether two frames have the same columns of the same types, and rows."""
+    return len(one) > 0 and len(other) > 0 and bool(one.dtypes.equals(other.dtypes))
+
+
+def _together(
+    some: list[_Computed], work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
+) -> Counted:
+    """What the work makes of partitions that are alike, as one; each is gone through where one may fail."""
+    if len(some) > 1:
+        try:
+            data, given = pd.concat([each.data for each in some]), _one_given([each.given for each in some])
+            return work(data, given), [len(each.data) for each in some]
+        except Exception:
+            # Alone, the partition at fault is named.
+            return _joined([_made_of(each.data, work, each.given, each.number) for each in some], merge)
+    (each,) = some
+    return _made_of(each.data, work, each.given, each.number)
+
+
+def _one_given(given: list[Any]) -> Any:
+    """What is known of the rows of several partitions: arrays by row, or nothing."""
+    if given[0] is None:
+        return None
+    columns = zip(*given, strict=True)
+    return type(given[0])(*(None if each[0] is None else np.concatenate(each) for each in columns))
 
 
 def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, number: int) -> Counted:
@@ -306,12 +358,6 @@ class _KeptElsewhere(Kept[T]):
     def __init__(self, client: Any, future: Any) -> None:
         self._client, self._future = client, future
 
-    @property
-    def value(self) -> T:
-        """The value, which is brought here."""
-        found: T = self._future.result()
-        return found
-
     def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
         """What a question to this value, and to others, is answered."""
         found: V = self._asked(question, *others).result()
@@ -328,7 +374,7 @@ class _KeptElsewhere(Kept[T]):
         return self._client.submit(_answer, sent, *values, pure=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kept, (self.value,)
+        return Kept, (self._future.result(),)
 
 
 def _answer(question: Callable[..., Any], *values: Any) -> Any:

@@ -145,15 +145,15 @@ class Kept(Generic[T]):
     """
 
     def __init__(self, value: T) -> None:
-        self.value = value
+        self._value = value
 
     def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
         """What a question to this value, and to others, is answered."""
-        return question(self.value, *(each.value for each in others))
+        return question(self._value, *(each._value for each in others))
 
     def then(self, change: Callable[[T], V]) -> Kept[V]:
         """What a function makes of the value, kept likewise."""
-        return Kept(change(self.value))
+        return Kept(change(self._value))
 
 
 class DistributedSource(Source):
