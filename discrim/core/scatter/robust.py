@@ -37,10 +37,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
+from scipy.linalg.blas import dtrsm
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_flags, are_whole, slices
 from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
@@ -57,14 +58,17 @@ RIDGE = 1e-8
 """What is added to the covariance of few rows, in robust units or in its own where it is larger, in case it
 is singular."""
 
-FARTHEST_ROW = 1e100
-"""Robust units from the median beyond which a row is no farther to the search."""
+FARTHEST_ROW, FARTHEST_PAIR = 1e100, 1e30
+"""Robust units from the median beyond which a row is no farther to the search, and to pairs of columns."""
 
 ELEMENTAL_WORK = 1e7
 """Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
 
 HELD_NUMBERS = 2**20
 """Numbers (sets x rows x columns) that are held at once."""
+
+FEW_COLUMNS = 16
+"""Columns up to which the distances of several starts are one product."""
 
 FIRST_STEPS, NEXT_STEPS = 2, 8
 """Concentration steps from all starts, and from the best of them."""
@@ -115,9 +119,19 @@ def nearest(d2: Floats, h: int) -> Mask:
 def spread(x: Floats, h: int) -> Floats:
     """The h-th smallest absolute deviation (p,) from the median: zero where h rows have one value."""
     # Column by column, which lie side by side for the search of each.
-    columns = np.ascontiguousarray(x.T)
-    away = np.abs(columns - np.median(columns, axis=1, keepdims=True))
-    return np.asarray(np.partition(away, h - 1, axis=1)[:, h - 1])
+    return _spreads(np.array(x.T, order="C"), h)
+
+
+def _spreads(columns: Floats, h: int) -> Floats:
+    """The same of columns (p, n), which are written over."""
+    n = columns.shape[1]
+    # At one place numpy parts a line many times faster than at two.
+    columns.partition(n // 2, axis=1)
+    high = columns[:, n // 2]
+    columns -= (high if n % 2 else (high + columns[:, : n // 2].max(axis=1)) / 2)[:, None]
+    np.abs(columns, out=columns)
+    columns.partition(h - 1, axis=1)
+    return columns[:, h - 1].astype(np.float64)
 
 
 def _elemental(z: Floats) -> Codes:
@@ -160,26 +174,36 @@ def _robust(z: Floats) -> Codes:
 def _pairwise(z: Floats, half: int) -> Floats:
     """Covariances (p, p) from the spreads of sums and differences (Gnanadesikan & Kettenring, 1972)."""
     found = np.eye(z.shape[1])
+    # Of the directions of a start half the digits are enough.
+    columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
     for j in range(1, z.shape[1]):
         tick()
-        own, others = z[:, [j]], z[:, :j]
-        found[j, :j] = found[:j, j] = (spread(own + others, half) ** 2 - spread(own - others, half) ** 2) / 4
+        own, others = columns[j], columns[:j]
+        squares = _spreads(own + others, half) ** 2 - _spreads(own - others, half) ** 2
+        found[j, :j] = found[:j, j] = squares / 4
     return found
 
 
 def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
-    """Sets (s, h) some concentration steps on from sets (s, m) of rows, and their log-determinants (s,)."""
+    """Sets (s, h) some concentration steps on from sets (s, m) of rows, and their log-determinants (s,).
+
+    A set that stays as it is goes no further.
+    """
     found, logdets = np.empty((len(sets), h), dtype=np.intp), np.empty(len(sets))
-    at_once = max(HELD_NUMBERS // z.size, 1)
-    for start in range(0, len(sets), at_once):
-        subsets = sets[start : start + at_once]
+    for piece in slices(len(sets), max(HELD_NUMBERS // z.size, 1)):
+        subsets, going = found[piece], np.arange(len(sets[piece]))
+        before = sets[piece]
         for _ in range(steps):
             tick()
-            means, halves = _moments(z[subsets])
-            subsets = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
+            means, halves = _moments(z[before])
+            moved = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
+            subsets[going] = moved = np.sort(moved, axis=1)
+            going = going[(moved != before).any(axis=1)] if before.shape == moved.shape else going
+            before = subsets[going]
+            if not len(going):
+                break
         _, halves = _moments(z[subsets])
-        found[start : start + at_once] = subsets
-        logdets[start : start + at_once] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+        logdets[piece] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
     return found, logdets
 
 
@@ -187,16 +211,20 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
     """Means (s, 1, p) and lower roots (s, p, p) of the covariances of sets of rows (s, m, p)."""
     means = rows.mean(axis=1, keepdims=True)
     rows = rows - means
-    ridges = RIDGE * np.maximum((rows**2).mean(axis=1).max(axis=1), 1.0)
-    ridges = ridges[:, None, None] * np.eye(rows.shape[2])
-    return means, np.linalg.cholesky(np.swapaxes(rows, 1, 2) @ rows / rows.shape[1] + ridges)
+    covariances = np.swapaxes(rows, 1, 2) @ rows
+    covariances /= rows.shape[1]
+    ridges = RIDGE * np.maximum(np.diagonal(covariances, axis1=1, axis2=2).max(axis=1), 1.0)
+    covariances += ridges[:, None, None] * np.eye(rows.shape[2])
+    return means, np.linalg.cholesky(covariances)
 
 
 def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
     """Squared distances (s, n) of rows (n, p), as exact as a choice of starts needs."""
-    inverses = np.linalg.inv(halves)
-    white = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
-    return np.asarray(np.einsum("spn,spn->sn", white, white))
+    if z.shape[1] <= FEW_COLUMNS:
+        inverses = np.linalg.inv(halves)
+        white = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
+        return np.asarray(np.einsum("spn,spn->sn", white, white))
+    return np.array([_squares(z, mean, half) for mean, half in zip(means, halves, strict=True)])
 
 
 KEPT_QUANTILE = 0.975
@@ -319,7 +347,8 @@ def _window_squares(line: Floats, h: int) -> Floats:
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
-    return column_squares(scipy.linalg.solve_triangular(half, (z - mean).T, lower=True))
+    # A row is a column in the order of BLAS, so that nothing is copied.
+    return column_squares(dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
 def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:
