@@ -48,8 +48,9 @@ Mathematical Software 7, 348-368), which takes a quarter of the steps that learn
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -123,13 +124,13 @@ def _parts(lines: int, most: int) -> list[_Pairs]:
 
 
 def _products(pairs: _Pairs, left: Floats, right: Floats, buffer: Floats) -> Floats:
-    """Products (size, m) of pairs of lines (n, m), the first of each from the left, in a buffer."""
-    m = left.shape[1]
-    products = buffer[: pairs.size * m].reshape(pairs.size, m)
+    """Products (..., size, m) of pairs of lines (..., n, m), the first of each from the left, in a buffer."""
+    *points, n, m = left.shape
+    products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
     end = 0
     for i in pairs.firsts:
-        start, end = end, end + len(right) - i
-        np.multiply(left[i], right[i:], out=products[start:end])
+        start, end = end, end + n - i
+        np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
     return products
 
 
@@ -137,34 +138,41 @@ class Information:
     """Sum over rows of diag(diagonal) - weighted shares', (q, q), times zz', (p + 1, p + 1).
 
     Columns are p1, a leading one among them, and classes q; no more rows are added at once than a piece has.
+    Of some points at once, the numbers of rows, and the information, have a leading axis of these.
     """
 
-    def __init__(self, p1: int, q: int, piece: int) -> None:
-        self.p1, self.q = p1, q
-        if q <= FEW_CLASSES:
+    def __init__(self, p1: int, q: int, piece: int, points: tuple[int, ...] = ()) -> None:
+        self.p1, self.q, self._points = p1, q, points
+        # The pairs of columns are the same for all points.
+        self._few = q <= FEW_CLASSES and math.prod(points) == 1
+        if self._few:
             self._blocks = np.zeros((q * (q + 1) // 2 * p1, p1))
             return
+        count = math.prod(points)
         self._columns, self._classes = _parts(p1, FEWEST_LINES * p1), _parts(q, q * p1)
         self._sums = [
-            [np.zeros((classes.size, columns.size), order="F") for columns in self._columns]
+            [np.zeros((count * classes.size, columns.size), order="F") for columns in self._columns]
             for classes in self._classes
         ]
-        size = [max(part.size for part in parts) for parts in (self._columns, self._classes)]
-        self._pairs, self._weights = (np.empty(most * piece) for most in size)
+        pairs, weights = (max(part.size for part in parts) for parts in (self._columns, self._classes))
+        self._pairs, self._weights = np.empty(pairs * piece), np.empty(count * weights * piece)
 
     def add(self, z: Floats, diagonal: Floats, weighted: Floats, shares: Floats) -> None:
-        """Add rows of columns z (p + 1, m) by their numbers diagonal, weighted, shares (q, m)."""
-        if self.q <= FEW_CLASSES:
+        """Add rows of columns z (p + 1, m) by their numbers diagonal, weighted, shares (..., q, m)."""
+        m = z.shape[1]
+        if self._few:
+            diagonal, weighted, shares = (each.reshape(self.q, m) for each in (diagonal, weighted, shares))
             weights = np.vstack([diagonal, -weighted[:1] * shares[1:]])
-            self._blocks += (weights[:, None] * z).reshape(-1, z.shape[1]) @ z.T
+            self._blocks += (weights[:, None] * z).reshape(-1, m) @ z.T
             return
         less, pairs = -weighted, None
         for j, classes in enumerate(self._classes):
             weights = _products(classes, less, shares, self._weights)
             at = 0
             for k in classes.firsts:
-                weights[at] = diagonal[k]
+                weights[..., at, :] = diagonal[..., k, :]
                 at += self.q - k
+            weights = weights.reshape(-1, m)
             for i, columns in enumerate(self._columns):
                 if pairs is None or len(self._columns) > 1:
                     pairs = _products(columns, z, z, self._pairs)
@@ -172,15 +180,18 @@ class Information:
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
     def whole(self) -> Floats:
-        """The matrix (q (p + 1), q (p + 1)), class by class."""
+        """The matrix (..., q (p + 1), q (p + 1)), class by class."""
         p1, q = self.p1, self.q
-        if q <= FEW_CLASSES:
+        if self._few:
             one, two, both = np.resize(self._blocks, (3, p1, p1))
-            return one if q == 1 else np.vstack([np.hstack([one, both]), np.hstack([both, two])])
-        sums, columns, out = np.block(self._sums), _places(p1), np.empty((q, p1, q, p1))
+            whole = one if q == 1 else np.vstack([np.hstack([one, both]), np.hstack([both, two])])
+            return whole.reshape(*self._points, q * p1, q * p1)
+        points = max(math.prod(self._points), 1)
+        sums = np.block([[part.reshape(points, -1, part.shape[1]) for part in row] for row in self._sums])
+        columns, out = _places(p1), np.empty((points, q, p1, q, p1))
         for k, classes in enumerate(_places(q)):
-            out[k] = sums[classes][:, columns].swapaxes(0, 1)
-        return out.reshape(q * p1, q * p1)
+            out[:, k] = sums[:, classes][..., columns].swapaxes(1, 2)
+        return out.reshape(*self._points, q * p1, q * p1)
 
 
 def _places(lines: int) -> Codes:
@@ -355,50 +366,76 @@ class BlockLikelihood:
 
     def sweep(self, coef: Floats) -> Swept:
         """Log-likelihood, score and information, in one pass."""
-        return self.reduced(_sweep, Swept.merge, coef=coef, reference=self.reference)
+        return self.sweeps([coef])[0]
+
+    def sweeps(self, coefs: Sequence[Floats]) -> list[Swept]:
+        """The same at each of some coefficients, in one pass for all."""
+        merge: Callable[..., list[Swept]] = _merged(Swept.merge)
+        return self.reduced(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
         """Log-likelihood and score, in one pass that is short of the information."""
-        return self.reduced(
-            _gradient, lambda a, b: (a[0] + b[0], a[1] + b[1]), coef=coef, reference=self.reference
-        )
+        return self.gradients([coef])[0]
+
+    def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
+        """The same at each of some coefficients, in one pass for all."""
+        merge = _merged(lambda a, b: (a[0] + b[0], a[1] + b[1]))
+        return self.reduced(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def reduced(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
         """What a task makes of blocks, frame and options, merged over the parts of the rows."""
         return reduced(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
-def _sweep(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Swept:
-    p1, q = coef.shape
-    llf, score, lightest = 0.0, np.zeros((p1, q)), np.inf
-    information = Information(p1, q, frame.piece)
+def _merged(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
+    return lambda one, other: [merge(a, b) for a, b in zip(one, other, strict=True)]
+
+
+def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[Swept]:
+    points, p1, q = coefs.shape
+    llf, score, lightest = np.zeros(points), np.zeros((p1, points * q)), np.inf
+    information = Information(p1, q, frame.piece, (points,))
     turn = frame.from_deviations()
-    odds = coef.T if turn is None else coef.T @ turn
+    odds = _lines(coefs, turn)
     for z, codes, weights in _pieces(blocks, frame, frame.piece, plain=turn is not None):
         lightest = min(lightest, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0))
-        logs, weighted, shares, residual = _residual(odds @ z, codes, weights, reference)
+        of_points = (odds @ z).reshape(points, q, -1)
+        logs, weighted, shares, residual = _residual(of_points, codes, weights, reference)
         llf += logs
-        score += z @ residual.T
+        score += z @ residual.reshape(points * q, -1).T
         information.add(z, weighted * (1 - shares), weighted, shares)
     whole = information.whole()
-    if turn is None:
-        return Swept(llf, score, whole, lightest)
-    # Block by block, as the same matrix takes each class's columns from deviations.
-    whole = (whole.reshape(q * p1 * q, p1) @ turn.T).reshape(q, p1, q * p1)
-    return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
+    if turn is not None:
+        # Block by block, as the same matrix takes each class's columns from deviations.
+        whole = (whole.reshape(-1, p1) @ turn.T).reshape(points, q, p1, q * p1)
+        whole = np.matmul(turn, whole).reshape(points, q * p1, q * p1)
+        score = turn @ score
+    return [
+        Swept(float(llf[i]), score[:, i * q : (i + 1) * q].copy(), whole[i], lightest) for i in range(points)
+    ]
 
 
-def _gradient(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> tuple[float, Floats]:
-    llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
+def _gradient(
+    blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
+) -> list[tuple[float, Floats]]:
+    points, p1, q = coefs.shape
+    llf, score = np.zeros(points), np.zeros((p1, points * q))
     # A row takes so much less memory that more of them stay in the cache.
     piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + NUMBERS_A_CLASS * q))
     turn = frame.from_deviations()
-    odds = coef.T if turn is None else coef.T @ turn
+    odds = _lines(coefs, turn)
     for z, codes, weights in _pieces(blocks, frame, piece, plain=turn is not None):
-        logs, _, _, residual = _residual(odds @ z, codes, weights, reference)
+        logs, _, _, residual = _residual((odds @ z).reshape(points, q, -1), codes, weights, reference)
         llf += logs
-        score += z @ residual.T
-    return llf, score if turn is None else turn @ score
+        score += z @ residual.reshape(points * q, -1).T
+    score = score if turn is None else turn @ score
+    return [(float(llf[i]), score[:, i * q : (i + 1) * q].copy()) for i in range(points)]
+
+
+def _lines(coefs: Floats, turn: Floats | None) -> Floats:
+    """Coefficients (points, p + 1, q) as lines (points q, p + 1) that a product with columns takes."""
+    lines = coefs.swapaxes(1, 2).reshape(-1, coefs.shape[1])
+    return lines if turn is None else lines @ turn
 
 
 def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
@@ -412,31 +449,35 @@ def _pieces(blocks: RowBlocks, frame: NewtonFrame, piece: int, *, plain: bool) -
 
 def _residual(
     odds: Floats, codes: Codes, weights: Floats | None, reference: int
-) -> tuple[float, Floats, Floats, Floats]:
-    """Log-likelihood of rows, probabilities with weights and without, and residuals with weights."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Log-likelihood (points,) of rows, probabilities with weights and without, and residuals with weights.
+
+    These are (points, q, m), as the log odds at some points are.
+    """
     shares, logs = _softmax(odds)
     # The reference has no line of its own.
     modelled = np.flatnonzero(codes != reference)
     line = codes[modelled]
     line -= line > reference
     # Places in all lines one after the other, which are found faster than those of a line and a row.
-    places = line * odds.shape[1] + modelled
+    places = line * odds.shape[2] + modelled
     log_shares = -logs
-    log_shares[modelled] += odds.ravel()[places]
     weighted = shares if weights is None else shares * weights
     residual = -weighted
-    residual.ravel()[places] += 1.0 if weights is None else weights[modelled]
-    llf = float(log_shares.sum() if weights is None else log_shares @ weights)
+    for i, own in enumerate(log_shares):
+        own[modelled] += odds[i].ravel()[places]
+        residual[i].ravel()[places] += 1.0 if weights is None else weights[modelled]
+    llf = np.array([own.sum() if weights is None else own @ weights for own in log_shares])
     return llf, weighted, shares, residual
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
-    """Probabilities (K - 1, m) of log odds (K - 1, m), and the log (m,) of their sum with the reference's."""
-    peak = np.maximum(odds.max(axis=0), 0.0)
-    shares = np.exp(odds - peak)
-    total = shares.sum(axis=0)
+    """Probabilities (..., K - 1, m) of log odds, and the log (..., m) of their sum with the reference's."""
+    peak = np.maximum(odds.max(axis=-2), 0.0)
+    shares = np.exp(odds - peak[..., None, :])
+    total = shares.sum(axis=-2)
     total += np.exp(-peak)
-    shares /= total
+    shares /= total[..., None, :]
     return shares, peak + np.log(total)
 
 

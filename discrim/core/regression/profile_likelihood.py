@@ -31,9 +31,9 @@ The hypothesis that takes the large model to the small one is N'b = 0, N the dir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -44,11 +44,19 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame, learnt, penalized_sweep
 
+T = TypeVar("T")
+
 MOST_STEPS = 1000
 """Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
 
 AT_PEAK = 1e-7
 """Score on the plane, in standard errors, that counts as zero: its square is what the value is short of."""
+
+CLOSE = 1e-4
+"""Likewise where the value alone is asked for, to which half the square of what is left is added."""
+
+TOGETHER = 16
+"""Planes that are searched at once."""
 
 SHORT_TOLERANCE = 1e-5
 """Where passes are without the information: half the square of the distance is added, and is nearly right."""
@@ -86,26 +94,53 @@ class Peak:
     """The maximum on a plane, at coefficients (p + 1, q).
 
     The gradient (q (p + 1),), class by class, is zero along the plane; the curvature, as far as it is known,
-    is positive definite.
+    is positive definite. The distance is that of the maximum, in standard errors.
     """
 
     coef: Floats
     value: float
     gradient: Floats
     curvature: Floats
+    distance: float = 0.0
+
+
+Search = Generator[Floats, Any, T]
+"""Yields coefficients (p + 1, q), takes what the goal is there, and returns what it was looking for."""
+
+
+def ended(searches: Sequence[Search[T]], at: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
+    """What searches return, whose places are looked at together: as many passes as the longest takes."""
+    waiting, found = {i: next(search) for i, search in enumerate(searches)}, dict[int, T]()
+    while waiting:
+        there, answers = waiting, at(list(waiting.values()))
+        waiting = {}
+        for i, answer in zip(there, answers, strict=True):
+            try:
+                waiting[i] = searches[i].send(answer)
+            except StopIteration as end:
+                found[i] = end.value
+    return [found[i] for i in range(len(searches))]
 
 
 def maximize_on_plane(
     goal: Goal, start: Floats, plane: Floats, curvature: Floats | None = None
 ) -> Peak | None:
+    """The maximum over start + {b: plane'b = 0}; None without one. See `_on_plane`."""
+    search = _on_plane(start, plane, curvature, exact=goal.exact)
+    return ended([search], lambda coefs: [goal.at(coef) for coef in coefs])[0]
+
+
+def _on_plane(
+    start: Floats, plane: Floats, curvature: Floats | None = None, *, exact: bool, arrived: float = AT_PEAK
+) -> Search[Peak | None]:
     """The maximum over start + {b: plane'b = 0}, by Newton's method with a line search; None without one.
 
     The plane is its normals (q (p + 1), r), class by class. Where the goal does not tell the curvature, the
     search begins with that of a point nearby, or with the information.
     """
     coef = start
-    value, score, information = goal.at(coef)
-    bent = information if goal.exact or curvature is None else curvature
+    value, score, information = yield coef
+    bent = information if exact or curvature is None else curvature
     for _ in range(MOST_STEPS):
         gradient = score.T.ravel()
         try:
@@ -115,12 +150,12 @@ def maximize_on_plane(
         step, normals = cho_solve(factor, gradient), cho_solve(factor, plane)
         step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
         decrement = float(np.sqrt(max(gradient @ step, 0.0)))
-        if decrement <= AT_PEAK:
-            return Peak(coef, value, gradient, bent)
+        if decrement <= arrived:
+            return Peak(coef, value, gradient, bent, decrement)
         size = 1.0
         for _ in range(HALVINGS):
             moved = coef + size * step.reshape(score.T.shape).T
-            there = goal.at(moved)
+            there = yield moved
             # Beside the maximum the goal is flat to rounding: there the step is right as it is.
             if there[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
@@ -129,7 +164,7 @@ def maximize_on_plane(
             return None
         coef = moved
         value, score, information = there
-        bent = information if goal.exact else learnt(bent, size * step, gradient - score.T.ravel())
+        bent = information if exact else learnt(bent, size * step, gradient - score.T.ravel())
     return None
 
 
@@ -178,15 +213,14 @@ class _Metric:
         return step - self.to_plane(step)
 
 
-def _value_on_plane(
-    goal: Callable[[Floats], tuple[float, Floats]], start: Floats, metric: _Metric
-) -> float | None:
+def _value_on_plane(start: Floats, metric: _Metric) -> Search[float | None]:
     """The largest log-likelihood on a plane, by limited memory from a metric close to its curvature.
 
     None where the search has not ended after as many steps as would be slower than Newton's.
     """
     coef, memory = start, LimitedMemory(metric)
-    value, score = goal(coef)
+    value: float
+    value, score = yield coef
     for _ in range(SHORT_STEPS):
         ascent = metric.along(score.T.ravel())
         step = memory(ascent)
@@ -196,7 +230,7 @@ def _value_on_plane(
         size = 1.0
         for _ in range(HALVINGS):
             moved = coef + size * step.reshape(score.T.shape).T
-            higher, ahead = goal(moved)
+            higher, ahead = yield moved
             # Beside the maximum the goal is flat to rounding: there the step is right as it is.
             if higher >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
@@ -208,48 +242,61 @@ def _value_on_plane(
     return None
 
 
-def deviance_without(
-    fit: LogisticFit,
-    rows: RowBlocks,
-    columns: tuple[int, ...],
-    factor: tuple[Floats, bool] | None = None,
-) -> float:
-    """2 [l(b^) - max l(b)], the maximum over coefficients that are zero for some columns and all classes.
-
-    The fit is of the rows, and columns are positions in them. The factor, by `scipy.linalg.cho_factor`, is
-    that of the information, where it was made already. Missing where the search did not converge.
-    """
-    # In the frame the slope of column j is a row of the inverse root; its length does not matter.
-    normals = fit.frame.to_data()[1:][list(columns)]
+def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
+    """Combinations (r, p + 1) of the coefficients of the data as normals of length one in the frame."""
+    normals = combinations @ fit.frame.to_data()
     # Scaled first, as squares of what takes units far from one may be no doubles.
     normals = normals / np.abs(normals).max(axis=1, keepdims=True)
-    return deviance_on(fit, rows, normals / np.linalg.norm(normals, axis=1, keepdims=True), factor)
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
-def deviance_on(
-    fit: LogisticFit, rows: RowBlocks, normals: Floats, factor: tuple[Floats, bool] | None = None
-) -> float:
-    """2 [l(b^) - max l(b)], the maximum over coefficients whose products with normals are zero.
+def deviances_on(
+    fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], tell: Callable[[float], object] = bool
+) -> list[float]:
+    """2 [l(b^) - max l(b)] of each plane, the maximum over coefficients whose products with normals are zero.
 
-    The normals (r, p + 1) are in the frame, of length one. Missing where the search did not converge.
+    The fit is of the rows, and the normals (r, p + 1) are in the frame, of length one. What the searches look
+    at is read together, and of how many planes the value is known is told. Missing where a search did not
+    converge.
     """
-    goal, best = _goal(fit, rows), _best(fit, rows)
-    plane = np.asarray(np.kron(np.eye(len(fit.others)), normals).T, dtype=np.float64)
-    # Where the likelihood has its maximum on the plane if it is quadratic.
-    factor = cho_factor(best.curvature) if factor is None else factor
-    metric = _Metric(factor, plane)
-    start = best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
-    if goal.exact and best.coef.size > MANY:
-        value = _value_on_plane(fit.likelihood(rows).gradient, start, metric)
-        if value is not None:
-            return 2 * (best.value - value)
-    starts = [start]
-    if not goal.exact:
-        constants = np.zeros_like(best.coef)
-        constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
-        starts.append(constants)
-    peaks = [peak for start in starts if (peak := maximize_on_plane(goal, start, plane)) is not None]
-    return 2 * (best.value - max(peak.value for peak in peaks)) if peaks else np.nan
+    if not planes:
+        return []
+    goal, best, likelihood = _goal(fit, rows), _best(fit, rows), fit.likelihood(rows)
+    factor = cho_factor(best.curvature)
+    found: list[float] = []
+    for first in range(0, len(planes), TOGETHER):
+        some = planes[first : first + TOGETHER]
+        normals = [np.asarray(np.kron(np.eye(len(fit.others)), own).T, dtype=np.float64) for own in some]
+        metrics = [_Metric(factor, plane) for plane in normals]
+        # Where the likelihood has its maximum on the plane if it is quadratic.
+        starts = [
+            best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
+            for metric in metrics
+        ]
+        values: list[float | None] = [None] * len(some)
+        if goal.exact and best.coef.size > MANY:
+            short = [_value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)]
+            values = ended(short, likelihood.gradients)
+        left = [i for i, value in enumerate(values) if value is None]
+        if goal.exact:
+            searches = [_on_plane(starts[i], normals[i], exact=True, arrived=CLOSE) for i in left]
+            peaks = ended(searches, lambda coefs: [swept[:3] for swept in likelihood.sweeps(coefs)])
+        else:
+            peaks = [_penalized_peak(fit, goal, starts[i], normals[i]) for i in left]
+        for i, peak in zip(left, peaks, strict=True):
+            values[i] = np.nan if peak is None else peak.value + peak.distance**2 / 2
+        found += [2 * (best.value - value) for value in values if value is not None]
+        tell(len(some))
+    return found
+
+
+def _penalized_peak(fit: LogisticFit, goal: Goal, start: Floats, plane: Floats) -> Peak | None:
+    """The higher of the maxima on a plane that are climbed from a start and from the class proportions."""
+    constants = np.zeros_like(start)
+    constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
+    climbed = [maximize_on_plane(goal, place, plane) for place in (start, constants)]
+    peaks = [replace(peak, distance=0.0) for peak in climbed if peak is not None]
+    return max(peaks, key=lambda peak: peak.value, default=None)
 
 
 def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:

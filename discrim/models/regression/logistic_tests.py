@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import cho_factor
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
@@ -428,11 +427,13 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
         "<none>": (np.nan, deviance, deviance + 2 * numbers.df_model(), np.nan, np.nan)
     }
     few = logistic_search.cached_rows(blocks, logistic_search.FEW)
-    factor = cho_factor(numbers.newton.information)
     removable = fits.margins.removable(fits.parts)
+    slopes = np.eye(1 + len(blocks.terms))[1:]
+    planes = [profile_likelihood.normals_of(numbers, slopes[list(fits.parts[label])]) for label in removable]
     with late_bar(len(removable), "terms removed") as tell:
-        for label in removable:
-            ratio = profile_likelihood.deviance_without(numbers, few, fits.parts[label], factor)
+        for label, ratio in zip(
+            removable, profile_likelihood.deviances_on(numbers, few, planes, tell), strict=True
+        ):
             if np.isnan(ratio):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that it cannot be dropped: fit with "
@@ -444,7 +445,6 @@ def drop1(fit: Fit[LogisticFit]) -> pd.DataFrame:
                 left = fits.fit([other for other in fits.parts if other != label]).deviance
             aic = left + 2 * (numbers.df_model() - df)
             rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
-            tell(1)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "AIC", "LRT", "p"])
     fit.cache["drop1"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
@@ -486,7 +486,7 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
     normals = profile_likelihood.null_directions(nest.combinations)
     rows = logistic_search.cached_rows(ours, logistic_search.FEW)
-    return profile_likelihood.deviance_on(large.numbers, rows, normals), df
+    return profile_likelihood.deviances_on(large.numbers, rows, [normals])[0], df
 
 
 class _TermTest(NamedTuple):
@@ -508,28 +508,26 @@ def likelihood_ratios_by_term(fit: Fit[LogisticFit], kind: TestType) -> pd.DataF
         return kept.copy()
     tests = _tests(blocks, kind)
     rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
-    factor = cho_factor(fit.numbers.newton.information)
-    falls: dict[bytes, float] = {np.empty(0).tobytes(): 0.0}
-
-    def fall(combinations: Floats) -> float:
-        """D, once for the terms that one term contains."""
-        which = combinations.tobytes()
-        if which not in falls:
-            normals = _normals(fit.numbers, combinations)
-            falls[which] = profile_likelihood.deviance_on(fit.numbers, rows, normals, factor)
-        return falls[which]
-
+    # Each once, as terms can have what is zero in both models in common.
+    planes = {
+        zeros.tobytes(): profile_likelihood.normals_of(fit.numbers, zeros)
+        for test in tests.values()
+        for zeros in (np.vstack([test.in_both, test.contrasts]), test.in_both)
+        if zeros.size
+    }
+    with late_bar(len(planes), "likelihood ratios of terms") as tell:
+        deviances = profile_likelihood.deviances_on(fit.numbers, rows, list(planes.values()), tell)
+    falls = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
-    with late_bar(len(tests), "likelihood ratios of terms") as tell:
-        for label, test in tests.items():
-            statistic = fall(np.vstack([test.in_both, test.contrasts])) - fall(test.in_both)
-            if np.isnan(statistic):
-                raise DataError(
-                    f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
-                    'it by its coefficients, as wald_test(by="term") does, or fit without it.'
-                )
-            statistics[label] = max(statistic, 0.0)
-            tell(1)
+    for label, test in tests.items():
+        zeros = np.vstack([test.in_both, test.contrasts])
+        statistic = falls[zeros.tobytes()] - falls[test.in_both.tobytes()]
+        if np.isnan(statistic):
+            raise DataError(
+                f"The fit without {label!r} has not converged, so that the term cannot be tested: test "
+                'it by its coefficients, as wald_test(by="term") does, or fit without it.'
+            )
+        statistics[label] = max(statistic, 0.0)
     table = _table(statistics, tests, len(fit.numbers.others))
     fit.cache[key] = table
     return table.copy()
@@ -568,14 +566,6 @@ def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: i
         rows[label] = (statistic, df, float(chi2_sf(statistic, df)))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "p"])
     return table.rename_axis(index="term")
-
-
-def _normals(numbers: LogisticFit, combinations: Floats) -> Floats:
-    """Combinations of the coefficients of the data as normals of length one in the frame."""
-    normals = combinations @ numbers.frame.to_data()
-    # Scaled first, as squares of what takes units far from one may be no doubles.
-    normals = normals / np.abs(normals).max(axis=1, keepdims=True)
-    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
 def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
