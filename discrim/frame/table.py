@@ -48,6 +48,9 @@ from discrim.frame.values import (
 WHOLE_UP_TO = 2**17
 """Numbers of the columns that are read up to which every one is held: 1 MiB."""
 
+FEW_COLUMNS = 8
+"""Columns up to which all of a frame of pandas are looked up at once."""
+
 SAMPLED = 2**15
 """About so many of a larger table are held, of evenly spaced rows."""
 
@@ -293,6 +296,7 @@ class Table:
         "_labels",
         "_nrows",
         "_places",
+        "_series",
         "_sparse",
         "_views",
         "_watched",
@@ -325,7 +329,6 @@ class Table:
                 f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}: "
                 "rename the columns so that each name stands for one."
             )
-        self._arrays: dict[str, NDArray[Any] | None] = {}
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
@@ -335,7 +338,17 @@ class Table:
         # Of these the fingerprint may lack some, as no one writes to them.
         self._watched: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
-        self._dtypes: list[Any] = list(data.dtypes) if typed else []
+        # One column of a frame takes pandas as long as a few do.
+        few = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
+        columns = [column for _, column in data.items()] if few else []
+        self._dtypes: list[Any] = [each.dtype for each in columns] or (list(data.dtypes) if typed else [])
+        self._arrays: dict[str, NDArray[Any] | None] = {
+            name: each.to_numpy()
+            for name, each in zip(self.names, columns, strict=False)
+            if _is_plain(each.dtype)
+        }
+        # A column that is kept would not show what is set in a frame that others hold.
+        self._series: dict[str, pd.Series] = dict(zip(self.names, columns, strict=False)) if held else {}
         may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
         self._nrows = len(data)
@@ -344,6 +357,7 @@ class Table:
         if not own and isinstance(data, pd.DataFrame):
             # Columns have the index of the table, or they would not be aligned with what is made of them.
             self.data = data.set_axis(self._index)
+            self._series = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has memory of its own: what was looked up in this one is no part of it.
@@ -433,7 +447,7 @@ class Table:
             self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
             return self._kinds[name]
         dtype = self._dtypes[position]
-        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        if _is_plain(dtype):
             return "boolean" if dtype.kind == "b" else "numeric"
         self._kinds[name] = pandas_kind(self.native(name))
         return self._kinds[name]
@@ -488,7 +502,7 @@ class Table:
                 categories = dictionary(series.to_numpy(dtype=object), native)
                 return pd.Series(categories, index=series.index, name=name)
             return series.rename(name)
-        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        if _is_plain(series.dtype):
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
             exact = rounded_integers(series, name)
@@ -606,7 +620,7 @@ class Table:
         # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
         if high != low + (second - low) * last:
             return None
-        step = self._step_within_block(positions, low, high)
+        step = None if len(names) <= FEW_COLUMNS else self._step_within_block(positions, low, high)
         step = self._even_step(names) if step is None else step
         if step is None or ends[0] is None:
             return None
@@ -636,12 +650,12 @@ class Table:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
         if name in self._arrays:
             return self._arrays[name]
-        array, position = None, self._columns[name] if name in self._columns else self.position(name)
+        array = None
         if self._sparse is not None and self.is_sparse(name):
             pass
         elif isinstance(self.data, pd.DataFrame | SparseFrame):
-            series = self.data[self._labels[position]]
-            if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+            series = self.native(name, as_codes=True)
+            if _is_plain(series.dtype):
                 array = series.to_numpy()
         elif self.part:
             # Of a whole table this might be a copy of it.
@@ -656,15 +670,21 @@ class Table:
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
         """A column as it came, a Series of pandas or narwhals; codes become texts, but for `as_codes`."""
-        label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
-        # By brackets narwhals takes ten times as long, at each column of each part.
-        quick = getattr(self.data, "get_column", None)
-        series = self.data[label] if quick is None else quick(label)
+        series: Any = self._series.get(name)
+        if series is None:
+            label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
+            # By brackets narwhals takes ten times as long, at each column of each part.
+            series = self.data[label] if self._dtypes else self.data.get_column(label)
         return as_text(series) if name in self._coded and not as_codes else series
 
 
 def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
     return Table(data, part=part, learnt_from=learnt_from, coded=coded)
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether a column of a dtype is numbers or truth values of NumPy, with nothing beside them."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _place(array: NDArray[Any] | None) -> int:
@@ -681,7 +701,7 @@ def _owner(array: NDArray[Any]) -> Any:
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
     """An array (n, p) as a table with these columns, a view of it."""
-    return pd.DataFrame(x, columns=pd.Index(list(names)), copy=False)
+    return pd.DataFrame(x, columns=pd.Index(list(names), dtype=object), copy=False)
 
 
 def with_column(
@@ -716,7 +736,7 @@ def with_column(
 
 def refuse_missing(data: Any, names: Sequence[str]) -> None:
     """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
-    table = Table(data)
+    table = data if isinstance(data, Table) else Table(data)
     columns = table.view(names)
     # One sum finds whether there is anything to look for.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
 )
 
 from discrim.core.numerics.arrays import Array, Floats
-from discrim.core.rules.rules import LinearRule
+from discrim.core.rules.rules import LinearRule, log_posteriors, posteriors
 from discrim.core.scatter.robust import ROBUST
 from discrim.errors import (
     CollinearError,
@@ -42,8 +42,8 @@ from discrim.errors import (
 )
 from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
-from discrim.frame.table import array_table, last_column, refuse_missing, with_column
-from discrim.models.fits.fit import AS_FITTED, Gaps
+from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
+from discrim.models.fits.fit import AS_FITTED, Gaps, finished_scores
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
 
@@ -152,7 +152,7 @@ class SetMethods:
                 f"{listed(design.levels)}: leave the others out."
             )
         codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
-        return with_column(self._table(X), design.columns, design.response, codes, list(design.levels))
+        return with_column(self._table(X).data, design.columns, design.response, codes, list(design.levels))
 
 
 Simpler: TypeAlias = ClassifierResults | None
@@ -218,7 +218,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     classes_: Array
 
     @abstractmethod
-    def _table(self, X: Any) -> Any:
+    def _table(self, X: Any) -> Table:
         """The rows of X as a table that `results_` can predict."""
 
     def _keep(self, results: ClassifierResults, classes: Array, *, every: bool = False) -> None:
@@ -293,8 +293,9 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
-        ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks).to_numpy(copy=blocks.rows.excluded is not None)
+        results._fit.need_posteriors("predict_proba()")
+        finish = log_posteriors if logs else posteriors
+        found = finished_scores(blocks, results._fit.rule_of(blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
             found[blocks.rows.excluded] = np.log(prior) if logs else prior
@@ -449,8 +450,8 @@ class VerbClassifier(FittedClassifier):
             return array_table(check_array(X, **rules), self._names())
         return array_table(validate_data(self, X, reset=reset, **rules), self._names())
 
-    def _table(self, X: Any) -> Any:
-        table = self._validated(X, reset=False)
+    def _table(self, X: Any) -> Table:
+        table = Table(self._validated(X, reset=False))
         self._refuse_missing(table)
         return table
 

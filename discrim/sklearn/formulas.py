@@ -157,7 +157,7 @@ class FormulaClassifier(FittedClassifier):
             response += "_"
         return response, kept, f"{quote(response)} ~{sides['right']}"
 
-    def _table(self, X: Any) -> Any:
+    def _table(self, X: Any) -> Table:
         check_is_fitted(self)
         names = self.feature_names_in_.tolist()
         if not hasattr(X, "columns"):
@@ -168,8 +168,9 @@ class FormulaClassifier(FittedClassifier):
                     f"({listed(names)}): pass a frame, or an array of these columns in this order."
                 )
             X = array_table(rows, names)
-        refuse_missing(X, names)
-        return X
+        table = Table(X)
+        refuse_missing(table, names)
+        return table
 
     def _gaps(self) -> Gaps:
         return Gaps("missing" if self.unseen == "missing" else None)

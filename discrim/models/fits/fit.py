@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -150,23 +150,29 @@ def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Co
     return codes
 
 
-def posterior_frame(
-    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
-) -> pd.DataFrame:
-    """What `finish` makes of the scores, rows by classes, on the table's index."""
-    shape = (blocks.table.nrows, len(classes))
+def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]) -> Floats:
+    """What `finish` makes of the scores (n, K) of all rows."""
+    shape = (blocks.table.nrows, n_classes)
     refuse_beyond_memory(
         1.0 * shape[0] * shape[1],
         f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
         "Pass fewer rows at a time, or ask for labels only, with predict()",
     )
     out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
-    for place, scores in scored(blocks, rule, shape[1]):
+    for place, scores in scored(blocks, rule, n_classes):
         if finish is rules.posteriors:
             rules.posteriors(scores, out=out[place])
         else:
             out[place] = finish(scores)
-    return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
+    return out
+
+
+def posterior_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame:
+    """What `finish` makes of the scores, rows by classes, on the table's index."""
+    values = finished_scores(blocks, rule, len(classes), finish)
+    return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
 
 
 def score_frame(
@@ -350,6 +356,9 @@ T = TypeVar("T")
 WITHOUT_ROWS = ("along", "drop1", "separation")
 """What of a fit's cache says nothing of single rows, and goes where the rows do not."""
 
+HELD_NUMBERS = 2**14
+"""Classes times columns up to which a fit holds its rule: of few rows, making it takes as long as they do."""
+
 PriorWithout = Literal["held", "refitted", "none"]
 """What a model does with class proportions as its prior where rows are left out, unless asked."""
 
@@ -443,8 +452,8 @@ def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
     if data is None:
         fit.rows("predict", "pass data=")
         return own
-    own = replace(own, unseen=gaps.unseen == "missing" and own.design.spec is not None)
-    return new_blocks(own, data)
+    unseen = gaps.unseen == "missing" and own.design.spec is not None
+    return new_blocks(own if own.unseen == unseen else replace(own, unseen=unseen), data)
 
 
 def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
@@ -531,7 +540,6 @@ class Fit(Generic[N]):
         Whether it was read from a file, which does not hold how an option came to its value.
     counts : (K,) float
         Rows, or sums of weights, by class.
-    classes, terms : Index of length K and p
     dropped : int
         Rows with a missing value.
     """
@@ -548,26 +556,19 @@ class Fit(Generic[N]):
     selection: Selection | None = field(default=None, repr=False)
     loaded: bool = False
     counts: Floats = field(init=False)
-    classes: pd.Index = field(init=False)
-    terms: pd.Index = field(init=False)
     dropped: int = field(init=False)
+    _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        design = self.blocks.design
+        design, numbers = self.blocks.design, cast("Any", self.numbers)
         self.blocks.table.watch((*design.response_columns, *design.columns))
-        numbers: Any = self.numbers
-        for name, value in (
-            ("counts", numbers.moments.counts),
-            ("classes", pd.Index(list(design.levels), name=design.response)),
-            ("terms", pd.Index(list(self.blocks.terms))),
-            ("dropped", self.blocks.dropped),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "counts", numbers.moments.counts)
+        object.__setattr__(self, "dropped", self.blocks.dropped)
 
     def __getstate__(self) -> list[Any]:
         # Tables stay in their process: what is pickled may travel anywhere.
         bare = self.without_rows()
-        return [getattr(bare, each.name) for each in fields(bare)]
+        return [{} if each.name == "_derived" else getattr(bare, each.name) for each in fields(bare)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return with_rows_copied(self, memo)
@@ -601,6 +602,26 @@ class Fit(Generic[N]):
         return self.selection.anew
 
     @property
+    def classes(self) -> pd.Index:
+        """Labels of the classes."""
+        return self._lazily("classes", self._class_index)
+
+    def _class_index(self) -> pd.Index:
+        return pd.Index(list(self.blocks.design.levels), name=self.blocks.design.response)
+
+    @property
+    def terms(self) -> pd.Index:
+        """Names of the columns."""
+        return self._lazily("terms", lambda: pd.Index(list(self.blocks.terms)))
+
+    def _lazily(self, name: str, make: Callable[[], T]) -> T:
+        """What is a function of this value alone, and is made when it is first asked for."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        value: T = self._derived[name]
+        return value
+
+    @property
     def title(self) -> str:
         """What the model is called."""
         return self.model.title
@@ -613,7 +634,7 @@ class Fit(Generic[N]):
     @property
     def rows_by_class(self) -> pd.Series:
         """Rows, or sums of weights, by class; integers where they are whole."""
-        return pd.Series(whole_counts(self.counts), index=self.classes, name="rows")
+        return pd.Series(whole_counts(self.counts).copy(), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
@@ -704,6 +725,12 @@ class Fit(Generic[N]):
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
+        make = partial(self._rule_under, prior, method, convention)
+        is_held = len(self.prior) * len(self.blocks.terms) <= HELD_NUMBERS
+        as_fitted = prior is None and convention is None and method == "plugin"
+        return self._lazily("rule", make) if is_held and as_fitted else make()
+
+    def _rule_under(self, prior: Any, method: str, convention: str | None) -> Rule:
         return self.model.rule(self, self.prior_values(prior), method, convention)
 
     def rule_of(

@@ -20,7 +20,6 @@ from discrim.errors import DataError, DiscrimError
 from discrim.frame.levels import Unseen
 from discrim.models.fits.displayed import ShownModel, displayed
 from discrim.models.fits.fit import (
-    CopiedAttribute,
     Decision,
     Fit,
     Gaps,
@@ -454,17 +453,38 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         Names of the columns of the design.
     """
 
-    counts = CopiedAttribute[pd.Series]()
-    prior = CopiedAttribute[pd.Series]()
-
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit = fit
-        self.formula = fit.formula
-        self.classes = fit.classes
-        self.terms = fit.terms
-        self.counts = fit.rows_by_class
-        self.nobs = fit.nobs
-        self.prior = pd.Series(fit.prior, index=self.classes, name="prior")
+
+    @property
+    def formula(self) -> str:
+        """The formula of the fit."""
+        return self._fit.formula
+
+    @property
+    def classes(self) -> pd.Index:
+        """Class labels, in order."""
+        return self._fit.classes
+
+    @property
+    def terms(self) -> pd.Index:
+        """Names of the columns of the design."""
+        return self._fit.terms
+
+    @property
+    def nobs(self) -> int | float:
+        """Number of rows used, or the sum of their weights."""
+        return self._fit.nobs
+
+    @property
+    def counts(self) -> pd.Series:
+        """Number of rows, or the sum of their weights, of each class."""
+        return self._fit.rows_by_class
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+        return pd.Series(self._fit.prior.copy(), index=self.classes, name="prior")
 
     def _without_rows(self) -> Self:
         """The same without the rows of the fit: what estimators keep, and what travels."""
