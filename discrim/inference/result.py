@@ -112,4 +112,5 @@ def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> Tes
 
 def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:
     """Table of statistic, df, df2 and p-value, one row for each approximation."""
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "df2", "p"])
+    values = np.array(list(rows.values()), dtype=np.float64)
+    return pd.DataFrame(values, index=list(rows), columns=["statistic", "df", "df2", "p"])

@@ -563,7 +563,8 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     if section.among and table.size > MOST_CELLS:
         rows, columns = _places(section, FEW_ROWS if len(table) <= ROWS[0] else ROWS, FEW_COLUMNS)
     shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
-    part = table.iloc[shown]
+    # A table that is shown whole is not copied.
+    part = table if -1 not in (*rows, *columns) else table.iloc[shown]
     before = _before(section)
     errors = np.full(len(table), math.inf) if section.errors is None else np.asarray(section.errors)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
@@ -623,8 +624,9 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
 
 def _lines(section: Section, part: pd.DataFrame, errors: Floats, longest: int) -> list[list[str]]:
     """Texts of the cells of a part of the table, line by line."""
-    special = [section.row_formats.get(label) for label in part.index]
-    values = [part.iloc[:, j].tolist() for j in range(part.shape[1])]
+    labels = part.index if section.row_formats else [None] * len(part)
+    special = [section.row_formats.get(label) for label in labels]
+    values = [column.tolist() for _, column in part.items()]
     plain = [[v for v, form in zip(column, special, strict=True) if form is None] for column in values]
     formats = section.formats
     forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in part.columns]
@@ -654,7 +656,7 @@ def _together(
     if held >= LIMITS or held >= BROOMS_LIMITS:
         general = [j for j in general if names[j] in ESTIMATES]
         rows = _rows(plain, general)
-        errors = np.fmin(errors, _spreads(pd.DataFrame(rows, columns=[names[j] for j in general])) / 200)
+        errors = np.fmin(errors, _spreads(rows, [names[j] for j in general]) / 200)
         return _by_row(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
         alone = {j: row_texts([[as_float(x)] for x in plain[j]], errors[:, j].tolist()) for j in general}
@@ -664,11 +666,14 @@ def _together(
     return _by_row(general, row_texts(_rows(plain, general), errors.tolist()))
 
 
-def _spreads(table: pd.DataFrame) -> Floats:
+def _spreads(rows: list[list[float]], names: list[Any]) -> Floats:
     """Standard errors of estimates, or what stands for them, infinite where there are none."""
-    table = table.rename(columns={"std_error": "se", "conf_low": "low", "conf_high": "high"})
-    spread = table["se"] if "se" in table else (table["high"] - table["low"]) / 4
-    return spread.where(spread > 0, math.inf).to_numpy(dtype=np.float64)
+    short = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
+    values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+    columns = dict(zip((short.get(name, name) for name in names), values.T, strict=True))
+    with np.errstate(invalid="ignore"):
+        spread = columns["se"] if "se" in columns else (columns["high"] - columns["low"]) / 4
+    return np.where(spread > 0, spread, math.inf)
 
 
 def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
@@ -694,7 +699,7 @@ def _with_stubs(
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
     grouped = index.nlevels == 2
     stubs = short_labels(index.get_level_values(-1).tolist(), labels)
-    outer = short_labels(index.get_level_values(0).tolist(), labels)
+    outer = short_labels(index.get_level_values(0).tolist(), labels) if grouped else []
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []
     out_lines: list[list[str]] = []

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -281,6 +282,9 @@ def total_squares(moments: ClassMoments) -> Floats:
 def constant_columns(moments: ClassMoments) -> list[int]:
     """Columns that have one value in all rows, up to rounding."""
     rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    if (np.sqrt(moments.squares.sum(axis=0)) > rounding).all():
+        # Those about the means of all rows are no less.
+        return []
     return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
 
 
@@ -300,7 +304,11 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
     lengths = np.sqrt(one.squares.sum(axis=0))
-    apart = _separates(moments) if k is None else lambda j, on, slopes: False
+    separates = cache(partial(_separates, moments))
+
+    def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
+        return k is None and separates()(j, on, slopes)
+
     still = np.flatnonzero(lengths <= rounding).tolist()
     constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in still]
     if one.roots is None or diagonal:

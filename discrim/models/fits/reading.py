@@ -502,8 +502,9 @@ def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Raise where a column varies by so little or so much that its coefficients are no doubles."""
     spread = np.sqrt(moments.squares.sum(axis=0) / moments.total)
     means = moments.means[moments.rows > 0]
+    gaps = means.max(axis=0) - means.min(axis=0)
     with np.errstate(divide="ignore"):
-        sizes = np.log10(np.maximum(spread, np.ptp(means, axis=0))) - np.log10(moments.scale)
+        sizes = np.log10(np.maximum(spread, gaps)) - np.log10(moments.scale)
     wild = np.flatnonzero(np.isfinite(sizes) & ((sizes < RANGE[0]) | (sizes > RANGE[1])))
     if len(wild):
         name, size = terms[wild[0]], float(sizes[wild[0]])
@@ -516,18 +517,13 @@ def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
     # Of columns that are constant within classes a distance is taken as it is.
     own = np.where(spread > 0, np.minimum(spread, 1.0), 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        _refuse_distant(
-            np.ptp(means, axis=0) / own, np.ptp(moments.class_means[moments.rows > 0], axis=0), terms
-        )
-
-
-def _refuse_distant(gaps: Floats, apart: Floats, terms: tuple[str, ...]) -> None:
-    """Raise where squares of gaps (p,) between class means, over what varies within, are no doubles."""
-    distant = ~(gaps <= DISTANT)
+        distant = ~(gaps / own <= DISTANT)
     if distant.any():
         j = int(np.argmax(distant))
+        with np.errstate(over="ignore"):
+            apart = np.ptp(moments.class_means[moments.rows > 0, j])
         raise DataError(
-            f"The class means of column {terms[j]!r} lie {apart[j]:.3g} apart. Compared with what the "
+            f"The class means of column {terms[j]!r} lie {apart:.3g} apart. Compared with what the "
             "column varies by within classes, squares of such distances are out of the range of "
             "double precision. Correct its values, make them missing, or leave the column out."
         )
@@ -771,13 +767,13 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     )
 
 
-def refuse_little_weight(counts: pd.Series, least: int, what: str) -> None:
+def refuse_little_weight(counts: Floats, classes: Sequence[Any] | pd.Index, least: int, what: str) -> None:
     """Raise where a class has no more than the least weight: a law of its covariance does not exist then."""
-    few = counts[counts <= least * (1 + LIGHT)]
+    few = np.flatnonzero(counts <= least * (1 + LIGHT))
     if len(few):
         raise NotSupportedError(
             f"{what} needs more than {least} rows, or as much weight, in each class; "
-            f"{shown(few.index[0])} has {few.iloc[0]:g}. Use fewer columns, merge the class with "
+            f"{shown(classes[few[0]])} has {counts[few[0]]:g}. Use fewer columns, merge the class with "
             "another, or pass weights that count rows."
         )
 

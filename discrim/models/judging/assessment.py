@@ -313,7 +313,7 @@ def error_rates(
         "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
     }
     for way in COUNTING:
-        known[way] = partial(_counted, fit, way, plan)
+        known[way] = partial(counted_rates, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
         known[name] = partial(_of_normal_model, fit, name, plan)
     rates_of.check_level(plan.level)
@@ -419,7 +419,8 @@ def _of_new_rows(fit: Fit[Any], data: Any, plan: JudgingPlan) -> Rates:
     return _rates(fit, *rows[:3], plan)
 
 
-def _counted(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> Rates:
+def counted_rates(fit: Fit[Any], method: Counting, plan: JudgingPlan) -> Rates:
+    """The error of the rows of a fit that a method predicts wrong."""
     return _rates(fit, *judged_codes(fit, None, method, plan), plan)
 
 

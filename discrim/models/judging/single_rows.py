@@ -729,7 +729,7 @@ def _typical_rows(
 def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:
     """Raise where the weights of a class leave its covariance too few degrees of freedom."""
     if isinstance(fit.numbers, QDAFit):
-        refuse_little_weight(fit.rows_by_class, least, what)
+        refuse_little_weight(fit.counts, fit.classes, least, what)
 
 
 def posterior_intervals(

@@ -647,7 +647,7 @@ def lda(
     if not kind.is_regular and kind.takes_full_rank(stats.n_columns):
         reading.warn_of_near(stats, blocks.terms)
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
-    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     _check_axes(ncomp, stats)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)

@@ -142,7 +142,7 @@ def nearest_centroid(
         'covariance="shrunk", standardize=True' if constant_within(stats).any() else 'covariance="diagonal"'
     )
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
+    shares = prior_vector(prior, blocks.design.levels, stats.counts)
     fit = fit_nearest_centroid(stats, shares, estimated_prior=prior is None)
     return NearestCentroidResults(nearest_centroid_fit(fit, blocks, options, has_rows=sample.has_rows))
 

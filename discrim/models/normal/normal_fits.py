@@ -716,8 +716,9 @@ def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> Cl
     """Moments by class of rows, or those that are given; refused where a covariance is singular."""
     moments = reading.class_moments(blocks, "class") if moments is None else moments
     refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
-    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
-    reading.refuse_little_weight(counts, moments.n_columns, "A test of covariances")
+    reading.refuse_little_weight(
+        moments.counts, blocks.design.levels, moments.n_columns, "A test of covariances"
+    )
     return moments
 
 

@@ -431,14 +431,21 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Secti
         empty = pd.DataFrame(columns=["statistic", "df", "p"])
         return Section(title, empty, "text", note=f"Not tested. {tested}")
     ratio, box = tested
-    tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
+    tests = {
+        label: numbers
+        for test in (ratio, box)
+        for label, numbers in zip(test.table.index, test.table.to_numpy().tolist(), strict=True)
+        if label != "Box's M"
+    }
+    statistics, dfs, df2s, pvalues = zip(*tests.values(), strict=True)
     table = pd.DataFrame(
         {
-            "statistic": tests["statistic"],
-            "df": [f"{d:.6g}" for d in tests["df"]],
-            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
-            "p": tests["p"],
-        }
+            "statistic": statistics,
+            "df": [f"{d:.6g}" for d in dfs],
+            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in df2s],
+            "p": pvalues,
+        },
+        index=list(tests),
     )
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]

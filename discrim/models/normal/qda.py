@@ -210,7 +210,7 @@ def qda(
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.refuse_light(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_where_units_differ(kind, stats, blocks.terms)
-    shares = reading.prior_vector(prior, pd.Index(list(levels)), stats.counts)
+    shares = reading.prior_vector(prior, levels, stats.counts)
     if isinstance(kind, Robust):
         stats, kind = robust_moments(blocks, stats, kind)
     kind = kind.for_classes(levels, stats.n_columns)
@@ -247,15 +247,15 @@ def _refuse_few_rows(blocks: Blocks, kind: Scatter, na_action: NaAction) -> Bloc
 
 def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
     """The rule, where each class has the rows that the method needs."""
-    counts, p = fit.rows_by_class, len(fit.terms)
+    counts, p = fit.counts, len(fit.terms)
     if method != "plugin" and fit.numbers.has_distances:
         least = p if method == "predictive" and convention is None else 1
-        reading.refuse_little_weight(counts, least, f'method="{method}"')
-    few = counts[counts <= p + 2]
+        reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
+    few = np.flatnonzero(counts <= p + 2)
     if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
         raise NotSupportedError(
             f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
-            f"{shown(few.index[0])} has {few.iloc[0]}: name fewer columns."
+            f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}: name fewer columns."
         )
     return rule_of_numbers(fit, prior, method, convention)
 
@@ -359,7 +359,8 @@ class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, Robu
                 f"log_determinants() is for full covariances, not {self._fit.numbers.scatter.word} ones: fit "
                 "without covariance=, or see logdet."
             )
-        reading.refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
+        counts = self._fit.counts
+        reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
         moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes

@@ -489,7 +489,7 @@ def rda(
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
     _refuse_single(stats, blocks.design.levels)
-    shares = reading.prior_vector(prior, pd.Index(list(blocks.design.levels)), stats.counts)
+    shares = reading.prior_vector(prior, blocks.design.levels, stats.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = PairChoice(
         pairs,

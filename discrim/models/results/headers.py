@@ -17,7 +17,7 @@ from discrim.frame.levels import learns
 from discrim.models.fits.displayed import number
 from discrim.models.fits.fit import Fit, missing_if_refused
 from discrim.models.fits.reading import listed
-from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
+from discrim.models.judging.assessment import JudgingPlan, counted_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
 from discrim.report.grid import DIGITS, Pairs, Section, clean, column_texts, shorten
 
@@ -66,13 +66,13 @@ def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
     if takes_long(fit) and not (method == "apparent" and method in fit.cache):
         return label, np.nan, "see error_rates()"
     try:
-        row = error_rates(fit, [method], None, JudgingPlan(), by_class=False).iloc[0]
+        rates = counted_rates(fit, method, JudgingPlan())
     except NotSupportedError:
         return label, np.nan, "not available"
-    if not row["total"] > 0:
+    if not rates.total > 0:
         return label, np.nan, "not available"
-    wrong, total = number(row["wrong"]), number(row["total"])
-    return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+    wrong, total = number(rates.wrong), number(rates.total)
+    return label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})"
 
 
 def error_items(fit: Fit[Any]) -> list[Item]:
