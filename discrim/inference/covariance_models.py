@@ -53,7 +53,6 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
-from scipy.special import factorial, gammaln, loggamma, polygamma, psi
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, svd
@@ -139,8 +138,8 @@ def log_determinant_table(
     rows = []
     for value, nu in zip(logdets.tolist(), free.tolist(), strict=True):
         half = (nu - np.arange(p)) / 2
-        bias = float(psi(half).sum() + p * np.log(2 / nu))
-        se = float(np.sqrt(polygamma(1, half).sum()))
+        bias = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
+        se = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
         low, high = (value - quantile(tail, nu, p) for tail in ((1 + level) / 2, (1 - level) / 2))
         rows.append((value, value - bias, se, low, high, nu))
     columns = ["logdet", "debiased", "se", "low", "high", "df"]
@@ -159,8 +158,8 @@ def quantile(share: float, nu: float, p: int) -> float:
     if p == 1:
         return float(np.log(scipy.stats.chi2.ppf(share, nu) / nu))
     half = (nu - np.arange(p)) / 2
-    mean = float(psi(half).sum() + p * np.log(2 / nu))
-    sd = float(np.sqrt(polygamma(1, half).sum()))
+    mean = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
+    sd = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
     # The smaller tail is found, which has digits that one less the larger has not.
     sign, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
     reach = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
@@ -194,9 +193,11 @@ def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]
     for a in half.tolist():
         if a > LARGE:
             # Of large arguments the logarithms of the gamma function have no digits left that differ.
-            total += sum(polygamma(n - 1, a) * s**n / factorial(n) for n in range(2, 7))
+            total += sum(
+                scipy.special.polygamma(n - 1, a) * s**n / scipy.special.factorial(n) for n in range(2, 7)
+            )
         else:
-            total += loggamma(a + s) - gammaln(a) - s * psi(a)
+            total += scipy.special.loggamma(a + s) - scipy.special.gammaln(a) - s * scipy.special.psi(a)
     return total
 
 

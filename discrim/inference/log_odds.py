@@ -37,8 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -172,13 +172,13 @@ def wald_statistic(
     # What is given comes first, so that no square is a difference of others.
     order = np.arange(len(values))
     if before:
-        factor = qr(turned, mode="r")[0]
+        factor = scipy.linalg.qr(turned, mode="r")[0]
     else:
-        factor, order = qr(turned, mode="r", pivoting=True)
+        factor, order = scipy.linalg.qr(turned, mode="r", pivoting=True)
     factor = factor[: len(order)]
     if len(factor) < len(order) or np.abs(np.diagonal(factor)).min() <= ALIKE:
         return np.nan
-    along = solve_triangular(factor, gaps[order], trans="T")[before:]
+    along = scipy.linalg.solve_triangular(factor, gaps[order], trans="T")[before:]
     return float(along @ along)
 
 

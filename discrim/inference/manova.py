@@ -41,8 +41,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from scipy.linalg import qr, solve_triangular
+import scipy
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf, f_sf, t_isf, t_sf
@@ -209,7 +208,7 @@ class LeastSquares:
         """
         # L B = (R^-T L')' Q'Y: the directions are those of R^-T L'.
         m = self.x.shape[1]
-        directions = solve_triangular(self.x[:m], combinations.T, trans="T")
+        directions = scipy.linalg.solve_triangular(self.x[:m], combinations.T, trans="T")
         basis = spans(directions, [range(directions.shape[1])])[0]
         y = self.y[:m]
         if combinations[:, 0].any():
@@ -219,16 +218,16 @@ class LeastSquares:
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
         """Roots (s,) of E^-1 H, largest first, and axes (p, s) of unit length in E."""
         unit = np.sqrt((self.error**2).sum(axis=0))
-        whitened = solve_triangular(self.error / unit, (hypothesis.part / unit).T, trans="T").T
+        whitened = scipy.linalg.solve_triangular(self.error / unit, (hypothesis.part / unit).T, trans="T").T
         _, singular, axes = np.linalg.svd(whitened, full_matrices=False)
-        raw = solve_triangular(self.error / unit, axes.T) / unit[:, None]
+        raw = scipy.linalg.solve_triangular(self.error / unit, axes.T) / unit[:, None]
         return singular**2, raw
 
     def coefficients(self) -> Floats:
         """B (m, p) of least squares; x has to have full rank."""
         scale = np.sqrt((self.x**2).sum(axis=0))
         m = self.x.shape[1]
-        return np.asarray(solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
+        return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
         """Responses whose residuals are zero, or are determined by those of the responses before them."""
@@ -272,7 +271,7 @@ def least_squares(
         residuals -= basis @ (basis.T @ residuals)
     p = y.shape[1]
     padded = np.vstack([residuals, np.zeros((max(p - len(residuals), 0), p))])
-    error = qr(padded, mode="r", check_finite=False)[0][:p]
+    error = scipy.linalg.qr(padded, mode="r", check_finite=False)[0][:p]
     columns = tuple(tuple(each) for each in groups)
     return LeastSquares(x, y, columns, tuple(factors), error, total - rank, rank)
 
@@ -295,7 +294,7 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
         for _ in range(2):
             columns = columns - known @ (known.T @ columns)
         if columns.shape[1]:
-            q, r, _ = qr(columns, mode="economic", pivoting=True, check_finite=False)
+            q, r, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
             basis = q[:, np.abs(np.diagonal(r)) > SAME]
         else:
             basis = columns
@@ -315,7 +314,7 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
     q, v = n_classes - 1, total - n_classes
     d = max(n_columns, q)
     df2 = v - d + q
-    return float(d / df2 * stats.f.isf(alpha, d, df2)) if df2 > 0 else np.nan
+    return float(d / df2 * scipy.stats.f.isf(alpha, d, df2)) if df2 > 0 else np.nan
 
 
 def scatter_between(means: Floats, counts: Floats) -> Floats:

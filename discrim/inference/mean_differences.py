@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from discrim.core.moments.moments import LIGHT, ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -169,7 +169,7 @@ def distance_quantiles(
         order, rank = order[kept], rank[kept]
     tail = (1 - level) / 2
     above = n + 1 - rank
-    limits = [law(stats.beta.ppf(share, rank, above)) for share in (tail, 1 - tail)]
+    limits = [law(scipy.stats.beta.ppf(share, rank, above)) for share in (tail, 1 - tail)]
     return pd.DataFrame(
         dict(zip(columns, [order, law((rank - 0.5) / n), squared[order], *limits], strict=True))
     )
@@ -178,12 +178,12 @@ def distance_quantiles(
 def _law(n: int, p: int, freedom: float | None, fitted: float | None) -> Any:
     """Quantile function of a squared distance."""
     if freedom is None:
-        return lambda share: stats.chi2.ppf(share, p)
+        return lambda share: scipy.stats.chi2.ppf(share, p)
     if fitted is not None:
         df2 = freedom - p + 1
         if df2 <= 0 or fitted <= 0:
             return None
-        return lambda share: (fitted + 1) / fitted * p * freedom / df2 * stats.f.ppf(share, p, df2)
+        return lambda share: (fitted + 1) / fitted * p * freedom / df2 * scipy.stats.f.ppf(share, p, df2)
     if n < 2 or freedom <= p:
         return None
-    return lambda share: freedom * (n - 1) / n * stats.beta.ppf(share, p / 2, (freedom - p) / 2)
+    return lambda share: freedom * (n - 1) / n * scipy.stats.beta.ppf(share, p / 2, (freedom - p) / 2)

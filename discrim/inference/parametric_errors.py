@@ -58,7 +58,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import expit
 
 from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import f_sf, normal_isf
@@ -347,4 +346,4 @@ def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: floa
         logit = np.log(posteriors) - np.log(others)
         # A variance that is nothing can come out below it by rounding.
         half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))
-    return expit(logit - half), expit(logit + half)
+    return scipy.special.expit(logit - half), scipy.special.expit(logit + half)

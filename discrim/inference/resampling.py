@@ -63,7 +63,6 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import late_bar
@@ -348,7 +347,11 @@ class Shuffle:
         """Logarithm of the number of different labellings."""
         counts = np.zeros((int(self.blocks.max()) + 1, int(self.labels.max()) + 1))
         np.add.at(counts, (self.blocks, self.labels), 1.0)
-        return float((gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)).sum())
+        return float(
+            (
+                scipy.special.gammaln(counts.sum(axis=1) + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+            ).sum()
+        )
 
 
 def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:

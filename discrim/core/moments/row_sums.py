@@ -20,7 +20,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import reduced
@@ -518,5 +517,5 @@ def _merged(one: RowRoot, other: RowRoot) -> RowRoot:
 
 
 def _triangle(stacked: Floats) -> Floats:
-    found = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+    found = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
     return np.ascontiguousarray(found[: stacked.shape[1]])
