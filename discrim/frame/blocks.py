@@ -26,6 +26,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
 from discrim.frame.matrix import design_of_columns, fill
+from discrim.frame.sources.parts import Kept
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
@@ -171,6 +172,10 @@ class Rows(ABC):
     def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of these rows; of rows on workers, of each part, merged."""
         return task(blocks)
+
+    def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+        """The same, kept where it was made."""
+        return Kept(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row of blocks."""
@@ -365,6 +370,10 @@ class Blocks:
         See `discrim.core.numerics.progress.reduced`.
         """
         return None if self.rows.read_here else partial(self.rows.reduced, self)
+
+    def kept(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+        """What a task makes of the rows, or of each of their parts, merged, and kept where it was made."""
+        return self.rows.kept(self, task, merge)
 
     def per_row(self, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Integers (n,) that a task gives, one for each row."""

@@ -196,6 +196,10 @@ def used_codes(blocks: Blocks) -> Codes:
         # No row misses a value: there is nothing to look for.
         weights = blocks.weights
         return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
+    return blocks.per_row(_codes_of_used)
+
+
+def _codes_of_used(blocks: Blocks) -> Codes:
     codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
     for rows, _, own, _ in used_rows(blocks):
         codes[rows] = own

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from discrim.frame.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fr
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
-from discrim.frame.sources.parts import DistributedSource, no_rows
+from discrim.frame.sources.parts import DistributedSource, Kept, no_rows
 from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
 from discrim.frame.table import weight_vector
 
@@ -292,6 +293,25 @@ class DistributedReader(SourceReader):
             There are no rows.
         """
         source: Any = self.table.source
+        made = source.reduced(*self._work(design, task, merge, given))
+        self._note(made, given)
+        value: T = made.value
+        return value
+
+    def kept(
+        self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
+    ) -> Kept[T]:
+        """The same, kept where it was merged."""
+        source: Any = self.table.source
+        kept: Kept[Made[T]] = source.kept(*self._work(design, task, merge, given))
+        self._note(kept.told(_without_value), given)
+        return kept.then(_value_of)
+
+    def _work(
+        self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
+    ) -> tuple[Any, ...]:
+        """Columns that are read, the work on a part, how its values merge, and what is known of each part."""
+        source: Any = self.table.source
         column = self.column if given.weights is None else None
         beside = (
             *(() if given.codes is not None else self.design.response_columns),
@@ -300,7 +320,11 @@ class DistributedReader(SourceReader):
         columns = list(dict.fromkeys((*design.columns, *beside)))
         work = PartTask(design, self.design, self.functions, column, task)
         nothing = all(each is None for each in given)
-        made = source.reduced(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
+        return columns, work, _Merge(merge), None if nothing else _dealt(given, source)
+
+    def _note(self, made: Made[Any] | None, given: GivenRows) -> None:
+        """Take note of what a pass has met, and say what it warns of."""
+        source: Any = self.table.source
         if made is None:
             raise no_rows(source)
         self.table.counted(sum(source.lengths))
@@ -310,8 +334,6 @@ class DistributedReader(SourceReader):
             self.warned = True
             for message in made.warned:
                 warn_user(message)
-        value: T = made.value
-        return value
 
     def _all_rows(self) -> tuple[Codes, Floats | None]:
         codes, weights = self.made(response_alone(self.design), _classes_of, _both_joined)
@@ -332,13 +354,21 @@ class DistributedRows(SourceRows):
 
     def reduced(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of blocks of each part where it lies, merged."""
+        made: tuple[T, int | None] = self.reader.made(blocks.design, *self._work(blocks, task, merge))
+        blocks.dropped = blocks.dropped if made[1] is None else made[1]
+        return made[0]
+
+    def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
+        """The same, kept where it was merged."""
+        made: Kept[tuple[T, int | None]] = self.reader.kept(blocks.design, *self._work(blocks, task, merge))
+        return made.then(itemgetter(0))
+
+    def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
+        """A task for a part of the blocks, how its values merge, and what is known of the rows."""
         bare = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _small(self.codes)
         given = GivenRows(codes, self.weights, self.excluded)
-        work, both = partial(_of_part, bare, task), partial(_both_parts, merge)
-        made: tuple[T, int | None] = self.reader.made(blocks.design, work, both, given)
-        blocks.dropped = blocks.dropped if made[1] is None else made[1]
-        return made[0]
+        return partial(_of_part, bare, task), partial(_both_parts, merge), given
 
     def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
         """The blocks, whose rows stay where they are."""
@@ -369,6 +399,14 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
         return codes
     position = {label: k for k, label in enumerate(levels)}
     return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
+
+
+def _without_value(made: Made[Any] | None) -> Made[Any] | None:
+    return None if made is None else made._replace(value=None)
+
+
+def _value_of(made: Made[T]) -> T:
+    return made.value
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:

@@ -5,20 +5,22 @@ The result has a summary and pictures; those of two models are in `discrim.model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
+from discrim.frame.sources.parts import Kept
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
@@ -31,7 +33,7 @@ from discrim.models.fits.displayed import Shown, displayed, number
 from discrim.models.fits.fit import Fit, labelled
 from discrim.models.fits.reading import check_flag, check_whole
 from discrim.models.judging.assessment import row_weights
-from discrim.models.judging.validation import counts_without, fold_scores, prior_of_rest, uneven
+from discrim.models.judging.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.pictures.pictured import draw_kind
 from discrim.models.registry import BY_VERB, FOLDS, summary_of
 from discrim.report.grid import INTERVAL, Pairs, Section
@@ -43,8 +45,67 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
+T = TypeVar("T")
+
 COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 """Columns of the measures in the table by fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedRows:
+    """What is known of the rows (n,) of a cross-validation, and figures of their scores in each repeat.
+
+    Scores (n, K) of the R repeats may be kept where the rows lie, and then this goes there.
+
+    Attributes
+    ----------
+    at : (n,) bool
+        The rows that are judged, m of them.
+    judged : JudgedRows
+        Their classes and weights.
+    predicted, dealt : (R, n) int
+    posteriors : bool
+        Whether the scores are logs of shares.
+    """
+
+    at: Mask
+    judged: JudgedRows
+    predicted: Codes
+    dealt: Codes
+    n_folds: int
+    posteriors: bool
+
+    def losses(self, *scores: Floats) -> dict[str, Floats]:
+        """By measure, what each of the m rows that are judged loses, (R, m)."""
+        at, actual = self.at, self.judged.codes
+        losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
+        if not self.posteriors:
+            return losses
+        unit, rows = np.eye(self.judged.n_classes)[actual], np.arange(len(actual))
+        own = [each[at] for each in scores]
+        losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in own])
+        losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
+        return losses
+
+    def means(self, *scores: Floats) -> list[dict[str, NDArray[Any]]]:
+        """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
+        weights, shares, found = self.judged.weights, self.judged.shares(), []
+        losses = self.losses(*scores)
+        for r, dealt in enumerate(self.dealt):
+            fold_of, wrong = dealt[self.at], losses["error"][r]
+            part: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_of, weights, self.n_folds)}
+            part["wrong"] = np.bincount(fold_of, weights * wrong, self.n_folds)
+            for name, loss in losses.items():
+                part[COLUMNS[name]] = fold_means(loss[r], shares, fold_of, self.n_folds)
+            found.append(part)
+        return found
+
+    def rates(self, level: float, *scores: Floats) -> dict[str, tuple[float, float, float, float]]:
+        """Mean loss by measure, over rows and repeats, with its standard error and interval."""
+        return {
+            name: loss_rate(losses.mean(axis=0), self.judged, level, counts=name == "error")
+            for name, losses in self.losses(*scores).items()
+        }
 
 
 class CrossValidation(Shown):
@@ -79,7 +140,7 @@ class CrossValidation(Shown):
     def __init__(
         self,
         fit: Fit[Any],
-        scores: Floats,
+        scores: Sequence[Kept[Floats]],
         dealt: Codes,
         fold_labels: list[Any],
         clusters: Codes | None,
@@ -96,7 +157,7 @@ class CrossValidation(Shown):
         self._fold_labels = fold_labels
         self._index = blocks.table.index
         self._actual = used_codes(blocks)
-        self._predicted = np.stack([best_class(each) for each in scores])
+        self._predicted = np.stack([each.told(_labels).astype(np.intp) for each in scores])
         judged = np.asarray((self._predicted >= 0).all(axis=0))
         self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
         self._judged = judged & (self._actual >= 0)
@@ -140,20 +201,20 @@ class CrossValidation(Shown):
         """
         check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
         self._fit.need_posteriors("posteriors()")
-        proba = posteriors(self._scores[repeat - 1])
+        proba = self._scores[repeat - 1].told(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
-    def _losses(self) -> dict[str, Floats]:
-        """By measure, what each of the m rows that are judged loses, (R, m)."""
-        at, actual = self._judged, self._actual[self._judged]
-        losses = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
-        if self._fit.model.instead:
-            return losses
-        unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
-        scores = [each[at] for each in self._scores]
-        losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in scores])
-        losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in scores])
-        return losses
+    def _folded(self) -> FoldedRows:
+        """What is known of the rows here."""
+        kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
+        folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
+        has = not self._fit.model.instead
+        return FoldedRows(self._judged, self._rows(), predicted, folds, len(self._fold_labels), has)
+
+    def _told(self, question: Callable[..., T]) -> T:
+        """What a question to the scores of all repeats is answered."""
+        first, *others = self._scores
+        return first.told(question, *others)
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -186,15 +247,7 @@ class CrossValidation(Shown):
     @displayed(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
-        n_folds, at, parts = len(self._fold_labels), self._judged, []
-        rows, losses = self._rows(), self._losses()
-        for r, dealt in enumerate(self._dealt):
-            fold_of, wrong = dealt[at], losses["error"][r]
-            part = pd.DataFrame({"rows": np.bincount(fold_of, rows.weights, n_folds)})
-            part["wrong"] = np.bincount(fold_of, rows.weights * wrong, n_folds)
-            for name, loss in losses.items():
-                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), fold_of, n_folds)
-            parts.append(part)
+        parts = [pd.DataFrame(part) for part in self._told(self._folded().means)]
         table = pd.concat(parts)
         if not self._weighted:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
@@ -225,17 +278,18 @@ class CrossValidation(Shown):
     @displayed(every="share")
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
-        judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
+        judged, at = self._rows(), self._judged
+        wrong = (self._predicted[:, at] != judged.codes).astype(np.float64).mean(axis=0)
         rows = []
         for k in range(len(self._fit.classes)):
-            at = judged.codes == k
-            clusters = None if judged.clusters is None else judged.clusters[at]
+            own = judged.codes == k
+            clusters = None if judged.clusters is None else judged.clusters[own]
             in_class = JudgedRows(
-                judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters
+                judged.codes[own], judged.weights[own], len(self._fit.classes), None, clusters
             )
-            wrong_rows = float(in_class.weights @ wrong[at])
+            wrong_rows = float(in_class.weights @ wrong[own])
             rows.append(
-                (in_class.weights.sum(), wrong_rows, *loss_rate(wrong[at], in_class, 0.95, counts=True))
+                (in_class.weights.sum(), wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True))
             )
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
@@ -261,11 +315,9 @@ class CrossValidation(Shown):
         """
         check_level(level)
         by_fold, rows = self.by_fold, {}
-        judged, n_folds = self._rows(), len(self._fold_labels)
-        for name, losses in self._losses().items():
+        for name, rate in self._told(partial(self._folded().rates, level)).items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
-            rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
-            rows[name] = (*rate, *fold_errors(folds, n_folds))
+            rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
         return table.rename_axis("measure")
@@ -566,18 +618,24 @@ def validated(
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     permuted.refuse_absent_classes(fit, dealt, used, labels, grouped=groups is not None)
-    scores = np.empty((len(dealt), len(used), len(fit.classes)))
+    options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
     with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
-        for fold_of, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(
-                fit, fold_of, len(labels), tell=tell, nested=nested, labels=labels, refit_prior=refit_prior
-            )
+        # Row by row, as each figure goes through them.
+        scores = [
+            kept_fold_scores(fit, fold_of, len(labels), tell=tell, **options).then(np.ascontiguousarray)
+            for fold_of in dealt
+        ]
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     dealt_by = seed if isinstance(folds, (int, np.integer)) else None
     return CrossValidation(
         fit, scores, dealt, labels, clusters, seed=dealt_by, nested=nested, refit_prior=refit_prior
     )
+
+
+def _labels(scores: Floats) -> Codes:
+    """Predicted classes in the shortest type that holds them, for the way."""
+    return best_class(scores).astype(np.min_scalar_type(-scores.shape[1]))
 
 
 def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:

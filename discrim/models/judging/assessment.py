@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.rules import best_class, posteriors
+from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_of_block, used_rows
 from discrim.frame.sources.files import names_files
-from discrim.frame.sources.parts import no_rows
+from discrim.frame.sources.parts import Kept, no_rows
 from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import weight_vector
@@ -262,24 +262,45 @@ class _ShownFirst(Iterable[Block]):
 
 def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
     """Actual class, scores (n, K) and weight of each row of a table, and its index."""
+    actual, scores, weights, index = kept_scores(fit, data, method, plan)
+    return LabelledRows(actual, scores.told(np.asarray), weights, index)
+
+
+def kept_scores(
+    fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan
+) -> tuple[Codes, Kept[Floats], Floats | None, pd.Index]:
+    """The same, with the scores kept where rows of the fit lie."""
     check_word("method", method, COUNTING)
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
             )
-        return labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
+        actual, answer, weights, index = labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
+        return actual, Kept(answer), weights, index
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
-        scores = validation.left_out_scores(fit, plan.refit_prior)
+        scores = validation.kept_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         fit = fit.choosing_anew()
         dealt = validation.deal_folds(fit, plan.folds, plan.seed)
         with late_bar(plan.folds, "cross-validation") as tell:
-            scores = validation.fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
+            scores = validation.kept_fold_scores(
+                fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior
+            )
+    elif blocks.read_here:
+        scores = Kept(_Scoring(fit)(blocks))
     else:
-        scores = _Scoring(fit)(blocks)
-    return LabelledRows(blocks.codes, scores, row_weights(blocks), blocks.table.index)
+        scores = blocks.kept(partial(_scores, fit.in_part(fit.rule(), blocks)), validation.below)
+    return blocks.codes, scores, row_weights(blocks), blocks.table.index
+
+
+def _scores(rule: Rule, blocks: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part."""
+    out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
+    for place, scores in scored(blocks, rule, out.shape[1]):
+        out[place] = scores
+    return out
 
 
 class _Scoring:
@@ -292,10 +313,7 @@ class _Scoring:
         rows = blocks.table.nrows
         self._rows += rows
         validation.refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
-        out = np.empty((rows, self._k), order="F")
-        for place, scores in scored(blocks, self._fit.in_part(self._rule, blocks), self._k):
-            out[place] = scores
-        return out
+        return _scores(self._fit.in_part(self._rule, blocks), blocks)
 
 
 def row_weights(blocks: Blocks) -> Floats | None:
@@ -570,7 +588,7 @@ class AssessedRows:
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
-def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan) -> AssessedRows:
+def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPlan) -> Kept[AssessedRows]:
     """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
 
     Without a method the rows of the fit are left out one by one, or by folds where that would take too many
@@ -578,43 +596,58 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
     """
     check_level(plan.level)
     _refuse_own_weights(data, plan)
+    left_out = None
     if method is None and data is not None:
         method = "apparent"
     elif method is None:
         fit.rows("assess()", "pass data=")
         try:
-            validation.left_out_scores(fit, plan.refit_prior)
-            method = "loo"
+            method, left_out = "loo", kept_scores(fit, None, "loo", plan)
         except NotSupportedError:
             method = "cv"
     if method == "cv":
         plan = replace(plan, seed=drawn_seed(plan.seed))
-    actual, scores, weights, _ = judged_scores(fit, data, method, plan)
-    predicted = best_class(scores)
-    counts = np.ones(len(actual)) if weights is None else weights
-    known = (actual >= 0) & (predicted >= 0) & (counts > 0)
-    refuse_none(known)
+    actual, scores, weights, _ = left_out or kept_scores(fit, data, method, plan)
     shares = plan.prior
     if shares is None and not fit.numbers.estimated_prior:
         shares = fit.prior_values()
-    refuse_no_share(actual[known], shares, fit.classes)
-    has = not fit.model.instead
-    # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
-    logs = has or len(fit.classes) == 2
-    values = against_rest(scores[known]) if logs else np.asarray(scores[known])
-    return AssessedRows(
-        actual[known],
-        predicted[known],
-        values,
-        counts[known],
+    bare = AssessedRows(
+        np.zeros(0, dtype=np.intp),
+        np.zeros(0, dtype=np.intp),
+        np.zeros((0, len(fit.classes))),
+        np.zeros(0),
         weights is not None,
         shares,
-        int(((actual < 0) & (counts > 0)).sum()),
-        int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
+        0,
+        0,
         _way(fit, data, method, plan),
         method if data is None else "new",
         plan.folds,
-        has,
+        not fit.model.instead,
+    )
+    codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
+    return scores.then(partial(_with_rows, bare, codes, weights, fit.classes))
+
+
+def _with_rows(
+    bare: AssessedRows, codes: Codes, weights: Floats | None, classes: pd.Index, scores: Floats
+) -> AssessedRows:
+    """The rows that are judged, of all rows' classes (n,), weights (n,) and scores (n, K)."""
+    actual, predicted = codes.astype(np.intp), best_class(scores)
+    counts = np.ones(len(actual)) if weights is None else weights
+    known = (actual >= 0) & (predicted >= 0) & (counts > 0)
+    refuse_none(known)
+    refuse_no_share(actual[known], bare.shares, classes)
+    # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
+    logs = bare.posteriors or len(classes) == 2
+    return replace(
+        bare,
+        codes=actual[known],
+        predicted=predicted[known],
+        values=against_rest(scores[known]) if logs else np.asarray(scores[known]),
+        weights=counts[known],
+        unlabelled=int(((actual < 0) & (counts > 0)).sum()),
+        unpredicted=int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
     )
 
 

@@ -38,6 +38,7 @@ from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
+from discrim.frame.sources.parts import Kept
 from discrim.frame.values import shown
 from discrim.inference.error_rates import TIE, as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator
@@ -194,6 +195,46 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     return table.finished()
 
 
+def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept[Floats]:
+    """The same, kept where the rows lie."""
+    blocks, anew = fit.rows("leave_one_out()"), refits_prior(fit, refit_prior)
+    if blocks.read_here:
+        return Kept(left_out_scores(fit, refit_prior))
+    without = _LeftOutScores(fit, blocks, anew=anew)
+    if callable(without.scores):
+        task = partial(_left_out_of_part, without.scores, fit.counts if without.shifted else None)
+        kept = blocks.kept(task, below)
+        lost = kept.told(_lost)
+        used = used_codes(blocks) >= 0
+        if not (used & (lost == UNDECIDED)).any():
+            _warn_of_impossible(blocks, np.flatnonzero(used & (lost == IMPOSSIBLE)))
+            return kept
+    # What a difference has spoilt takes rows that lie anywhere.
+    return Kept(left_out_scores(fit, refit_prior))
+
+
+def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part, each left out; rows that are not used are missing."""
+    out = np.full((len(part.design.levels), part.table.nrows), np.nan)
+    for rows, x, codes, weights in used_rows(part):
+        out[:, rows] = left_out(x, codes, weights).T
+        if counts is not None:
+            out[codes, positions_of(rows)] += left_out_shift(codes, weights, counts)
+    return out.T
+
+
+def _lost(scores: Floats) -> Codes:
+    """Which rows (n,) of scores have none, and which are impossible in every class; others are zero."""
+    lost = np.where(np.isnan(scores[:, 0]), UNDECIDED, 0)
+    return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, lost).astype(np.int8)
+
+
+def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
+    """Warn of rows, by position, that are impossible in every class."""
+    if len(rows):
+        warn_impossible(len(rows), blocks.table.label(int(rows[0])))
+
+
 def _blocks_left_out(blocks: Blocks, *, stored: bool) -> Iterable[UsedRows | reading.StoredUsedRows]:
     """The rows of a fit that are used, by what is stored of them where the model takes that."""
     of_stored = reading.used_stored_rows(blocks) if stored else None
@@ -265,9 +306,7 @@ class LeftOutTable(_LeftOutScores):
             if len(without):
                 out[:, without] = self.again(without, tell)
         warn_of_no_rule(blocks, without[np.isnan(out[:, without]).all(axis=0)].tolist())
-        impossible = np.flatnonzero(self._used & np.isneginf(out).all(axis=0))
-        if len(impossible):
-            warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
+        _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
         self._fit.cache[LEFT_OUT_KEPT_AS[self._anew]] = out.T
         return out.T
 
@@ -372,7 +411,16 @@ def _no_rule(
     )
 
 
-def fold_scores(
+def fold_scores(fit: Fit[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
+    """Scores (n, K) of each row under the rule fitted without its fold, here; as `kept_fold_scores`."""
+    return kept_fold_scores(fit, dealt, folds, **options).told(_as_they_are)
+
+
+def _as_they_are(scores: Floats) -> Floats:
+    return scores
+
+
+def kept_fold_scores(
     fit: Fit[Any],
     dealt: Codes,
     folds: int,
@@ -381,7 +429,7 @@ def fold_scores(
     nested: bool = True,
     labels: Sequence[Any] | None = None,
     refit_prior: bool | None = None,
-) -> Floats:
+) -> Kept[Floats]:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
 
     Each row (n,) is dealt to a fold, -1 for one that is not used. What the fit has chosen is chosen anew
@@ -406,13 +454,16 @@ def fold_scores(
         _score_transformed(fits, dealt, labels, out, tell, nested=nested)
     elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
         tell(folds)
-        return single
+        return Kept(single)
     elif fit.refits.spread is not None:
         parts = moment_folds(blocks, dealt, folds, fit.refits.spread)
         rules = [each.refits.of_moments(each, moments) for each, moments in zip(fits, parts, strict=True)]
         if None in rules:
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
-        _score([rule for rule in rules if rule is not None], blocks, dealt, out, tell)
+        known = [rule for rule in rules if rule is not None]
+        if not blocks.read_here:
+            return _scores_elsewhere(known, blocks, dealt, tell)
+        _score(known, blocks, dealt, out, tell)
     else:
         # What takes long is to fit again, and rules may be large: of few folds at a time.
         for some in blocks.rows.passes(folds):
@@ -421,10 +472,13 @@ def fold_scores(
                 rules.append(_rule_without(fits[fold], blocks, dealt, fold, nested=nested))
                 if rules[-1] is None:
                     raise _no_rule(fit, blocks, dealt, fold, labels)
+            known = [rule for rule in rules if rule is not None]
+            if not blocks.read_here:
+                return _scores_elsewhere(known, blocks, dealt, tell)
             among = np.where((dealt >= some.start) & (dealt < some.stop), dealt - some.start, -1)
             own_rows = blocks.with_codes(np.where(among >= 0, blocks.codes, -1))
-            _score([rule for rule in rules if rule is not None], own_rows, among, out, tell)
-    return out.T
+            _score(known, own_rows, among, out, tell)
+    return Kept(out.T)
 
 
 def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
@@ -448,6 +502,28 @@ def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | 
     except NotSupportedError:
         return None
     return None if np.isnan(scores[used]).any() else scores
+
+
+def _scores_elsewhere(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, tell: Callable[[float], object]
+) -> Kept[Floats]:
+    """Scores (n, K) of the rows of each fold by the rule without it, made and kept where the rows lie."""
+    task = partial(_scores_of_part, rules, len(blocks.design.levels))
+    kept = blocks.unweighted().with_codes(dealt).kept(task, below)
+    tell(len(rules))
+    return kept
+
+
+def _scores_of_part(rules: Sequence[Rule], n_classes: int, part: Blocks) -> Floats:
+    """Scores (m, K) of the rows of a part, whose codes are folds."""
+    out = np.full((n_classes, part.table.nrows), np.nan)
+    _score(rules, part, part.codes, out, lambda share: None)
+    return out.T
+
+
+def below(a: Floats, b: Floats) -> Floats:
+    """Scores of two parts, one below the other."""
+    return np.concatenate([a.T, b.T], axis=1).T
 
 
 def _score(
@@ -625,9 +701,8 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
             codes[some] = decision.codes(without.again(some, tell).T)
     warn_of_no_rule(blocks, again[codes[again] < 0].tolist())
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
-    if len(impossible):
-        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
-        codes[impossible] = -1
+    _warn_of_impossible(blocks, impossible)
+    codes[impossible] = -1
     if plain:
         fit.cache[kept_as] = codes
     return codes

@@ -6,14 +6,17 @@ The sections of the summary of an assessment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_isf
+from discrim.frame.sources.parts import Kept
 from discrim.frame.values import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
@@ -25,7 +28,7 @@ from discrim.inference.calibration import (
     loss_rate,
     recalibrated,
 )
-from discrim.inference.error_rates import Estimate, confusion_table
+from discrim.inference.error_rates import Estimate, counts_of
 from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
 from discrim.models.fits.displayed import Shown, displayed
 from discrim.models.fits.fit import Fit, distinct
@@ -74,15 +77,16 @@ class Assessment(Shown):
         Shares by which the figures are weighted; None where the rows count as they are.
     """
 
-    def __init__(self, fit: Fit[Any], rows: AssessedRows, level: float, bins: int) -> None:
-        self._fit, self._rows, self._level, self._bins = fit, rows, level, bins
+    def __init__(self, fit: Fit[Any], rows: Kept[AssessedRows], level: float, bins: int) -> None:
+        self._fit, self._level, self._bins = fit, level, bins
+        self._figures = rows.then(partial(_Figures, level, bins))
+        self._rows, self._confusion, total = self._figures.told(_without_rows)
         self.classes = fit.classes
-        self.unlabelled, self.unpredicted = rows.unlabelled, rows.unpredicted
-        total = float(rows.weights.sum())
-        self.nobs = total if rows.weighted else round(total)
-        self._counts = rows.counts
+        self.unlabelled, self.unpredicted = self._rows.unlabelled, self._rows.unpredicted
+        self.nobs = total if self._rows.weighted else round(total)
+        self._counts = self._confusion.astype(np.float64)
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
-        if rows.posteriors:
+        if self._rows.posteriors:
             # Of a number of bins that is none it is said here, and not where a figure is first asked for.
             calibration_bins(np.array([0.5]), np.array([True]), bins)
 
@@ -105,10 +109,10 @@ class Assessment(Shown):
             "kappa": measures.kappa(self._counts, shares, level),
         }
         if len(self.classes) <= MOST_PAIRED:
-            found["AUC"] = _estimate(self._areas.mean)
+            found["AUC"] = _estimate(self._figures.told(_areas).mean)
         if self._rows.posteriors:
-            found |= self._losses
-            slope, intercept = self._recalibration
+            found |= self._figures.told(_losses)
+            slope, intercept = self._figures.told(_recalibration)
             found["calibration slope"] = self._normal(slope)
             if intercept is not None:
                 found["calibration intercept"] = self._normal(intercept)
@@ -120,19 +124,21 @@ class Assessment(Shown):
     def by_class(self) -> pd.DataFrame:
         """Figures of each class against all others."""
         found: dict[Any, Any] = {}
+        areas = self._figures.told(_against_rest)
         for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
             label = self.classes[k]
             found |= {(label, name): value for name, value in zip(measures.MEASURES, own, strict=True)}
-            found[label, "AUC"] = _estimate(self._against_rest[k])
+            found[label, "AUC"] = _estimate(areas[k])
         return self._indexed(found, ["class", "measure"], COLUMNS)
 
     @property
     @displayed(every="share")
     def pairs(self) -> pd.DataFrame:
         """Areas under the ROC curves of pairs of classes."""
+        areas = self._figures.told(_areas)
         found = {
             (self.classes[i], self.classes[j]): _estimate(area)
-            for (i, j), area in zip(self._areas.pairs, self._areas.areas, strict=True)
+            for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
         }
         return self._indexed(found, ["a", "b"], ["auc", "se", "low", "high"])
 
@@ -141,11 +147,7 @@ class Assessment(Shown):
     def brier(self) -> pd.DataFrame:
         """Brier's score by class, and its parts."""
         self._fit.need_posteriors("brier")
-        shares = self._judged.shares()
-        # Of two classes the parts of the second are those of the first.
-        wanted = [1, 1] if len(self.classes) == 2 else range(len(self.classes))
-        parts = [brier_parts(self._proba[:, k], self._rows.codes == k, self._bins, shares) for k in wanted]
-        table = pd.DataFrame(parts, index=self.classes)
+        table = pd.DataFrame(self._figures.told(_brier), index=self.classes)
         whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
             {"bins": np.int64}
         )
@@ -160,10 +162,7 @@ class Assessment(Shown):
         """
         self._fit.need_posteriors("calibration")
         parts = {}
-        for k in [1] if len(self.classes) == 2 else range(len(self.classes)):
-            found = calibration_bins(
-                self._proba[:, k], self._rows.codes == k, self._bins, self._rows.weights, self._level
-            )
+        for k, found in self._figures.told(_bins).items():
             names = ("predicted", "observed", "low", "high", "rows")
             table = pd.DataFrame({name: getattr(found, name) for name in names})
             parts[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
@@ -173,10 +172,8 @@ class Assessment(Shown):
     @displayed(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, counts or sums of weights."""
-        rows = self._rows
-        return confusion_table(
-            rows.codes, rows.predicted, self.classes, rows.weights if rows.weighted else None
-        )
+        actual, predicted = self.classes.rename("actual"), self.classes.rename("predicted")
+        return pd.DataFrame(self._confusion.copy(), index=actual, columns=predicted)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -185,46 +182,9 @@ class Assessment(Shown):
 
     # ---- what they are made of
 
-    @property
-    def _judged(self) -> JudgedRows:
-        rows = self._rows
-        return JudgedRows(rows.codes, rows.weights, len(self.classes), rows.shares, None)
-
-    @cached_property
-    def _proba(self) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.asarray(1 / (1 + np.exp(-self._rows.values)))
-
-    @cached_property
-    def _losses(self) -> dict[str, Any]:
-        rows, level = self._rows, self._level
-        own = rows.values[np.arange(len(rows.codes)), rows.codes]
-        logs = np.logaddexp(0.0, -own)
-        squares = (judged_residuals(rows.values, rows.codes) ** 2).sum(axis=1)
-        found = {
-            name: Estimate(*loss_rate(losses, self._judged, level, counts=False))
-            for name, losses in (("log loss", logs), ("Brier", squares))
-        }
-        # A single row, or rows that lose the same, say nothing of how losses vary.
-        return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
-
-    @cached_property
-    def _areas(self) -> PairAreas:
-        rows = self._rows
-        return pair_areas(rows.values, rows.codes, rows.weights, self._level)
-
-    @cached_property
-    def _against_rest(self) -> list[Area]:
-        rows = self._rows
-        return [
-            roc_area(rows.values[:, k], rows.codes == k, rows.weights, self._level)
-            for k in range(len(self.classes))
-        ]
-
-    @cached_property
-    def _recalibration(self) -> Recalibration:
-        rows = self._rows
-        return recalibrated(rows.values, rows.codes, rows.weights, sampled=rows.shares is None)
+    def _assessed(self) -> AssessedRows:
+        """The rows that are judged, for a picture of them."""
+        return self._figures.told(_assessed_rows)
 
     def _normal(self, found: tuple[float, float]) -> Estimate:
         """An estimate and its standard error with the normal interval."""
@@ -276,6 +236,103 @@ class Assessment(Shown):
         return summary
 
 
+class _Figures:
+    """Figures of the rows that are judged, made where these are kept."""
+
+    def __init__(self, level: float, bins: int, rows: AssessedRows) -> None:
+        self.rows, self.level, self.bins = rows, level, bins
+
+    @property
+    def judged(self) -> JudgedRows:
+        rows = self.rows
+        return JudgedRows(rows.codes, rows.weights, rows.values.shape[1], rows.shares, None)
+
+    @cached_property
+    def proba(self) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(-self.rows.values)))
+
+    @cached_property
+    def areas(self) -> PairAreas:
+        rows = self.rows
+        return pair_areas(rows.values, rows.codes, rows.weights, self.level)
+
+    @cached_property
+    def against_rest(self) -> list[Area]:
+        rows = self.rows
+        return [
+            roc_area(rows.values[:, k], rows.codes == k, rows.weights, self.level)
+            for k in range(rows.values.shape[1])
+        ]
+
+    @cached_property
+    def losses(self) -> dict[str, Estimate]:
+        rows = self.rows
+        own = rows.values[np.arange(len(rows.codes)), rows.codes]
+        logs = np.logaddexp(0.0, -own)
+        squares = (judged_residuals(rows.values, rows.codes) ** 2).sum(axis=1)
+        found = {
+            name: Estimate(*loss_rate(losses, self.judged, self.level, counts=False))
+            for name, losses in (("log loss", logs), ("Brier", squares))
+        }
+        # A single row, or rows that lose the same, say nothing of how losses vary.
+        return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
+
+    @cached_property
+    def recalibration(self) -> Recalibration:
+        rows = self.rows
+        return recalibrated(rows.values, rows.codes, rows.weights, sampled=rows.shares is None)
+
+
+def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
+    """What is known of all rows together, their counts of actual by predicted classes, and their sum."""
+    rows = figures.rows
+    counts = counts_of(
+        rows.codes, rows.predicted, rows.values.shape[1], rows.weights if rows.weighted else None
+    )
+    bare = replace(
+        rows, codes=rows.codes[:0], predicted=rows.codes[:0], values=rows.values[:0], weights=rows.weights[:0]
+    )
+    return bare, counts, float(rows.weights.sum())
+
+
+def _assessed_rows(figures: _Figures) -> AssessedRows:
+    return figures.rows
+
+
+def _areas(figures: _Figures) -> PairAreas:
+    return figures.areas
+
+
+def _against_rest(figures: _Figures) -> list[Area]:
+    return figures.against_rest
+
+
+def _losses(figures: _Figures) -> dict[str, Estimate]:
+    return figures.losses
+
+
+def _recalibration(figures: _Figures) -> Recalibration:
+    return figures.recalibration
+
+
+def _brier(figures: _Figures) -> list[Any]:
+    """Brier's score and its parts for each class."""
+    rows, shares, k = figures.rows, figures.judged.shares(), figures.rows.values.shape[1]
+    # Of two classes the parts of the second are those of the first.
+    wanted = [1, 1] if k == 2 else range(k)
+    return [brier_parts(figures.proba[:, k], rows.codes == k, figures.bins, shares) for k in wanted]
+
+
+def _bins(figures: _Figures) -> dict[int, Any]:
+    """Bins of probabilities by class; of two classes those of the second."""
+    rows, k = figures.rows, figures.rows.values.shape[1]
+    return {
+        k: calibration_bins(figures.proba[:, k], rows.codes == k, figures.bins, rows.weights, figures.level)
+        for k in ([1] if k == 2 else range(k))
+    }
+
+
 def _estimate(area: Area) -> Estimate:
     return Estimate(area.auc, area.se, area.low, area.high)
 
@@ -294,7 +351,7 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
     if 2 < len(assessment.classes) <= MOST_PAIRED:
         parts["pairs"] = lambda: _pairs(assessment)
     if assessment._rows.posteriors:
-        parts["brier"] = lambda: _brier(assessment)
+        parts["brier"] = lambda: _brier_section(assessment)
     parts["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
         assessment.confusion.rename_axis(index=None, columns=None),
@@ -420,7 +477,7 @@ def _pairs(assessment: Assessment) -> Section:
     )
 
 
-def _brier(assessment: Assessment) -> Section:
+def _brier_section(assessment: Assessment) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(assessment.brier.columns, "share") | {"bins": "count"}
     return Section(
         "Brier's score and its parts",
