@@ -148,14 +148,14 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
     if not positions:
         return None
-    values, rows, fill = [], [], np.empty(len(positions))
-    for i, array in enumerate(_arrays(data, positions)):
-        values.append(array.sp_values.astype(np.float64))
-        rows.append(array.sp_index.indices)
-        fill[i] = array.fill_value
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in rows])])
-    shape = (len(data), len(positions))
-    matrix = scipy.sparse.csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=shape)
+    arrays = list(_arrays(data, positions))
+    fill = np.array([array.fill_value for array in arrays], dtype=np.float64)
+    lengths = [array.npoints for array in arrays]
+    # Together they become doubles at once, and row by row without a look at their order.
+    values = np.concatenate([array.sp_values for array in arrays]).astype(np.float64, copy=False)
+    rows = np.concatenate([array.sp_index.indices for array in arrays])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(rows.dtype)
+    matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
     kinds = {names[j]: _kind(dtypes[j]) for j in positions}
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
 
