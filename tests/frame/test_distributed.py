@@ -202,6 +202,30 @@ def test_rates_folds_and_summary_are_those_of_memory():
     assert str(found.summary()) == str(expected.summary())
 
 
+@pytest.mark.parametrize(("verb", "weights"), [("lda", "weight"), ("logistic", None)])
+def test_folds_and_assessments_are_those_of_memory(verb, weights):
+    frame = a_frame()
+    fit = getattr(discrim, verb)
+    parts = in_parts(frame[:0], frame[:90], frame[90:91], frame[91:])
+    fits = [fit(FORMULA, data, weights=weights) for data in (frame, parts)]
+    expected, found = (discrim.cross_validate(each, 3, repeats=2, seed=1) for each in fits)
+    assert str(found.summary()) == str(expected.summary())
+    same_values(found.labels, expected.labels)
+    np.testing.assert_allclose(found.posteriors(2), expected.posteriors(2), rtol=1e-8)
+    expected, found = (each.assess(method="cv", seed=2, folds=3) for each in fits)
+    assert str(found.summary()) == str(expected.summary())
+    np.testing.assert_allclose(found.calibration, expected.calibration, rtol=1e-8)
+
+
+def test_small_partitions_are_worked_on_together_and_the_one_at_fault_is_named():
+    frame = a_frame(900)
+    small = dd.from_pandas(frame, npartitions=90, sort=False)
+    assert_same(discrim.lda(FORMULA, small), discrim.lda(FORMULA, frame), frame)
+    frame.loc[415, "v"] = np.inf
+    with pytest.raises(DataError, match=r"'v' is infinite at row 415.* in partition 41 of the Dask"):
+        discrim.lda(FORMULA, dd.from_pandas(frame, npartitions=90, sort=False))
+
+
 @contextmanager
 def received() -> Iterator[list[int]]:
     """Bytes of each value that the scheduler gives back meanwhile."""
@@ -460,6 +484,33 @@ def test_nothing_but_moments_travels(client):
     # Of the larger table 9.6 MB of these columns would travel.
     assert 500 < travelled[0] < 20_000
     assert travelled[1] < 1.1 * travelled[0]
+
+
+@pytest.mark.slow
+def test_what_judges_stays_with_the_workers(client):
+    def made(number):
+        return a_frame(10_000).assign(u=lambda part: part.u + number)
+
+    frame = a_frame(10_000)
+    rows = pd.concat([made(number) for number in range(4)], ignore_index=True)
+    lazy = dd.from_map(made, range(4), meta=frame.iloc[:0])
+    fits = [discrim.lda(FORMULA, data) for data in (rows, lazy)]
+
+    def came():
+        workers = set(client.scheduler_info()["workers"])
+        logs = client.run(lambda dask_worker: list(dask_worker.transfer_outgoing_log))
+        return sum(each["total"] for log in logs.values() for each in log if each["who"] not in workers)
+
+    before = came()
+    for judged in (
+        lambda fit: fit.error_rates(["apparent", "loo"]),
+        lambda fit: discrim.cross_validate(fit, 3, seed=1).table(),
+        lambda fit: fit.assess().overall,
+    ):
+        expected, found = (judged(fit).select_dtypes("number") for fit in fits)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    # Scores alone are 24 bytes a row, and the rows 32.
+    assert came() - before < 8 * len(rows)
 
 
 @pytest.mark.slow

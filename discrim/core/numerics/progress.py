@@ -274,6 +274,9 @@ DELAY = 1.0
 EVERY = 0.2
 """Seconds from one drawing to the next."""
 
+PAUSE = 0.2
+"""Seconds between two tasks up to which they are parts of one work, which has begun with the first."""
+
 
 class Task:
     """Something that takes long; it is called with how many more are done.
@@ -321,13 +324,17 @@ class _Line:
         self.tasks: list[Task] = []
         self.bar: NoBar | None = None
         self.drawn = self.next = -EVERY
+        self.begun = self.ended = float("-inf")
 
     def enter(self, tasks: list[Task]) -> None:
         """Add tasks to those under way."""
         with self.lock:
             first = not self.tasks
             if first and tasks:
-                self.next = max(tasks[0].begun + DELAY, self.drawn + EVERY)
+                begun = tasks[0].begun
+                # A fit of ten passes of a second each is one of ten seconds.
+                self.begun = self.begun if begun <= self.ended + PAUSE else begun
+                self.next = max(self.begun + DELAY, begun + EVERY, self.drawn + EVERY)
             self.tasks += tasks
         if not first:
             self.told()
@@ -341,6 +348,7 @@ class _Line:
             gone = [each for each in later if each.thread == task.thread]
             self.tasks = [each for each in self.tasks if each not in gone]
             if not self.tasks:
+                self.ended = monotonic()
                 self.close()
         return gone
 

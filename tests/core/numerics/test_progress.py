@@ -50,6 +50,24 @@ def test_a_task_is_shown_after_a_second_and_then_a_few_times_a_second(clock, lin
     assert lines[-1] is None
 
 
+def test_passes_of_less_than_a_second_one_after_another_are_one_work(clock, lines):
+    def passes(pause):
+        for _ in range(3):
+            begun = clock.now
+            with late_bar(4, "rows") as tell:
+                for quarter in range(1, 5):
+                    clock.now = begun + 0.2 * quarter
+                    tell(1)
+            clock.now += pause
+
+    passes(0.5)
+    assert lines == []
+    clock.now = 100.0
+    passes(0.01)
+    assert lines[0] == ("rows", 2, 4, None) or lines[0] == ("rows", 1, 4, None)
+    assert lines.count(None) == 2
+
+
 def test_what_is_begun_within_a_task_is_shown_beside_it(clock, lines):
     with late_bar(2, "folds") as above:
         for clock.now in (5.0, 10.0):

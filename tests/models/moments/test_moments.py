@@ -369,3 +369,20 @@ def test_rows_one_by_one_in_extreme_units(verb, unit):
     table["petal_width"] /= unit
     fit = verb(moments=sum(discrim.moments(FORMULA, piece) for piece in pieces(table, 1)))
     same(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)
+
+
+@pytest.mark.parametrize("named", ["formula", "type"])
+def test_parts_that_lack_a_category_add_up_where_all_are_named(named):
+    rng = np.random.default_rng(33)
+    frame = pd.DataFrame({"y": rng.choice(list("ab"), 90), "x": rng.normal(size=90)})
+    frame["kind"] = rng.choice(list("pqr"), 90)
+    formula = "y ~ x + C(kind, levels=['p', 'q', 'r'])"
+    if named == "type":
+        formula = "y ~ x + kind"
+        frame["kind"] = pd.Categorical(frame["kind"], categories=list("pqr"))
+    lacks = frame["kind"] != "r"
+    parts = [frame[lacks][:30], frame[~lacks], frame[lacks][30:]]
+    # No part sees another.
+    together = sum(discrim.moments(formula, part, levels=["a", "b"]) for part in parts)
+    expected = discrim.lda(formula, frame).coef
+    np.testing.assert_allclose(discrim.lda(moments=together).coef, expected, rtol=1e-10)
