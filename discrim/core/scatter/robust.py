@@ -37,7 +37,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from scipy.linalg.blas import dtrsm
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
@@ -215,7 +214,7 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
     covariances /= rows.shape[1]
     ridges = RIDGE * np.maximum(np.diagonal(covariances, axis1=1, axis2=2).max(axis=1), 1.0)
     covariances += ridges[:, None, None] * np.eye(rows.shape[2])
-    return means, np.linalg.cholesky(covariances)
+    return means, np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
 
 
 def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
@@ -348,7 +347,7 @@ def _window_squares(line: Floats, h: int) -> Floats:
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
     # A row is a column in the order of BLAS, so that nothing is copied.
-    return column_squares(dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
+    return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
 def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:

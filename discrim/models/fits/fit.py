@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -612,10 +612,8 @@ class Fit(Generic[N]):
     @property
     def classes(self) -> pd.Index:
         """Labels of the classes."""
-        return self._lazily("classes", self._class_index)
-
-    def _class_index(self) -> pd.Index:
-        return pd.Index(list(self.blocks.design.levels), name=self.blocks.design.response)
+        design = self.blocks.design
+        return self._lazily("classes", lambda: pd.Index(list(design.levels), name=design.response))
 
     @property
     def terms(self) -> pd.Index:
@@ -827,42 +825,3 @@ def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
 def whole_counts(counts: Floats) -> NDArray[Any]:
     """Counts (K,) as integers, where they are whole."""
     return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
-
-
-class _Copied(Protocol):
-    def copy(self) -> Self: ...
-
-
-C = TypeVar("C", bound=_Copied)
-
-
-class CopiedAttribute(Generic[C]):
-    """An attribute, set as any other, that is read as a copy.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> class Results:
-    ...     prior = CopiedAttribute[pd.Series]()
-    >>> fit = Results()
-    >>> fit.prior = pd.Series([0.5, 0.5])
-    >>> fit.prior[0] = 99
-    >>> fit.prior.tolist()
-    [0.5, 0.5]
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f"_own_{name}"
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> C: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | C:
-        if instance is None:
-            return self
-        held: C = getattr(instance, self._name)
-        return held.copy()
-
-    def __set__(self, instance: Any, value: C) -> None:
-        instance.__dict__[self._name] = value

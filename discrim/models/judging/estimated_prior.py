@@ -29,7 +29,7 @@ from discrim.inference.class_shares import (
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
 from discrim.models.fits.displayed import Shown, displayed, number
-from discrim.models.fits.fit import CopiedAttribute, Fit, Gaps, scored
+from discrim.models.fits.fit import Fit, Gaps, scored
 from discrim.models.fits.reading import check_number, check_whole, check_word, listed
 from discrim.models.judging.validation import BootstrapSamples, refuse_many_scores
 
@@ -270,9 +270,6 @@ class PriorEstimate(Shown):
         Level of the intervals.
     """
 
-    prior = CopiedAttribute[pd.Series]()
-    bse = CopiedAttribute[pd.Series]()
-
     def __init__(
         self,
         prior: pd.Series,
@@ -293,8 +290,8 @@ class PriorEstimate(Shown):
         if sample is not None:
             covariance = np.atleast_2d(np.cov(sample, rowvar=False))
         whole[np.ix_(free, free)] = covariance
-        self.prior = pd.Series(shares, index=classes, name="prior")
-        self.bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
+        self._prior = pd.Series(shares, index=classes, name="prior")
+        self._bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
         self.nobs: int | float = len(densities) if weights is None else float(weights.sum())
         self.missing, self.impossible = batch.missing, batch.impossible
         self.steps = {"EM": estimate.em_steps, "Newton": estimate.newton_steps}
@@ -313,6 +310,16 @@ class PriorEstimate(Shown):
             limits[0][free], limits[1][free] = np.quantile(sample, ends, axis=0)
         columns = {"fit": prior, "estimate": shares, "se": self.bse, "low": limits[0], "high": limits[1]}
         self._table = pd.DataFrame(columns | {"slope": slope}, index=classes)
+
+    @property
+    def prior(self) -> pd.Series:
+        """Estimated share of each class."""
+        return self._prior.copy()
+
+    @property
+    def bse(self) -> pd.Series:
+        """Standard error of each share."""
+        return self._bse.copy()
 
     def _limits(
         self,

@@ -27,7 +27,7 @@ from discrim.frame.values import shown
 from discrim.inference.resampling import generator
 from discrim.models.fits import reading
 from discrim.models.fits.displayed import ShownModel, displayed
-from discrim.models.fits.fit import CopiedAttribute, Decision, distinct, labelled
+from discrim.models.fits.fit import Decision, distinct, labelled
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.report import Reported
 
@@ -429,8 +429,6 @@ class BayesResults(Pictured, Reported, ShownModel):
     MOST_PAIRS: ClassVar[int] = 40
     """Pairs of classes whose bounds are worked out without being asked for."""
 
-    prior = CopiedAttribute[pd.Series]()
-
     def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
         self._known = known
         self._draws, self._seed = draws, seed
@@ -438,9 +436,14 @@ class BayesResults(Pictured, Reported, ShownModel):
         self.classes = known.classes
         self.columns = known.columns
         values = reading.prior_vector(prior, self.classes, np.ones(len(self.classes)))
-        self.prior = pd.Series(values, index=self.classes, name="prior")
+        self._prior = pd.Series(values, index=self.classes, name="prior")
         matrix = reading.cost_matrix(costs, self.classes)
         self._given_costs = matrix
+
+    @property
+    def prior(self) -> pd.Series:
+        """Prior probability of each class."""
+        return self._prior.copy()
 
     @property
     def costs(self) -> pd.DataFrame | None:

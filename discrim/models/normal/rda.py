@@ -161,7 +161,8 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
         plan = replace(plan, columns=span.columns, splits=splits)
         blocks, moments = _in(span, blocks), span.moments
     errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
-    path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"]).assign(error=errors, se=spread)
+    alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
+    path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": spread})
     if np.isnan(errors).all():
         raise CollinearError(
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
