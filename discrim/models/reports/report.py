@@ -57,8 +57,8 @@ class Reported:
         its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
         was loaded, a sentence says so.
 
-        Nearly all of the time goes into the pictures, each of which is drawn in light and in dark colours:
-        about a second for each, and up to three with many columns or classes.
+        Nearly all of the time goes into the pictures: about a quarter of a second for each, and up to two
+        with many columns or classes.
 
         Parameters
         ----------

@@ -126,9 +126,9 @@ def _share_limits(inner: NDArray[Any]) -> None:
     for i in range(p):
         for j in range(p):
             if i < p - 1:
-                inner[i, j].set_xticklabels([])
+                inner[i, j].tick_params(labelbottom=False)
             if j > 0 or i == 0:
-                inner[i, j].set_yticklabels([])
+                inner[i, j].tick_params(labelleft=False)
 
 
 LEVEL_NAMES = 10

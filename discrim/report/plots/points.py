@@ -1,6 +1,6 @@
 """Rows as points, on a plane or on a line for each class; the names of lines and places; images of pictures.
 
-An image of a page is made twice, in the colours of day and of night, of vectors where its points are few.
+An image of a page is there in the colours of day and of night, of vectors where its points are few.
 """
 
 from __future__ import annotations
@@ -12,12 +12,23 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.report.plots.style import MOST_IN_LEGEND, SIGNS, Signs, faint, ink, lay_out, paper, shown_name
+from discrim.report.plots.style import (
+    COLOURS,
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    faint,
+    ink,
+    lay_out,
+    paper,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
@@ -240,7 +251,7 @@ def _separated(places: Floats, sizes: Floats, frame: Floats) -> Floats:
     return found
 
 
-MOST_IMAGES = 5_000
+MOST_IMAGES = 8_000
 """Points up to which a picture is made of vectors; more make a file that is slow to draw."""
 
 MOST_BYTES = 400_000
@@ -297,16 +308,55 @@ class Image(NamedTuple):
 
 
 def image_of(draw: Callable[[], Axes]) -> Image:
-    """A picture in both colours; what draws it is called twice, and the figure it makes is closed.
+    """A picture in both colours; the figure that is drawn is closed.
 
-    What is warned of is said once.
+    It is drawn once where all of its colours are those of classes, ink, paper and what lies between, and else
+    again for the night. What is warned of is said once.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         light, width, height = _drawn(draw, LIGHT)
-        dark, _, _ = _drawn(draw, DARK)
+        dark = (_by_night(light) if isinstance(light, str) else None) or _drawn(draw, DARK)[0]
     _tell(caught)
-    return Image(light, dark, width, height)
+    return Image(_address(light), _address(dark), width, height)
+
+
+def _address(picture: str | bytes) -> str:
+    """A data: address of vectors, as text, or of dots."""
+    if isinstance(picture, str):
+        return f"data:image/svg+xml,{quote(picture, safe=PLAIN)}"
+    return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+
+
+PLAIN = " !'()*+,-./:;=?@_~{}"
+"""Characters that an address may have as they are."""
+
+COLOUR = re.compile("#[0-9a-f]{6}")
+
+
+def _by_night(picture: str) -> str | None:
+    """Vectors in the colours of the night; None where it is not known what one of them would be."""
+    nights = {colour: _night(colour) for colour in set(COLOUR.findall(picture))}
+    if "<image" in picture or None in nights.values():
+        return None
+    return COLOUR.sub(lambda found: nights[found[0]] or "", picture)
+
+
+def _night(colour: str) -> str | None:
+    """A colour of the day by night: that of a class stays, and ink mixed with paper has the same shares."""
+    if colour in {each.lower() for each in COLOURS}:
+        return colour
+    if colour == LIGHT.line:
+        return DARK.line
+    red, ink_by_day, paper_by_day, ink_by_night, paper_by_night = (
+        np.array([int(each[i : i + 2], 16) for i in (1, 3, 5)])
+        for each in (colour, LIGHT.ink, LIGHT.paper, DARK.ink, DARK.paper)
+    )
+    share = float((red - ink_by_day).mean() / (paper_by_day - ink_by_day).mean())
+    if np.abs(ink_by_day + share * (paper_by_day - ink_by_day) - red).max() > 1:
+        return None
+    mixed = np.clip(np.round(ink_by_night + share * (paper_by_night - ink_by_night)), 0, 255)
+    return "#" + "".join(f"{int(part):02x}" for part in mixed)
 
 
 def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
@@ -319,7 +369,7 @@ def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
-def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str, int, int]:
+def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, int, int]:
     import matplotlib.pyplot as plt
 
     # What a notebook's backend sets where it is loaded has to outlast the context; this has no types.
@@ -329,7 +379,7 @@ def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str, int, int]:
         axes = draw()
         figure: Any = axes.figure
         try:
-            return _written(figure)
+            return _written(axes)
         finally:
             plt.close(figure)
 
@@ -353,19 +403,78 @@ def _settings(colours: Colours) -> Any:
     }
 
 
-def _written(figure: Any) -> tuple[str, int, int]:
-    buffer = io.BytesIO()
-    form = "svg+xml"
+def _written(axes: Axes) -> tuple[str | bytes, int, int]:
+    """Vectors as text, or dots, and width and height in pixels of a page."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    figure: Any = axes.figure
+    lay_out(axes)
+    # All is in its place, and would be put there again each time that it is drawn.
+    figure.set_layout_engine("none")
+    box = figure.get_tightbbox().padded(GAP)
+    width, height = round(96 * box.width), round(96 * box.height)
     if _points(figure) <= MOST_IMAGES:
+        buffer = io.BytesIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata=nothing)
-    if not 0 < buffer.tell() <= MOST_BYTES:
-        buffer, form = io.BytesIO(), "png"
-        figure.savefig(buffer, format="png", bbox_inches="tight", dpi=DOTS, metadata={"Software": None})
-    box = figure.get_tightbbox()
-    width, height = (round(96 * (side + 0.2)) for side in (box.width, box.height))
-    text = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f"data:image/{form};base64,{text}", width, height
+        place = box.x0, figure.get_figheight() - box.y1, box.width, box.height
+        dots = figure.dpi
+        # This has no types.
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(buffer, metadata=nothing)
+        figure.dpi = dots
+        text = _shortened(buffer.getvalue().decode("utf-8"), [72 * inches for inches in place])
+        if len(text) <= MOST_BYTES:
+            return text, width, height
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches=box, dpi=DOTS, metadata={"Software": None})
+    return buffer.getvalue(), width, height
+
+
+GAP = 0.1
+"""Inches around a picture."""
+
+PROLOGUE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+IMAGE, NUMBER = re.compile('"data:[^"]*"'), re.compile(r"-?\d*\.\d+")
+NAME, REFERENCE = re.compile(' id="([^"]*)"'), re.compile(r"""(href="#|url\(#)([^")]+)""")
+GLYPH, INTEGER = re.compile(r'( d="[^"]*" transform=")scale\(0\.015625\)'), re.compile(r"-?\d+(?:\.\d+)?")
+PATH, STYLE = re.compile(' d="[^"]*"'), re.compile(' style="([^"]*)"')
+
+
+def _shortened(text: str, place: Sequence[float]) -> str:
+    """An SVG of matplotlib in fewer characters, of which a place (left, top, width, height) is seen.
+
+    Lengths are in points, of which a twentieth is not seen. A style stands once, and names are short; those
+    of parts that nothing refers to are left out.
+    """
+    left, top, wide, high = (f"{side:.2f}" for side in place)
+    header = 'xmlns="http://www.w3.org/2000/svg"'
+    header += f' width="{wide}pt" height="{high}pt" viewBox="{left} {top} {wide} {high}"'
+    text = re.sub("<svg[^>]*>", f"<svg {header}>", PROLOGUE.sub("", text), count=1)
+    images = IMAGE.findall(text)
+    # Outlines of letters are in 6,400 parts of their size.
+    text = GLYPH.sub(lambda found: f"{INTEGER.sub(_sixteenth, found[1])}scale(0.25)", text)
+    text = NUMBER.sub(_rounded, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
+    text = PATH.sub(lambda found: re.sub(r"\s*([MLCQZz])\s*", r"\1", found[0]), text)
+    names = {name: f"p{i}" for i, (_, name) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
+    text = NAME.sub(lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
+    text = REFERENCE.sub(lambda found: found[1] + names[found[2]], text)
+    styles = {style: f"s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
+    text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
+    rules = "".join(f".{name}{{{style}}}" for style, name in styles.items()).replace(": ", ":")
+    text = re.sub(r">\s+<", "><", text.replace("</style>", f"{rules}</style>", 1))
+    for image in images:
+        text = text.replace('"data:"', image, 1)
+    return text.replace('"', "'").strip()
+
+
+def _sixteenth(found: re.Match[str]) -> str:
+    return str(round(float(found[0]) / 16))
+
+
+def _rounded(found: re.Match[str]) -> str:
+    number = float(found[0])
+    digits = 1 if abs(number) > 10 else 2 if abs(number) > 1 else 4
+    return f"{number:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _points(figure: Any) -> int:
