@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import column_squares, standard_columns
 from discrim.core.moments.sparse_rows import SparseRows
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.scatter.covariance import Covariance
 from discrim.errors import NotSupportedError
 
@@ -107,6 +107,12 @@ MANY_CLASSES = 64
 FEW_CLASSES, SHORT = 16, 2**19
 """Classes for which products of rows that lie row by row are best kept short, and their multiplications."""
 
+ALONE, LEAST_PANEL = 2**18, 32
+"""Multiplications up to which OpenBLAS takes one thread, and the fewest classes of a product of so few."""
+
+NO_WEIGHT = -746.0
+"""Logarithm whose exponential is zero in doubles, which takes long to find out."""
+
 MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
 
@@ -143,7 +149,10 @@ class LinearRule:
         (m, p), n_classes = x.shape, len(self.intercept)
         z = standard_columns(x, self.origin, self.scale, order="K")
         if n_classes > MANY_CLASSES:
-            return np.asarray(z.T @ self.coef)
+            scores, width = np.empty((m, n_classes)), ALONE // (m * p) & -LEAST_PANEL
+            for some in slices(n_classes, width or n_classes):
+                np.matmul(z.T, self.coef[:, some], out=scores[:, some])
+            return scores
         short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
         products, piece = np.empty((n_classes, m)), max(SHORT // (p * n_classes) & -64, 64) if short else m
         # The last piece takes in a row left alone: a product with one vector is rounded in its own way.
@@ -443,8 +452,12 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=None if out is None else scores)
+    if weights.min(initial=0.0) < NO_WEIGHT:
+        np.putmask(weights, weights < NO_WEIGHT, -np.inf)
     np.exp(weights, out=weights)
-    sums = weights @ np.ones(weights.shape[1])
+    # Of many classes by no product, for which threads would wait for each other.
+    many = weights.shape[1] > MANY_CLASSES
+    sums = weights.sum(axis=1) if many else weights @ np.ones(weights.shape[1])
     return np.asarray(np.multiply(weights, 1 / sums[:, None], out=weights if out is None else out))
 
 

@@ -110,7 +110,7 @@ def block_scores(
 ) -> Iterator[tuple[slice, Floats]]:
     """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
     # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
-    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**17) // n_classes, 64)
+    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
     # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
     told = isinstance(rule, LinearRule)
     if missing is None and isinstance(rule, MarginalRule):

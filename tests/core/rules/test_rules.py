@@ -14,7 +14,7 @@ from scipy import stats
 import discrim
 import discrim.sklearn
 from discrim.core.rules import gaussian as nearest_means
-from discrim.core.rules.rules import Plane
+from discrim.core.rules.rules import LinearRule, Plane, posteriors
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.covariance_models import quantile
@@ -336,3 +336,28 @@ def test_distances_from_a_plane_are_those_to_its_nearest_points():
     np.testing.assert_allclose(np.linalg.norm(x - feet, axis=1), np.abs(distances))
     np.testing.assert_array_equal(np.sign(distances), np.sign(x @ plane.normal + plane.offset))
     assert plane.from_origin == pytest.approx(np.linalg.norm(plane.feet(np.zeros((1, 3)))))
+
+
+def test_posteriors_are_those_of_long_arithmetic_down_to_the_least_double():
+    scores = np.array(
+        [[0.0, -708.0, -744.0, -745.2], [5.0, -735.0, -741.0, -1e5], [-np.inf, 1.0, 1.0, -800.0]]
+    )
+    with mpmath.workdps(40):
+        weights = [[mpmath.exp(score) for score in row] for row in scores.tolist()]
+        expected = [[float(weight / mpmath.fsum(row)) for weight in row] for row in weights]
+    for order in ("C", "F"):
+        found = posteriors(np.array(scores, order=order))
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=5e-324)
+        place = np.empty_like(found)
+        np.testing.assert_array_equal(posteriors(np.array(scores, order=order), out=place), found)
+
+
+@pytest.mark.parametrize(("m", "p", "k"), [(64, 50, 1000), (65, 7, 301), (1, 3, 80), (700, 90, 66)])
+def test_scores_of_many_classes_are_one_product(m, p, k):
+    rng = np.random.default_rng(k)
+    coef, intercept = rng.standard_normal((p, k)), rng.standard_normal(k)
+    x = rng.standard_normal((m, p))
+    scores = LinearRule(np.zeros(p), np.ones(p), coef, intercept).scores(x)
+    np.testing.assert_allclose(scores, x @ coef + intercept, rtol=1e-12, atol=1e-12)
+    shares = posteriors(scores)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-14)
