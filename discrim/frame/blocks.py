@@ -483,7 +483,7 @@ class Blocks:
     def _single_rows(self, part: TableRows, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         columns = part.table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
-            x = columns[:, positions].T
+            x = columns[:, positions].T.astype(np.float64, copy=False)
         else:
             x = np.empty((len(positions), len(self.design.terms)))
             with named(part.where):
@@ -566,17 +566,23 @@ class Blocks:
                 refuse_values(table, self.counts, counts=True)
             p, n = len(design.terms), table.nrows
             columns = table.view(design.columns) if design.plain else None
+            in_place = columns is not None and columns.dtype == np.float64
             most = n if table.part else n // 32  # A part of a source is a block already.
-            m = _rows_a_block(p, n, most, in_place=columns is not None, sparse=table.sparse is not None)
+            m = _rows_a_block(p, n, most, in_place=in_place, sparse=table.sparse is not None)
             if n and columns is None and design.spec is None:
                 table.compare_to_doubles(design.columns)
-            buffer = np.empty((p, min(m, n) if columns is None else 0))
+            by_row = columns is not None and columns.strides[0] < columns.strides[1]
+            buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):
                 stop = min(start + m, n)
-                x = buffer[:, : stop - start].T if columns is None else columns[:, start:stop].T
-                if columns is None and design.spec is None:
+                x = buffer[:, : stop - start].T
+                if columns is not None and in_place:
+                    x = columns[:, start:stop].T
+                elif columns is not None:
+                    x[...] = columns[:, start:stop].T
+                elif design.spec is None:
                     table.fill(design.columns, start, stop, x)
-                elif columns is None:
+                else:
                     fill(
                         design, table, start, stop, x, self.functions, partial=self.partial,
                         unseen=bool(part.has_unseen),
@@ -653,6 +659,6 @@ def without_rows(
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:
-    # One product a block finds NaN and inf alike; overflow only sends finite rows to a closer look.
+    # One sum a block finds NaN and inf alike; overflow only sends finite rows to a closer look.
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(np.ones(x.shape[1]) @ x.T).all()) or bool(np.isfinite(x).all())
+        return bool(np.isfinite(np.einsum("ij->", x))) or bool(np.isfinite(x).all())

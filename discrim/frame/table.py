@@ -598,10 +598,11 @@ class Table:
             f"{shown(self.index[row])} holds {shown(values.iloc[row])}{more}. {way_out}"
         )
 
-    def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
-        """The named columns (p, n) as they lie in memory, where they are float64 at even distances.
+    def view(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """The named columns (p, n) as they lie in memory, where all are float64 or float32 at even distances.
 
-        A frame that was made from one array is read in place: no row is ever copied. The view is read-only.
+        A frame that was made from one array is read in place: no row of float64 is ever copied. The view is
+        read-only.
         """
         key = tuple(names)
         if key not in self._views:  # Of a small table the search costs as much as a pass over its rows.
@@ -612,7 +613,7 @@ class Table:
         if not names or not self.nrows or not isinstance(self.data, pd.DataFrame):
             return None
         positions = self.positions(names)
-        if {self._dtypes[j] for j in positions} != {np.dtype(np.float64)}:
+        if {self._dtypes[j] for j in positions} not in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
             return None
         last = len(names) - 1
         ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))

@@ -15,7 +15,7 @@ from discrim.frame.table import Table
 
 
 @pytest.mark.parametrize("centre", [0.0, 50.0])
-@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 20), (150, 70)])
+@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 20), (150, 70), (20, 300)])
 def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k, centre):
     rng = np.random.default_rng(p)
     x = rng.normal(centre, 1.0, (1500, p))
@@ -31,6 +31,26 @@ def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k, centre):
     assert np.isnan(got).sum() == 2 * k
     holes.iloc[9, 1] = np.inf
     with pytest.raises(DataError, match="infinite at row 9"):
+        fit.predict_proba(holes)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_single_precision_is_read_as_the_doubles_that_it_is(order):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((3000, 7)).astype(np.float32)
+    single = pd.DataFrame(np.array(x, order=order), copy=False).add_prefix("x")
+    assert Table(single).view(single.columns).dtype == np.float32
+    codes = rng.integers(0, 3, 3000)
+    fit = lda("y ~ .", single.assign(y=codes))
+    pd.testing.assert_frame_equal(fit.cov, lda("y ~ .", single.astype(np.float64).assign(y=codes)).cov)
+    expected = fit.predict_proba(single.astype(np.float64))
+    pd.testing.assert_frame_equal(fit.predict_proba(single), expected, check_exact=True)
+    pd.testing.assert_frame_equal(fit.predict_proba(single[2:3]), expected[2:3], rtol=1e-13)
+    holes = single.copy()
+    holes.iloc[[0, 2999], 1] = np.nan
+    assert np.flatnonzero(fit.predict_proba(holes).isna().all(axis=1)).tolist() == [0, 2999]
+    holes.iloc[2500, 3] = -np.inf
+    with pytest.raises(DataError, match="infinite at row 2500"):
         fit.predict_proba(holes)
 
 
