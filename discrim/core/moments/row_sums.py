@@ -118,12 +118,12 @@ class Sums:
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
-        self._place_new_centres(columns, codes, rows)
-        self.rows += rows
-        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self._buffer.shape[1] != len(x):
             self._buffer = np.empty((len(self._buffer), len(x)))
         deviations = self._buffer[:n_columns]
+        self._place_new_centres(columns, codes, rows)
+        self.rows += rows
+        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self.spread == "class":
             # Classes are picked from a copy that fits the cache.
             np.copyto(deviations, columns)
@@ -181,7 +181,7 @@ class Sums:
         first = not self.rows.any()
         reference = columns[:, :1]
         means = np.zeros((len(columns), len(rows)))
-        _add_class_sums(means, columns - reference, codes)
+        _add_class_sums(means, np.subtract(columns, reference, out=self._buffer[: len(columns)]), codes)
         means = means[:, new] / rows[new] + reference
         bad = ~np.isfinite(means)
         if bad.any():
@@ -374,7 +374,9 @@ def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
     if n_classes <= ONE_HOT_CLASSES:
         indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
         return np.asarray(columns @ indicator.T)
-    return np.stack([np.bincount(codes, column, n_classes) for column in columns])
+    single = np.ones(len(codes)), codes, np.arange(len(codes) + 1)
+    indicators = scipy.sparse.csc_array(single, shape=(n_classes, len(codes)))
+    return np.asarray((indicators @ np.ascontiguousarray(columns.T)).T)
 
 
 def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:

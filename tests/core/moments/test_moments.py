@@ -163,3 +163,18 @@ def test_a_class_that_first_comes_in_a_later_part_has_its_own_mean(spread):
     np.testing.assert_allclose(found.class_means, means, atol=1e-13)
     squares = np.square((x - means[codes]) * found.scale).sum(axis=0)
     np.testing.assert_allclose(found.squares.sum(axis=0), squares, rtol=1e-12)
+
+
+@pytest.mark.parametrize("spread", ["pooled", "diagonal"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_of_many_classes_are_their_rows_means(spread, weighted):
+    rng = np.random.default_rng(8)
+    n, k = 900, 60
+    x, codes = rng.standard_normal((n, 4)) + 3.0, np.append(np.arange(k), rng.integers(0, k, n - k))
+    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    found = ClassMoments.from_block(x, codes, weights, n_classes=k, spread=spread)
+    count = np.ones(n) if weights is None else weights
+    for c in range(k):
+        own = codes == c
+        mean = np.average(x[own], axis=0, weights=count[own])
+        np.testing.assert_allclose(found.means[c] + found.origin, mean, rtol=1e-13)
