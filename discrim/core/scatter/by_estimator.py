@@ -117,17 +117,10 @@ def estimated(
 ) -> tuple[Covariance, ...]:
     """Covariance of the rows less their class's means, or of those of each class, in z.
 
-    The estimator is copied before each fit, as scikit-learn's `clone` does where it has `get_params`.
-
-    Raises
-    ------
-    DataError
-        The estimator cannot be fitted, has no `covariance_` then, or one of the wrong shape or with values
-        that are not finite or not symmetric.
-    CollinearError
-        A covariance is not positive definite.
-    NotSupportedError
-        Weights that are not whole numbers of rows.
+    The estimator is copied before each fit, as scikit-learn's `clone` does where it has `get_params`. A
+    DataError says that it cannot be fitted, or that what it has as `covariance_` is no covariance of the
+    columns; a CollinearError, that this is not positive definite; a NotSupportedError, that weights are no
+    whole numbers.
     """
     parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows.blocks]
     x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))

@@ -42,7 +42,6 @@ rows themselves are held where they are fewer numbers than these sums.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -93,11 +92,6 @@ class ShrunkCorrelation(Scatter):
         """Of the correlations and of the variances."""
         return self.shrinkage, self.variances
 
-    def keywords(self) -> dict[str, Any]:
-        """With both shrinkages."""
-        both = {"shrinkage": self.shrinkage.keyword, "variance_shrinkage": self.variances.keyword}
-        return {"covariance": self.word, **both}
-
     def anew(self) -> ShrunkCorrelation:
         """With the shrinkages that were asked for."""
         return ShrunkCorrelation(self.shrinkage.anew(), self.variances.anew())
@@ -115,11 +109,6 @@ class ShrunkCorrelation(Scatter):
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """On scales within reach of the median, where variances are shrunk."""
         return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
-
-    @property
-    def needs_rows(self) -> bool:
-        """Where a rule of the shrinkages does."""
-        return self.shrinkage.by_rows or self.variances.by_rows
 
     def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> ShrunkCorrelation:
         """With both shrinkages, from one pass."""
@@ -154,19 +143,6 @@ class ShrunkCorrelation(Scatter):
             text = f"{own.values[0]:.4g}, {'given' if own.rule == 'given' else 'estimated'}"
             found.append((f"Shrinkage, {what}", own.values, text))
         return found
-
-    def options(self) -> Parts:
-        """What says the shrinkages."""
-        return {"chosen": self.shrinkage.rule, "variance_chosen": self.variances.rule}
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """The shrinkages."""
-        return {"shrinkage": self.shrinkage.buffer(), "variance_shrinkage": self.variances.buffer()}
-
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """One shrinkage of each kind."""
-        return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
 
     @classmethod
     def from_file(cls, parts: Parts) -> ShrunkCorrelation:
@@ -239,7 +215,6 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
 
     Examples
     --------
-    >>> import numpy as np
     >>> u = np.array([[3.0, -1.0, -2.0], [2.0, 0.0, -2.0]])
     >>> u /= np.sqrt((u**2).sum(axis=1, keepdims=True))
     >>> pairs, crossed = 2 * (u[0] @ u[1]) ** 2, 2 * (u[0] ** 2 @ u[1] ** 2)
@@ -291,16 +266,9 @@ NUMBERS_AT_ONCE = 2**22
 class CorrelationPowers:
     """Sums of powers of deviations, columns of length one, for what they become without a row.
 
-    Attributes
-    ----------
-    own : Powers
-        By column.
-    fourths : (p, p) float
-        Sum of u_ij^2 u_ik^2 over all rows, or where these sums are more numbers than the rows (0, p).
-    thirds, seconds : (K, p, p) float
-        Sums of u_ij^2 u_ik and of u_ij u_ik by class, or (K, 0, p).
-    rows : (p, n) float
-        The rows u, where they are less than the sums, with their codes and weights (n,); else none of them.
+    Those by column are `own`. Over all rows, fourths (p, p) are sums of u_ij^2 u_ik^2; by class, thirds and
+    seconds (K, p, p) are those of u_ij^2 u_ik and of u_ij u_ik. Where the rows u (p, n) are fewer numbers,
+    they are kept with their codes and weights (n,), and the sums are empty, (0, p) and (K, 0, p).
     """
 
     own: Powers
@@ -324,16 +292,10 @@ def _lengths(moments: ClassMoments) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Rows that are taken out one at a time, m of them.
+    """Rows taken out one at a time: h (p, m) are deviations from class means, in columns of length one.
 
-    Attributes
-    ----------
-    h : (p, m) float
-        Deviations from the class means, in columns of length one.
-    e : (p, m) float
-        One over the squared lengths of the columns without the row.
-    out, count, lift : (m,) float
-        Weight that is taken out, that of the class, and c.
+    One over the squared lengths of the columns without the row is e (p, m); out, count and lift (m,) are the
+    weight that is taken out, that of the class, and c.
     """
 
     h: Floats

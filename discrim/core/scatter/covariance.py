@@ -391,7 +391,6 @@ class UpdatedRoot:
 
     Examples
     --------
-    >>> import numpy as np
     >>> root = UpdatedRoot(np.array([[1.0, 1.0], [0.0, 2.0]]))
     >>> root.add(1)
     >>> round(float(root.residuals([0])[:, 0] @ root.residuals([0])[:, 0]), 12)

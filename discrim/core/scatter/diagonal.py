@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_
 from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.scatter.principal import one_scatter
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import Powers, RuleOfShrinkage, Shrinkage, Trial, data_units
 
 _SHRINKAGES: dict[str, RuleOfShrinkage] = {"strimmer": "strimmer", "loo": "loo"}
@@ -45,13 +44,6 @@ class Diagonal(Scatter):
     def read(cls, keywords: CovarianceKeywords) -> Diagonal:
         """By `shrinkage=` and `grid=`."""
         return cls(shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, None))
-
-    def keywords(self) -> dict[str, Any]:
-        """With the shrinkage, if any."""
-        if self.shrinkage is None:
-            return {"covariance": self.word}
-        own = {"covariance": self.word, "shrinkage": self.shrinkage.keyword}
-        return own | ({"grid": list(self.shrinkage.grid)} if self.shrinkage.grid else {})
 
     def anew(self) -> Diagonal:
         """With the shrinkage that was asked for."""
@@ -97,11 +89,6 @@ class Diagonal(Scatter):
         """On scales within reach of the median, where there is something of it."""
         shrinks = self.shrinkage is not None and (not self.shrinkage.values or any(self.shrinkage.values))
         return comparable_to_median(moments) if shrinks else moments
-
-    @property
-    def needs_rows(self) -> bool:
-        """Where the rule of the shrinkage does."""
-        return self.shrinkage is not None and self.shrinkage.by_rows
 
     def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Diagonal:
         """With the shrinkages of Opgen-Rhein & Strimmer."""
@@ -161,23 +148,6 @@ class Diagonal(Scatter):
     def has_errors(self) -> bool:
         """Where variances are not shrunk."""
         return self.shrinkage is None
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The shrinkage, if any."""
-        return [each.item for each in self.shrinkages]
-
-    def options(self) -> Parts:
-        """What says the shrinkage."""
-        return {} if self.shrinkage is None else {"chosen": self.shrinkage.rule}
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """The shrinkages."""
-        return {} if self.shrinkage is None else {"shrinkage": self.shrinkage.buffer()}
-
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """One shrinkage for each covariance."""
-        return {"shrinkage": (n_covariances,)}
 
     @classmethod
     def from_file(cls, parts: Parts) -> Diagonal:

@@ -80,14 +80,8 @@ class _Group:
 class Observed:
     """What rows with missing values tell of classes that share a covariance.
 
-    Attributes
-    ----------
-    counts : (K,) float
-        Sums of weights.
-    centres : (K, p) float
-        Means of the values there are; rows are z = (x - centre of their class) * unit.
-    unit : (p,) float
-        Powers of two that bring the columns near one.
+    Counts (K,) are sums of weights, and centres (K, p) means of the values there are. Rows are z = (x -
+    centre of their class) * unit, the unit (p,) being powers of two that bring the columns near one.
     """
 
     groups: tuple[_Group, ...]

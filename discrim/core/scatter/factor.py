@@ -171,14 +171,9 @@ class FewFactors(Scatter):
         return cls(wanted, None if by_word else dimensions, scatter.SPHERES[bool(keywords.standardize)])
 
     def for_classes(self, levels: Sequence[Any], n_columns: int) -> FewFactors:
-        """With the dimensions that were given, by class.
+        """With the dimensions that were given, by class; a CollinearError where there is one column.
 
-        Raises
-        ------
-        CollinearError
-            There is one column.
-        DataError
-            Classes are unknown or missing, or the dimensions are to be the same.
+        A DataError says that classes are unknown or missing, or that the dimensions are to be the same.
         """
         if n_columns < 2:
             raise CollinearError(
@@ -360,7 +355,6 @@ def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> by_scree(np.array([[9.0, 5.0, 1.0, 0.9]]), np.array([3]), 4, 0.2).tolist()
     [2]
     """
@@ -380,7 +374,6 @@ def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool
 
     Examples
     --------
-    >>> import numpy as np
     >>> scatter = 50 * np.array([[9.0, 5.0, 1.0, 0.9]])
     >>> by_bic(scatter, np.array([3]), 4, np.array([50.0]), shared=False).tolist()
     [2]
@@ -663,7 +656,6 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
 
     Examples
     --------
-    >>> import numpy as np
     >>> held = downdated(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
     >>> largest, last = (np.array([3.0, 1.0]) - held.shifts)[0].tolist()
     >>> round(largest + last, 12), round(largest * last, 12)

@@ -59,13 +59,7 @@ def buffers_of(scatter: Scatter, covariances: tuple[Covariance, ...]) -> dict[st
 
 
 def scatter_from_file(method: str, parts: Parts) -> Scatter:
-    """The kind that the options and buffers of a file are of.
-
-    Raises
-    ------
-    DataError
-        They do not go together.
-    """
+    """The kind that options and buffers of a file are of; a DataError where they do not go together."""
     parts = {name: part for name, part in parts.items() if part is not None}
     word, robust = parts.pop("structure"), Robust.from_numbers(method, parts.pop("robust"))
     if word == Full.word and robust is not None:

@@ -292,7 +292,6 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
 
     Examples
     --------
-    >>> import numpy as np
     >>> whole = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
     >>> of_columns(whole, np.array([1])).matrix().round(12).tolist()
     [[10.0]]

@@ -57,13 +57,7 @@ class CovarianceKeywords:
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """The rows of a fit, for the kinds that moments do not say.
-
-    Attributes
-    ----------
-    classes : sequence
-        The labels of the classes, for messages.
-    """
+    """The rows of a fit, for the kinds that moments do not say; labels of the classes, for messages."""
 
     blocks: RowBlocks
     classes: Sequence[Any]
@@ -160,6 +154,9 @@ class StandardSphere(Sphere):
 SPHERES = (Sphere(), StandardSphere())
 """The units of the data, and standard deviations: by whether columns are standardized."""
 
+SHRINKAGES = ("shrinkage", "variance_shrinkage")
+"""Names, in keywords and in files, of the shrinkage of a covariance, and of that of variances beside it."""
+
 
 class Scatter(ABC):
     """A kind of covariance."""
@@ -202,13 +199,17 @@ class Scatter(ABC):
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of a verb that ask for it."""
-        return {"covariance": self.word}
+        own = zip(SHRINKAGES, self.shrinkages, strict=False)
+        units = {} if self.sphere is None else self.sphere.keyword()
+        grids = [list(each.grid) for each in self.shrinkages if each.grid]
+        keywords = {"covariance": self.word, **{name: each.keyword for name, each in own}, **units}
+        return keywords | ({"grid": grids[0]} if grids else {})
 
     # ---- shrinkage
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Of what is shrunk, the first that of the covariance."""
+        """Of what is shrunk, as `SHRINKAGES` names it."""
         return ()
 
     def of_class(self, k: int | None) -> Scatter:
@@ -271,7 +272,7 @@ class Scatter(ABC):
     @property
     def needs_rows(self) -> bool:
         """Whether moments do not say it, so that a refit reads the rows."""
-        return False
+        return any(shrinkage.by_rows for shrinkage in self.shrinkages)
 
     def of_rows(self, rows: KnownRows, moments: ClassMoments, divisors: Floats) -> Self:
         """The same with what only rows say, of rows and moments in the `unit` of the kind."""
@@ -279,21 +280,12 @@ class Scatter(ABC):
 
     @abstractmethod
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
-        """Covariances from moments without `obstacles`, one or one for each class.
-
-        Raises
-        ------
-        NoEstimateError
-            There is none.
-        """
+        """Covariances from moments without `obstacles`; a NoEstimateError where there is none."""
 
     def left_out(self, fitted: NormalClasses) -> LeftOut:
         """Scores of rows under the rule fitted without each of them; missing where a refit has to say them.
 
-        Raises
-        ------
-        NotSupportedError
-            There is no closed form, and refits would take too long.
+        A NotSupportedError says that there is no closed form, and that refits would take too long.
         """
         takes = f"of a covariance by {self.word} takes a refit for each row"
         return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
@@ -311,23 +303,11 @@ class Scatter(ABC):
         return False
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Number of free parameters of the covariances.
-
-        Raises
-        ------
-        NotSupportedError
-            They maximize no likelihood.
-        """
+        """Number of free parameters; a NotSupportedError of what maximizes no likelihood."""
         raise self.no_likelihood("A number of free parameters")
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Log-likelihood of class and row at maximum-likelihood covariances.
-
-        Raises
-        ------
-        NotSupportedError
-            They maximize no likelihood.
-        """
+        """Log-likelihood of class and row; a NotSupportedError of what maximizes no likelihood."""
         if not self.is_maximum:
             raise self.no_likelihood("A log-likelihood")
         moments, divisors = fitted.moments, fitted.divisors
@@ -403,7 +383,8 @@ class Scatter(ABC):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Lines of a header: what it alone has."""
-        return []
+        sphere = [] if self.sphere is None else [self.sphere.item]
+        return [*(shrinkage.item for shrinkage in self.shrinkages), *sphere]
 
     def note(self, short: Callable[[str], str]) -> str:
         """What a header says below its lines, with a text of the user's cut short."""
@@ -433,26 +414,23 @@ class Scatter(ABC):
 
     def options(self) -> Parts:
         """What a file keeps of it among the options of the fit, but for its word."""
-        return {}
+        chosen = zip(("chosen", "variance_chosen"), self.shrinkages, strict=False)
+        units = {} if self.sphere is None else self.sphere.keyword()
+        return {name: shrinkage.rule for name, shrinkage in chosen} | units
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """What a file keeps of it that moments do not say again."""
-        return {}
+        own = zip(SHRINKAGES, self.shrinkages, strict=False)
+        return {name: shrinkage.buffer() for name, shrinkage in own}
 
     @classmethod
     def shapes(cls, n_covariances: int, n_columns: int) -> Mapping[str, tuple[int, ...]]:
         """Shapes of the buffers; a length of -1 may be any."""
-        return {}
+        return {"shrinkage": (n_covariances,), "variance_shrinkage": (1,)}
 
     @classmethod
     def from_file(cls, parts: Parts) -> Scatter:
-        """The kind that a file is of, which takes its own parts out of all of them.
-
-        Raises
-        ------
-        DataError
-            They do not go together.
-        """
+        """The kind that a file is of, which takes its own out of all parts, if these go together."""
         return cls()
 
 

@@ -132,10 +132,7 @@ class Shrinkage:
     def from_file(parts: dict[str, Any], rules: Sequence[str], buffer: str = "shrinkage") -> Shrinkage | None:
         """What a file keeps of a shrinkage by one of these rules; None where it keeps none.
 
-        Raises
-        ------
-        DataError
-            Its parts do not go together, or a value is not from 0 to 1.
+        A DataError says that its parts do not go together, or that a value is not from 0 to 1.
         """
         option = "chosen" if buffer == "shrinkage" else "variance_chosen"
         rule, values = parts.pop(option, None), parts.pop(buffer, None)
@@ -164,10 +161,7 @@ def read_shrinkage(
 ) -> Shrinkage | None:
     """What `shrinkage=` and `grid=` ask for of a covariance; None where nothing is shrunk.
 
-    Raises
-    ------
-    DataError
-        A word that is not known, a number outside [0, 1], or keywords that do not go together.
+    A DataError names a word that is not known, a number outside [0, 1], or keywords that do not go together.
     """
     value = by_default if shrinkage is None else shrinkage
     if isinstance(value, str) and value == "loo" and value in rules:
@@ -240,7 +234,6 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
 
     Examples
     --------
-    >>> import numpy as np
     >>> d = np.array([[4.0, 5.0, -4.0, -5.0], [1.0, -1.0, -1.0, 1.0]]) / np.sqrt(86)
     >>> w = d @ d.T
     >>> fourth = ((d**2).sum(axis=0) ** 2).sum()
@@ -271,14 +264,8 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
 class Powers:
     """Sums of powers of deviations by class, for what they become without a row.
 
-    Attributes
-    ----------
-    seconds : (K, r, r) or (K, p) float
-        Scatters on principal axes, or sums of squares by column.
-    thirds : (K, r) or (K, p) float
-        Sums of |d|^2 d on the axes, or of third powers by column.
-    fourths : (K,) or (K, p) float
-        Sums of |d|^4, or of fourth powers by column.
+    On principal axes: scatters (K, r, r), sums of |d|^2 d (K, r) and of |d|^4 (K,). By column: sums of
+    squares, of third and of fourth powers, all (K, p).
     """
 
     seconds: Floats

@@ -39,7 +39,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, 
 from discrim.core.scatter import scatter, shrinkage
 from discrim.core.scatter.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
 from discrim.core.scatter.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrinkage import BARELY, Powers, RuleOfShrinkage, Shrinkage, Trial
 from discrim.errors import CollinearError, DataError
 
@@ -79,11 +78,6 @@ class Shrunk(Scatter):
         """By `shrinkage=`, `grid=` and `standardize=`."""
         found = shrinkage.read_shrinkage(keywords.shrinkage, keywords.grid, cls.word, _SHRINKAGES, "oas")
         return cls(found or Shrinkage("oas"), scatter.SPHERES[bool(keywords.standardize)])
-
-    def keywords(self) -> dict[str, Any]:
-        """With the shrinkage and the units."""
-        own = {"covariance": self.word, "shrinkage": self.shrinkage.keyword, **self.sphere.keyword()}
-        return own | ({"grid": list(self.shrinkage.grid)} if self.shrinkage.grid else {})
 
     def anew(self) -> Shrunk:
         """With the shrinkage that was asked for."""
@@ -128,11 +122,6 @@ class Shrunk(Scatter):
     def compares_units(self) -> bool:
         """Where something is shrunk, unless columns are standardized."""
         return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
-
-    @property
-    def needs_rows(self) -> bool:
-        """Where the rule of the shrinkage does."""
-        return self.shrinkage.by_rows
 
     def of_rows(self, rows: scatter.KnownRows, moments: ClassMoments, divisors: Floats) -> Shrunk:
         """With the shrinkages of Ledoit & Wolf."""
@@ -182,23 +171,6 @@ class Shrunk(Scatter):
         g = self.shrinkage.of(k)
         return oas_without if g is None or self.shrinkage.rule == "oas" else held_at(g)
 
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The shrinkage, and the units of the sphere."""
-        return [self.shrinkage.item, self.sphere.item]
-
-    def options(self) -> Parts:
-        """What says the shrinkage, and the units of the sphere."""
-        return {"chosen": self.shrinkage.rule, **self.sphere.keyword()}
-
-    def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
-        """The shrinkages."""
-        return {"shrinkage": self.shrinkage.buffer()}
-
-    @classmethod
-    def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
-        """One shrinkage for each covariance."""
-        return {"shrinkage": (n_covariances,)}
-
     @classmethod
     def from_file(cls, parts: Parts) -> Shrunk:
         """With the shrinkages of the file."""
@@ -216,7 +188,6 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> rows = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 4.0], [6.0, 9.0]])
     >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
@@ -268,16 +239,10 @@ def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
 def shrunk(
     moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
 ) -> tuple[Covariance, float]:
-    """Covariance of class k, or the pooled one, shrunk towards a sphere, and the shrinkage.
+    """Covariance of class k, or the pooled one, shrunk to a sphere, and the shrinkage, by default of `oas`.
 
-    By default that is the one of `oas`; moments are of full rank for a shrinkage of zero.
-
-    Raises
-    ------
-    DataError
-        The shrinkage is not from 0 to 1.
-    CollinearError
-        No column varies.
+    Moments are of full rank for a shrinkage of zero. A DataError says that it is not from 0 to 1, and a
+    CollinearError that no column varies.
     """
     one = one_scatter(moments, k)
     if one.spread == "thin":
@@ -317,10 +282,7 @@ def _shrunk_thin(moments: ClassMoments, divisor: float, shrinkage: float | None)
 def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
     """Covariance tr(S)/p I of class k, or the pooled one: one variance for all columns, in the data's units.
 
-    Raises
-    ------
-    CollinearError
-        No column varies.
+    A CollinearError says that no column varies.
     """
     one = one_scatter(moments, k)
     return Covariance.from_root(np.sqrt(_mean_square(one) / divisor) / one.common_unit)

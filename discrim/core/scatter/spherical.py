@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.scatter import scatter
-from discrim.core.scatter.covariance import Covariance
-from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, Item, NormalClasses, Parts, Scatter
+from discrim.core.scatter.scatter import CovarianceKeywords, Estimated, NormalClasses, Parts, Scatter
 from discrim.core.scatter.shrunk import oas_without, sphere_left_out, spherical
 
 
@@ -31,10 +29,6 @@ class Spherical(Scatter):
         """By `standardize=`."""
         return cls(scatter.SPHERES[bool(keywords.standardize)])
 
-    def keywords(self) -> dict[str, Any]:
-        """With the units."""
-        return {"covariance": self.word, **self.sphere.keyword()}
-
     def estimate(self, moments: ClassMoments, divisors: Floats) -> Estimated:
         """The mean of the variances."""
         moments = self.scaled(moments)
@@ -49,14 +43,6 @@ class Spherical(Scatter):
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """One variance each."""
         return n_covariances
-
-    def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
-        """The units of the sphere."""
-        return [self.sphere.item]
-
-    def options(self) -> Parts:
-        """The units of the sphere."""
-        return self.sphere.keyword()
 
     @classmethod
     def from_file(cls, parts: Parts) -> Spherical:

@@ -132,7 +132,6 @@ def fit_student(
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([[-1.0], [0.0], [1.0], [50.0]])
     >>> rows = [(x, np.zeros(4, dtype=np.intp), None)]
     >>> fit = fit_student(rows, gather(rows, n_classes=1, n_columns=1), nu=3.0)
@@ -292,11 +291,8 @@ def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, floa
 def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
     """The fit whose degrees of freedom, within `NU_RANGE`, have the largest profile likelihood.
 
-    Returns
-    -------
-    Student
-        At an end of the range where the likelihood rises to it; its steps are those of all fits tried. One
-        that has collapsed where the likelihood has no maximum, as it rises to where the scale is singular.
+    It is at an end of the range where the likelihood rises to it; its steps are those of all fits tried. One
+    has collapsed where the likelihood has no maximum, as it rises to where the scale is singular.
     """
     fits: dict[float, Student] = {}
 
