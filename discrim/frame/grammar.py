@@ -57,18 +57,10 @@ _PLACEHOLDER = re.compile(r"_q+[0-9]+_")
 
 @dataclass(frozen=True, slots=True)
 class ScannedFormula:
-    """A scanned formula.
+    """A formula as typed, and as a parser reads it: the code has placeholders for awkward names, by `names`.
 
-    Attributes
-    ----------
-    text : str
-        As typed.
-    code : str
-        What a parser reads: placeholders for awkward names, ``**`` for ``^``, one line.
-    names : dict
-        Placeholder to column name.
-    starts : tuple of (int, int)
-        Where each piece begins in code and in text; the last pair is where both end.
+    It is one line, with ``**`` for ``^``. Pairs (int, int) say where each piece begins in code and in text;
+    the last is where both end.
     """
 
     text: str
@@ -121,11 +113,8 @@ def quote(name: str) -> str:
 def scan(text: str) -> ScannedFormula:
     """Check the text of a formula and put every name Python could not hold behind a placeholder.
 
-    Raises
-    ------
-    FormulaError
-        A character, name or string that is not part of the language, unbalanced brackets, or a limit
-        (`MAX_TEXT`, `MAX_OPERATORS`, `MAX_NESTING`); the message points at the place.
+    A FormulaError points at what is not part of the language, at unbalanced brackets, or at what is beyond a
+    limit (`MAX_TEXT`, `MAX_OPERATORS`, `MAX_NESTING`).
 
     Examples
     --------
@@ -426,16 +415,9 @@ Node = Column | Number | Negative | Operation | Call
 class Expression:
     """A factor that has been read and found allowed.
 
-    Attributes
-    ----------
-    code : str
-        Its text, spacing normalised, awkward names in backticks; reads back to the same expression.
-    columns : tuple of str
-        The columns it reads, in order.
-    functions : tuple of str
-        The user's own functions it calls.
-    stateful : tuple of str
-        The functions it calls that learn from the rows, inner ones first.
+    Its code, of normalised spacing and with awkward names in backticks, reads back to the same expression.
+    There are the columns that it reads, in order, the user's own functions that it calls, and the stateful
+    ones, which learn from the rows, the inner ones first.
     """
 
     code: str
@@ -455,17 +437,8 @@ def read_one_factor(
 ) -> Expression:
     """Read one factor, source.code[start:end], and check all of it.
 
-    Parameters
-    ----------
-    code : str
-        The factor's text with its spacing normalised, still with placeholders.
-    functions : frozenset of str
-        Names of the user's own functions.
-
-    Raises
-    ------
-    FormulaError
-        Anything outside the language; the message points at the place.
+    Its code has normalised spacing, and still placeholders; the functions are the names of the user's own. A
+    FormulaError points at what is outside the language.
     """
     if end - start > MAX_FACTOR_TEXT:
         raise source.error(

@@ -282,16 +282,9 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LatexTable:
-    """A grid as boxes, column by column.
+    """A grid as boxes, column by column: labels of the rows and names of the columns, if they have names.
 
-    Attributes
-    ----------
-    stubs, headers : list of Box
-        The labels of the rows, the names of the columns; no headers of a table without names.
-    widths : list of float
-        Of the columns, at 10 points.
-    aligns : str
-        Of the columns, over and over.
+    Widths of the columns are at 10 points, and their aligns are taken over and over.
     """
 
     stubs: list[Box]

@@ -162,15 +162,9 @@ MOST_UNLISTED = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class MassLaw:
-    """Probabilities of listed values in each class.
+    """Probabilities `mass` (K, V) of listed values in each class, and `unlisted` (K,) of all others.
 
-    Attributes
-    ----------
-    mass : (K, V) float
-    points : (V, p) float
-        The values, where they are numbers; else their positions (V, 1).
-    unlisted : (K,) float
-        Probability of values that are not listed.
+    The points (V, p) are the values, where they are numbers; else their positions (V, 1).
     """
 
     mass: Floats
@@ -185,13 +179,7 @@ class MassLaw:
 
 @dataclass(frozen=True, slots=True)
 class DensityLaw:
-    """Densities of the classes.
-
-    Attributes
-    ----------
-    densities : tuple of Density
-        Of one dimension; all with a density, or all discrete.
-    """
+    """Densities of the classes, of one dimension; all of them have a density, or all are discrete."""
 
     densities: tuple[Density, ...]
 

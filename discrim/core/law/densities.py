@@ -178,7 +178,6 @@ def integrate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> value, bound = integrate(lambda x: np.exp(-np.abs(x))[:, None], np.array([-np.inf, 0.0, np.inf]))
     >>> abs(float(value[0]) - 2) < 1e-13, bool(bound[0] < 1e-9)
     (True, True)
@@ -536,14 +535,9 @@ Density = ScipyDensity | RowDensity | FunctionDensity
 
 
 def density_of(given: Any) -> Density:
-    """The density that an object stands for.
+    """The density that an object stands for; a NotSupportedError of matrices, or of rows on a surface.
 
-    Raises
-    ------
-    DataError
-        It is not a distribution, does not integrate to one, or is negative somewhere.
-    NotSupportedError
-        It is a distribution of matrices, or of rows on a surface.
+    A DataError says that it is no distribution, does not integrate to one, or is negative somewhere.
     """
     if hasattr(given, "logpdf") or hasattr(given, "logpmf"):
         return _of_scipy(given)

@@ -90,23 +90,12 @@ def form_parameters(form: str, components: int, p: int) -> int:
 def covariances(
     form: str, scatters: Floats, counts: Floats, axes: Axes = None, turns: int = TURNS
 ) -> tuple[Floats, Axes]:
-    """The most likely covariances of a form.
+    """The most likely covariances (G, p, p) of a form, and the common axes (p, p) of EVE and VVE.
 
-    Parameters
-    ----------
-    scatters, counts : (G, p, p) or (G, p) float, (G,) float
-        Sums of squares and products about the means, of forms without an orientation of squares alone, and
-        of weights.
-    axes, turns : (p, p) float, optional, int
-        Where the search for common axes begins, and its most rounds; with fewer than `TURNS`, volumes and
-        shapes that are found in turn have half of their digits.
-
-    Returns
-    -------
-    covariances : (G, p, p) or (G, p) float
-        Not positive definite where the likelihood has no maximum; variances of forms without an orientation.
-    axes : (p, p) float or None
-        The common axes, of EVE and VVE.
+    From scatters (G, p, p) and counts (G,); those of forms without an orientation are sums of squares (G, p),
+    and lead to variances (G, p). The search for common axes begins at some, for so many turns at most; with
+    fewer than `TURNS`, volumes and shapes that are found in turn have half of their digits. Where the
+    likelihood has no maximum, the covariances are not positive definite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):

@@ -274,22 +274,11 @@ def fit_mixture(
     rows_too: bool = True,
     tell: Tell = lambda more: None,
 ) -> MixtureFit | Degenerate:
-    """Fit to rows, by EM from the best of several starts.
+    """Fit to rows and moments, as `in_order` gives them, by EM from the best of several starts.
 
-    Parameters
-    ----------
-    moments, x, codes, weights
-        As `in_order` gives them.
-    forms, sizes : sequence of K str, int
-        Of each class.
-    together : bool
-        Whether the form, then the same for all, is that of the components of all classes.
-    hierarchies : sequence of K Hierarchies, optional
-        Those of `class_hierarchies`, if they are known.
-    rows_too : bool
-        The log-likelihood of the rows whatever their classes, too.
-    tell : callable
-        Is told of each step.
+    Forms and sizes are those of each class; `together` says that the form, then the same for all, is that of
+    the components of all classes. Hierarchies are those of `class_hierarchies`, if they are known; `rows_too`
+    asks for the log-likelihood of the rows whatever their classes. Each step is told.
     """
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)

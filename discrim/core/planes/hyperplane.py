@@ -60,7 +60,6 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
 
     Examples
     --------
-    >>> import numpy as np
     >>> points = np.array([[3.0, 0.0], [0.0, 4.0], [5.0, 5.0]])
     >>> def lowest(w):
     ...     i = int(np.argmin(points @ w))
@@ -167,16 +166,10 @@ TOUCHING = 1e-13
 class OptimalPlane:
     """The optimal plane x'coef + intercept = 0, scaled so that support points have values 1 and -1.
 
-    Attributes
-    ----------
-    coef : (p,) float
-    support : (s,) int
-        Positions of the rows with a positive multiplier, ascending.
-    multipliers : (s,) float
-        a_i, with coef = sum y_i a_i x_i over the support and sum y_i a_i = 0.
-    residual : float
-        The largest violation of the conditions of Karush, Kuhn and Tucker: of stationarity relative to
-        |coef|, of complementarity relative to the multipliers' sum, of feasibility relative to one.
+    Multipliers (s,) are the a_i of the rows at the positions of the support (s,), ascending, where these are
+    positive: coef = sum y_i a_i x_i, and sum y_i a_i = 0. The residual is the largest violation of the
+    conditions of Karush, Kuhn and Tucker: of stationarity relative to |coef|, of complementarity relative to
+    the multipliers' sum, of feasibility relative to one.
     """
 
     coef: Floats
@@ -346,7 +339,6 @@ def largest_margin(signed: Floats) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> round(largest_margin(np.array([[1.0, 0.0], [0.0, 1.0]])), 6)
     0.707107
     """

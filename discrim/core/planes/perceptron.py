@@ -53,7 +53,6 @@ def left_out_planes(
 
     Examples
     --------
-    >>> import numpy as np
     >>> signed = np.array([[-1.0, 0.0], [-1.0, -1.0], [1.0, 3.0], [1.0, 4.0]])
     >>> left_out_planes(signed, np.zeros(2), passes=100, seed=None, every=True).tolist()
     [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
@@ -240,7 +239,6 @@ def first_moves(
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([[0.0], [1.0], [3.0], [4.0]])
     >>> rows, coef = first_moves(x, np.array([False, False, True, True]), step=1.0, seed=None, most=8)
     >>> rows[:3].tolist(), coef[-1].tolist()

@@ -346,7 +346,6 @@ def evened_rows(x: Floats) -> EvenedRows:
 
     Examples
     --------
-    >>> import numpy as np
     >>> evened_rows(np.array([[1.0], [2.0], [3.0], [1e12]])).size.round(3).tolist()
     [1.5, 1.0, 1.0, 999999999997.5]
     """
@@ -414,25 +413,14 @@ def separation(
     guess: Floats | None = None,
     tick: Callable[[], object] = lambda: None,
 ) -> Separation:
-    """Decide between complete separation, quasi-separation and overlap.
+    """Decide between complete separation, quasi-separation and overlap, with a tick after each step.
 
-    Parameters
-    ----------
-    columns : (p + 1, n) float
-        A row of ones over columns of mean zero and unit variance.
-    guess : (p + 1, K) float, optional
-        Linear functions close to some that separate: what the program begins with, and nothing else.
-    tick : callable, optional
-        Called after each step of a search that may be long.
-
-    Raises
-    ------
-    NotSupportedError
-        The linear program ended without an answer, or found none in its time.
+    The columns (p + 1, n) are a row of ones over columns of mean zero and unit variance. The program begins
+    with the guess (p + 1, K), linear functions close to some that separate. A NotSupportedError says that it
+    ended without an answer, or found none in its time.
 
     Examples
     --------
-    >>> import numpy as np
     >>> columns = np.array([[1.0, 1.0, 1.0, 1.0], [-1.2, -0.6, 0.5, 1.3]])
     >>> separation(columns, np.array([0, 0, 1, 1]), 2).kind
     'complete'

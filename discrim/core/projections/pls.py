@@ -137,7 +137,6 @@ def latent(a: Floats, b: Floats, most: int, algorithm: Algorithm = "nipals") -> 
 
     Examples
     --------
-    >>> import numpy as np
     >>> a = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -2.0]])
     >>> found = latent(a, np.array([[1.0], [0.0], [-1.0]]), 2)
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
@@ -609,7 +608,6 @@ def fit_pls(
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([[0.0, 1.0], [2.0, 2.0], [6.0, 1.0], [8.0, 3.0]])
     >>> moments = ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2)
     >>> fit = fit_pls(moments, np.array([0.5, 0.5]), components=1, decides="max")
