@@ -99,10 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def complete() -> None:
-    """Answer the shell that asks for completions, and end the process.
-
-    Nothing happens where argcomplete is not installed.
-    """
+    """Answer the shell that asks for completions, and end the process, where argcomplete is installed."""
     try:
         import argcomplete
     except ImportError:

@@ -164,10 +164,7 @@ NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".xlsx
 
 
 class Output(NamedTuple):
-    """Where the answer of a verb goes: the style of the summary, its width as text, and the files.
-
-    The view is what the picture is of, as arguments of `plot`.
-    """
+    """Where the answer of a verb goes: style, width as text, files, and the view, which `plot` takes."""
 
     style: str
     width: int | None = None
@@ -178,10 +175,7 @@ class Output(NamedTuple):
 
 
 def output_of(options: dict[str, Any], *read: str) -> Output:
-    """Take the options of where the answer goes from the others, and refuse what cannot be written.
-
-    Files that are read are not to be replaced.
-    """
+    """Take the options of the output from the others; what cannot be written, or is read here, is refused."""
     force = options.pop("force", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
     # As everywhere, - is the standard stream.

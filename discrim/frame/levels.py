@@ -28,10 +28,7 @@ from discrim.frame.values import Scalar, shown
 
 
 def level_design(design: Design) -> Design:
-    """The design with a column of positions for each categorical term.
-
-    A NotSupportedError names a term in which a category is multiplied with another factor.
-    """
+    """The design with positions for each categorical term; a NotSupportedError where one is in a product."""
     spec = design.spec
     if spec is None:
         return design

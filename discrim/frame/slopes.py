@@ -321,10 +321,7 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRows:
-    """Rows (L, K) of each category and class of a predictor, as the formula writes it.
-
-    They are counted, whatever their weights, where these are positive.
-    """
+    """Numbers of rows (L, K) of positive weight, by category and class of a predictor of the formula."""
 
     label: str
     levels: tuple[Scalar, ...]

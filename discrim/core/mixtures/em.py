@@ -29,7 +29,7 @@ import numpy as np
 import scipy
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.scatter.covariance import Covariance, scaled_cholesky
+from discrim.core.scatter.covariance import Covariance, has_root, scaled_cholesky
 
 Axes = Floats | None
 """Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
@@ -453,17 +453,9 @@ def _rooted(matrices: Floats, least: Floats) -> tuple[Floats, Mask]:
     try:
         roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
     except np.linalg.LinAlgError:
-        return matrices, np.array([_is_definite(each) for each in correlations])
+        return matrices, np.array([has_root(each) for each in correlations])
     whole = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
     return np.asarray(roots * sd[:, None, :]), whole
-
-
-def _is_definite(matrix: Floats) -> bool:
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def maximized(

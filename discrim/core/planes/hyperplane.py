@@ -186,10 +186,7 @@ class OptimalPlane:
 
 @dataclass(frozen=True, slots=True)
 class HyperplaneFit:
-    """The optimal plane between two classes, of the rows less an origin (p,).
-
-    The rule makes no use of the prior (2,), the class proportions.
-    """
+    """The optimal plane of the rows less an origin (p,); its rule makes no use of the prior (2,)."""
 
     moments: ClassMoments
     prior: Floats

@@ -190,15 +190,18 @@ def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
 
 
 def scaled_cholesky(matrix: Floats) -> Floats:
-    """Upper triangular root (p, p) of a positive definite matrix, by that of its correlations.
-
-    Raises
-    ------
-    LinAlgError
-        The matrix has no such root.
-    """
+    """Upper triangular root (p, p) of a matrix by that of its correlations; a LinAlgError if it has none."""
     sd = np.sqrt(np.diagonal(matrix))
     return np.asarray(scipy.linalg.cholesky(matrix / sd / sd[:, None], check_finite=False) * sd)
+
+
+def has_root(matrix: Floats) -> bool:
+    """Whether a matrix is positive definite, as is seen sooner than by eigenvalues."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +233,7 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
 
 
 class NearDependency(NamedTuple):
-    """A column that those before it all but determine.
-
-    The columns `on` have a part in it; `left` is what they leave of it, as a share of its standard deviation.
-    """
+    """A column that those `on` all but determine: they leave of it a share of its standard deviation."""
 
     column: int
     on: tuple[int, ...]

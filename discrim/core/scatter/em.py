@@ -324,22 +324,6 @@ class Em(Full):
     patterns: int
     incomplete: int
 
-    def numbers(self) -> Floats:
-        """For a file."""
-        return np.array(
-            [self.steps, self.converged, self.row_llf, self.patterns, self.incomplete], dtype=np.float64
-        )
-
-    @staticmethod
-    def from_numbers(numbers: Floats) -> Em:
-        """From a file; a DataError where the numbers describe no search."""
-        if len(numbers) != 5:
-            raise DataError("A search by EM is described by other numbers: fit the table again.")
-        steps, converged, llf, kinds, incomplete = numbers.tolist()
-        if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
-            raise DataError("its search by EM has no number of steps, patterns or rows")
-        return Em(int(steps), bool(converged), llf, int(kinds), int(incomplete))
-
     def keywords(self) -> dict[str, Any]:
         """By `missing=`."""
         return {"covariance": self.word, "missing": "em"}
@@ -405,7 +389,8 @@ class Em(Full):
 
     def buffers(self, covariances: tuple[Covariance, ...]) -> dict[str, Floats]:
         """How the moments were found."""
-        return {"em": self.numbers()}
+        numbers = [self.steps, self.converged, self.row_llf, self.patterns, self.incomplete]
+        return {"em": np.array(numbers, dtype=np.float64)}
 
     @classmethod
     def shapes(cls, n_covariances: int, n_columns: int) -> dict[str, tuple[int, ...]]:
@@ -414,8 +399,14 @@ class Em(Full):
 
     @classmethod
     def from_file(cls, parts: Parts) -> Em:
-        """As the numbers of the file say."""
-        return Em.from_numbers(parts.pop("em"))
+        """As the numbers of the file say; a DataError where they describe no search."""
+        numbers = parts.pop("em")
+        if len(numbers) != 5:
+            raise DataError("A search by EM is described by other numbers: fit the table again.")
+        steps, converged, llf, kinds, incomplete = numbers.tolist()
+        if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
+            raise DataError("its search by EM has no number of steps, patterns or rows")
+        return cls(int(steps), bool(converged), llf, int(kinds), int(incomplete))
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,10 +343,8 @@ def decision_table(fit: Any) -> pd.DataFrame:
         whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
         frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
     width = frame.shape[1]
-    chance = fit.prior.to_numpy() @ by_value.mass
-    frame.insert(width, distinct("probability", classes), chance)
-    decided = fit.predict(data).to_numpy(dtype=object)
-    frame.insert(width + 1, distinct("decision", classes), decided)
+    frame.insert(width, distinct("probability", classes), fit.prior.to_numpy() @ by_value.mass)
+    frame.insert(width + 1, distinct("decision", classes), fit.predict(data).to_numpy(dtype=object))
     named: pd.DataFrame = frame.rename_axis(columns=None)
     return named
 
@@ -437,8 +435,7 @@ class BayesResults(Pictured, Reported, ShownModel):
         self.columns = known.columns
         values = reading.prior_vector(prior, self.classes, np.ones(len(self.classes)))
         self._prior = pd.Series(values, index=self.classes, name="prior")
-        matrix = reading.cost_matrix(costs, self.classes)
-        self._given_costs = matrix
+        self._given_costs = reading.cost_matrix(costs, self.classes)
 
     @property
     def prior(self) -> pd.Series:

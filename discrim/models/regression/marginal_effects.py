@@ -117,10 +117,7 @@ def _wanted(columns: Any, names: list[str]) -> list[str]:
 
 
 class _Survey(NamedTuple):
-    """What a first pass tells of the rows: their weight, columns of numbers, and categories by factor.
-
-    Binary columns hold nothing but 0 and 1.
-    """
+    """What a first pass tells of the rows: weight, columns of numbers, those of 0 and 1, and categories."""
 
     total: float
     means: dict[str, float]

@@ -37,10 +37,7 @@ def is_earlier(about: dict[str, Any]) -> bool:
 
 
 def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
-    """Description and buffers of a file, with what it could not say when it was written.
-
-    Nothing is checked, as both are checked afterwards.
-    """
+    """Description and buffers of a file, with what it could not say when it was written; none is checked."""
     about, tensors = dict(about), dict(tensors)
     name = about.get("model")
     later = LATER_OPTIONS.get(name) if isinstance(name, str) else None
@@ -111,10 +108,7 @@ def _is_inverse_root(matrix: Floats | None) -> bool:
 
 
 def arguments_of(model: str, options: dict[str, Any], numbers: Any, blocks: Blocks) -> Arguments:
-    """The arguments of the verb, which files did not hold, from the numbers and their options in the file.
-
-    What the rows chose is given.
-    """
+    """The arguments of the verb, which files did not hold, by the numbers; what the rows chose is given."""
     row = BY_MODEL[model]
     defaults = default_options(row)
     alike = {name: value for name, value in options.items() if name in defaults and name not in row.choosing}

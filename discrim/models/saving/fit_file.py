@@ -29,6 +29,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
+from discrim.core.scatter.covariance import has_root
 from discrim.core.scatter.kinds import KINDS, options_of
 from discrim.core.scatter.robust import ROBUST
 from discrim.core.scatter.shrinkage import RULES
@@ -605,14 +606,5 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
     correlation = matrix * unit * unit[:, None]
     least = -1e-10 if singular else 0.0
     right = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
-    if not right or not (_has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > least):
+    if not right or not (has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > least):
         raise damaged(path, "a scatter of it is not positive definite")
-
-
-def _has_root(matrix: Floats) -> bool:
-    """Whether a matrix is positive definite, as is seen sooner than by eigenvalues."""
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True
