@@ -363,9 +363,9 @@ class _KeptElsewhere(Kept[T]):
         found: V = self._asked(question, *others).result()
         return found
 
-    def then(self, change: Callable[[T], V]) -> Kept[V]:
-        """What a function makes of the value, kept likewise."""
-        return _KeptElsewhere(self._client, self._asked(change))
+    def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
+        """What a function makes of this value, and of others, kept likewise."""
+        return _KeptElsewhere(self._client, self._asked(change, *others))
 
     def _asked(self, question: Callable[..., Any], *others: Any) -> Any:
         # What is sent with a task goes through the scheduler, and should not be large.

@@ -151,9 +151,9 @@ class Kept(Generic[T]):
         """What a question to this value, and to others, is answered."""
         return question(self._value, *(each._value for each in others))
 
-    def then(self, change: Callable[[T], V]) -> Kept[V]:
-        """What a function makes of the value, kept likewise."""
-        return Kept(change(self._value))
+    def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
+        """What a function makes of this value, and of others, kept likewise."""
+        return Kept(self.told(change, *others))
 
 
 class DistributedSource(Source):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
-T = TypeVar("T")
-
 COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 """Columns of the measures in the table by fold."""
 
@@ -55,7 +53,7 @@ COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 class FoldedRows:
     """What is known of the rows (n,) of a cross-validation, and figures of their scores in each repeat.
 
-    Scores (n, K) of the R repeats may be kept where the rows lie, and then this goes there.
+    Scores may be kept where the rows lie, and then the rest goes there.
 
     Attributes
     ----------
@@ -66,6 +64,7 @@ class FoldedRows:
     predicted, dealt : (R, n) int
     posteriors : bool
         Whether the scores are logs of shares.
+    scores : R arrays (n, K) of float
     """
 
     at: Mask
@@ -74,23 +73,29 @@ class FoldedRows:
     dealt: Codes
     n_folds: int
     posteriors: bool
+    scores: tuple[Floats, ...]
 
-    def losses(self, *scores: Floats) -> dict[str, Floats]:
+    @classmethod
+    def of(cls, known: tuple[Any, ...], *scores: Floats) -> Self:
+        """What is known of rows, beside the scores of each repeat."""
+        return cls(*known, scores)
+
+    def losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
         at, actual = self.at, self.judged.codes
         losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
         if not self.posteriors:
             return losses
         unit, rows = np.eye(self.judged.n_classes)[actual], np.arange(len(actual))
-        own = [each[at] for each in scores]
+        own = [each[at] for each in self.scores]
         losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in own])
         losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
         return losses
 
-    def means(self, *scores: Floats) -> list[dict[str, NDArray[Any]]]:
+    def means(self) -> list[dict[str, NDArray[Any]]]:
         """For each repeat the rows, wrong rows and mean losses (F,) of each fold."""
         weights, shares, found = self.judged.weights, self.judged.shares(), []
-        losses = self.losses(*scores)
+        losses = self.losses()
         for r, dealt in enumerate(self.dealt):
             fold_of, wrong = dealt[self.at], losses["error"][r]
             part: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_of, weights, self.n_folds)}
@@ -100,11 +105,11 @@ class FoldedRows:
             found.append(part)
         return found
 
-    def rates(self, level: float, *scores: Floats) -> dict[str, tuple[float, float, float, float]]:
+    def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
         """Mean loss by measure, over rows and repeats, with its standard error and interval."""
         return {
             name: loss_rate(losses.mean(axis=0), self.judged, level, counts=name == "error")
-            for name, losses in self.losses(*scores).items()
+            for name, losses in self.losses().items()
         }
 
 
@@ -204,17 +209,15 @@ class CrossValidation(Shown):
         proba = self._scores[repeat - 1].told(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
-    def _folded(self) -> FoldedRows:
-        """What is known of the rows here."""
+    @cached_property
+    def _folded(self) -> Kept[FoldedRows]:
+        """The rows with their scores, where these are kept."""
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
         has = not self._fit.model.instead
-        return FoldedRows(self._judged, self._rows(), predicted, folds, len(self._fold_labels), has)
-
-    def _told(self, question: Callable[..., T]) -> T:
-        """What a question to the scores of all repeats is answered."""
+        rows = self._judged, self._rows(), predicted, folds, len(self._fold_labels), has
         first, *others = self._scores
-        return first.told(question, *others)
+        return first.then(partial(FoldedRows.of, rows), *others)
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -247,7 +250,7 @@ class CrossValidation(Shown):
     @displayed(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
-        parts = [pd.DataFrame(part) for part in self._told(self._folded().means)]
+        parts = [pd.DataFrame(part) for part in self._folded.told(FoldedRows.means)]
         table = pd.concat(parts)
         if not self._weighted:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
@@ -315,7 +318,7 @@ class CrossValidation(Shown):
         """
         check_level(level)
         by_fold, rows = self.by_fold, {}
-        for name, rate in self._told(partial(self._folded().rates, level)).items():
+        for name, rate in self._folded.told(partial(FoldedRows.rates, level=level)).items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
             rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]

@@ -374,8 +374,8 @@ def whole_class(codes: Codes, dealt: Codes, n_classes: int, folds: int) -> tuple
     Codes (n,) are those of classes, and folds (n,) are -1 for rows that are not used.
     """
     used = dealt >= 0
-    counts = np.zeros((folds, n_classes), dtype=np.intp)
-    np.add.at(counts, (dealt[used], codes[used]), 1)
+    cells = dealt[used] * n_classes + codes[used]
+    counts = np.bincount(cells, minlength=folds * n_classes).reshape(folds, n_classes)
     places = np.argwhere(counts == counts.sum(axis=0))
     return None if not len(places) else (*places[0].tolist(), int(counts[tuple(places[0])]))
 
