@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -73,12 +73,11 @@ class FoldedRows:
     dealt: Codes
     n_folds: int
     posteriors: bool
-    scores: tuple[Floats, ...]
+    scores: tuple[Floats, ...] = ()
 
-    @classmethod
-    def of(cls, known: tuple[Any, ...], *scores: Floats) -> Self:
-        """What is known of rows, beside the scores of each repeat."""
-        return cls(*known, scores)
+    def scored(self, *scores: Floats) -> FoldedRows:
+        """The same rows with the scores of each repeat."""
+        return replace(self, scores=scores)
 
     def losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
@@ -215,9 +214,9 @@ class CrossValidation(Shown):
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
         has = not self._fit.model.instead
-        rows = self._judged, self._rows(), predicted, folds, len(self._fold_labels), has
+        rows = FoldedRows(self._judged, self._rows(), predicted, folds, len(self._fold_labels), has)
         first, *others = self._scores
-        return first.then(partial(FoldedRows.of, rows), *others)
+        return first.then(rows.scored, *others)
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
