@@ -71,14 +71,9 @@ class Sum:
 
 @dataclass(slots=True)
 class Expansion:
-    """Expands the right side of one formula.
+    """Expands the right side of one formula; a leaf gives the terms of one factor of a tree, or the ``.``.
 
-    Attributes
-    ----------
-    leaf : callable
-        Terms of one factor of the tree, or of the ``.``.
-    idle : list of str
-        Parts of the formula that change nothing, to be told to the user.
+    Parts of the formula that change nothing are idle, to be told to the user.
     """
 
     source: ScannedFormula
@@ -86,13 +81,7 @@ class Expansion:
     idle: list[str] = field(default_factory=list)
 
     def expand(self, root: Node) -> Sum:
-        """Expand a tree to its terms.
-
-        Raises
-        ------
-        FormulaError
-            An operator that has no meaning where it stands, or a limit.
-        """
+        """Expand a tree to its terms; a FormulaError of an operator without a meaning there, or a limit."""
         values: list[Sum] = []
         stack: list[tuple[Node, bool]] = [(root, False)]
         while stack:
@@ -311,14 +300,9 @@ _Codes = NDArray[np.intp]
 
 
 class WholeTable(NamedTuple):
-    """What the rows hold of which a table has some.
+    """What the rows hold of which a table has some: how many they are, and what transforms learn from.
 
-    Attributes
-    ----------
-    rows : int
-        How many they are.
-    learning : Table or None
-        All complete ones, with the columns that transforms learn from.
+    Where it is there, that is all complete rows, with the columns that transforms learn from.
     """
 
     rows: int
@@ -334,34 +318,15 @@ def resolve_formula(
     exclude: Sequence[str] = (),
     reader: Reader | None = None,
 ) -> tuple[Design, _Codes]:
-    """Resolve a formula against a table.
+    """Resolve a formula ``response ~ terms`` against a table: its design, and codes (n,) of the rows.
 
-    Parameters
-    ----------
-    formula : str
-        ``response ~ terms``.
-    functions : dict of str to callable, optional
-        Functions of the user's own that the formula may call. Each takes columns as Series and gives
-        one value, or one row of a matrix, for each row.
-    levels : sequence, optional
-        The classes in order; default: the categorical's order, else sorted.
-    exclude : sequence of str
-        Columns that ``.`` leaves out, such as the weights; a row that misses one is not complete.
-    reader : callable, optional
-        What reads the formula in the place of `parsed_formula`.
+    Codes are -1 where the response is missing; the levels are the classes in order, by default the
+    categorical's order, else sorted. The user's own functions take columns as Series and give one value, or
+    one row of a matrix, for each row. The ``.`` leaves out the columns excluded, such as the weights; a row
+    that misses one is not complete. The reader reads the formula in the place of `parsed_formula`.
 
-    Returns
-    -------
-    design : Design
-    codes : (n,) int array
-        Class of each row, -1 where the response is missing.
-
-    Raises
-    ------
-    FormulaError
-        The formula cannot be read, is not allowed, or does not fit the table.
-    DataError
-        The table is empty, or holds values the formula cannot use.
+    A FormulaError says that the formula cannot be read, is not allowed, or does not fit the table; a
+    DataError, that the table is empty, or holds values the formula cannot use.
 
     Examples
     --------
@@ -381,14 +346,8 @@ def resolve_formula(
 class ParsedFormula(NamedTuple):
     """A formula that was read, for columns of some names.
 
-    Attributes
-    ----------
-    expressions : dict of str to Expression
-        The factors, by their code.
-    terms : list of tuple of str
-        Codes of the factors that each term multiplies.
-    exclude : tuple of str
-        Columns that a row has to have beside those that the formula names.
+    Its factors are by their code, and its terms the codes that each multiplies. A row has to have the columns
+    that are excluded, beside those that the formula names.
     """
 
     formula: str
@@ -433,13 +392,7 @@ def settle_formula(
     levels: Sequence[Any] | None = None,
     whole: WholeTable | None = None,
 ) -> tuple[Design, _Codes]:
-    """Design and codes of a formula that was read; as of `resolve_formula`.
-
-    Parameters
-    ----------
-    whole : WholeTable, optional
-        What the rows hold of which those of the table are some.
-    """
+    """Design and codes of a formula that was read; as of `resolve_formula`, of some rows of a whole table."""
     response, expressions, columns = found.response, found.expressions, found.columns
     rows = None if whole is None else whole.rows
     classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows)

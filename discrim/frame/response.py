@@ -131,29 +131,11 @@ def classes_and_codes(
     *,
     rows: int | None = None,
 ) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
-    """The classes of a table, the class of each row, and the dtype in which they came.
+    """The classes of a table, the class of each row, -1 where it is missing, and the dtype that they came in.
 
-    Parameters
-    ----------
-    functions : dict
-        The user's own functions.
-    levels : sequence or None
-        The classes in order, where the user gives them.
-    rows : int, optional
-        How many rows those of the table stand for.
-
-    Returns
-    -------
-    levels : tuple of str, int, float or bool
-    codes : (n,) int array
-        -1 where the response is missing.
-    kind : LabelType or None
-
-    Warns
-    -----
-    DiscrimWarning
-        Two classes that nobody listed are the same text up to case and blanks; or they are numbers that
-        look like a measurement.
+    The table's rows may stand for more rows, and the user may list the classes in order. A DiscrimWarning
+    says that two classes that nobody listed are the same text up to case and blanks, or that they are numbers
+    that look like a measurement.
     """
     values, keep = response_labels(response, table, functions)
     wanted = values.levels if levels is None else _listed(levels)
@@ -203,13 +185,7 @@ def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
 
 
 def _listed(levels: Any) -> list[Any]:
-    """The levels that a user gives, in order.
-
-    Raises
-    ------
-    DataError
-        They have no order, as those of a set, or are no list, or an empty one.
-    """
+    """The levels that a user gives, in order; a DataError of a set, of no list, or of an empty one."""
     if isinstance(levels, set | frozenset):
         raise DataError(
             f"levels= is a {type(levels).__name__}, which has no order: give a list, as in sorted(levels)."

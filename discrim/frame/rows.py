@@ -43,21 +43,8 @@ def read(
 ) -> Blocks:
     """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
 
-    Parameters
-    ----------
-    formula, data, weights, levels, functions
-        As of a verb.
-    part : bool
-        The table is a part of a larger one.
-    in_memory : str, optional
-        Why the rows have to be in memory, as a sentence; a source of tables is then refused.
-    reader : callable
-        What reads the formula.
-
-    Raises
-    ------
-    NotSupportedError
-        A source of tables is read part by part, and the rows have to be in memory.
+    The first arguments are those of a verb; the reader reads the formula. Where rows have to be in memory,
+    for a reason that is a sentence, a source of tables is refused by a NotSupportedError.
     """
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None:
@@ -74,10 +61,7 @@ def read(
 def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
     """The rows of a table or a source as other blocks read them; classes of a source are read if asked for.
 
-    Raises
-    ------
-    DataError
-        It is no table, or the source has no rows.
+    A DataError says that it is no table, or the source has no rows.
     """
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
@@ -149,15 +133,7 @@ def used_of_block(
 
 
 class GatheredRows(NamedTuple):
-    """The rows that a fit uses, all at once.
-
-    Attributes
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    positions : (n,) int
-        In the table.
-    """
+    """The rows (n, p) that a fit uses, all at once, with their codes (n,) and positions (n,) in the table."""
 
     x: Floats
     codes: Codes
@@ -223,16 +199,9 @@ FAR = 8.0
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """All rows of a table.
+    """All rows of a table, as steps (n, p) from a base (p,): what columns hold where nothing is stored.
 
-    Attributes
-    ----------
-    base : (p,) float
-        What the columns hold where nothing is stored.
-    steps : (n, p) csr_array of float
-        Rows less the base.
-    missing : (n,) bool
-        Rows with a missing value, whose steps mean nothing.
+    The steps of a row with a missing value mean nothing.
     """
 
     base: Floats

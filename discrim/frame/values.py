@@ -44,30 +44,12 @@ FIT_WITH = "or fit with this level"
 def find_levels(
     values: pd.Series, what: str, levels: Sequence[Any] | None = None, *, unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """The levels of values (those given, else the categorical's order, else sorted), and their codes.
+    """The levels of values (those given, else the categorical's order, else sorted), and their codes (m,).
 
-    Parameters
-    ----------
-    values : (m,) Series
-        None is missing.
-    what : str
-        What to call the values in a message, such as ``"The response 'species'"``.
-    levels : sequence, optional
-        All levels there may be, in order.
-    unused : bool
-        Keep the levels that no row has.
-
-    Returns
-    -------
-    levels : tuple of str, int, float or bool
-        Levels that no row has are left out, with a DiscrimWarning that names them, unless they are kept.
-    codes : (m,) int array
-        Positions in levels.
-
-    Raises
-    ------
-    DataError
-        A value that is not among the given levels, levels that repeat, or values without an order.
+    No value is missing, and codes are positions in the levels. Levels that no row has are left out, with a
+    DiscrimWarning that names them, unless they are kept as `unused`. Messages call the values `what`, such as
+    ``"The response 'species'"``. A DataError tells of a value that is not among the given levels, levels that
+    repeat, or values without an order.
 
     Examples
     --------
@@ -92,25 +74,9 @@ def find_levels(
 
 
 def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str = FIT_WITH) -> Codes:
-    """Positions of values in the levels.
+    """Positions (m,) of values in the levels; a DataError names a value that is no level, and its row.
 
-    Parameters
-    ----------
-    values : (m,) Series
-        None is missing.
-    what : str
-        What to call the values in a message.
-    way_out : str, optional
-        What the message says may be done about a value that is no level.
-
-    Returns
-    -------
-    (m,) int array
-
-    Raises
-    ------
-    DataError
-        A value that is no level; the message names it and its row.
+    No value is missing. The message calls them `what`, and says what may be done about the one that it names.
 
     Examples
     --------
@@ -122,20 +88,10 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
 
 
 def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
-    """Raise where a text column is mostly numbers, so it was hardly meant as categories.
+    """Raise a DataError where a text column is mostly numbers, so it was hardly meant as categories.
 
-    Parameters
-    ----------
-    values : Series
-        None is missing.
-    name : str
-        The column.
-
-    Raises
-    ------
-    DataError
-        More than half of the values read as numbers; the message names the first row that is text, or
-        the first row where all are numbers, and both ways out.
+    That is more than half of its values, none of which is missing. The message names the first row that is
+    text, or the first row where all are numbers, and both ways out.
     """
     counts = values.value_counts()
     numeric = pd.to_numeric(pd.Series(counts.index, dtype=object), errors="coerce").notna().to_numpy()
@@ -297,14 +253,9 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LabelType:
-    """The dtype of labels.
+    """The dtype of labels by name, one of `KNOWN`; of a categorical, that of its categories.
 
-    Attributes
-    ----------
-    dtype : str
-        Its name, one of `KNOWN`; of a categorical, that of its categories.
-    categories : tuple of scalars, or None
-        All categories in their order, also those that no row has; None for what is no categorical.
+    These are all categories in their order, also those that no row has; None for what is no categorical.
     """
 
     dtype: str
@@ -351,19 +302,7 @@ FINE = 1e-9
 
 
 class Rounding(NamedTuple):
-    """The largest rounding of a column.
-
-    Attributes
-    ----------
-    position : int
-        Of the value that is rounded most.
-    error : float
-        By how much.
-    spread : float
-        Range of the column.
-    low : object
-        Its least value, as it is.
-    """
+    """The largest rounding of a column: where, by how much, and the column's range and its least value."""
 
     position: int
     error: float
@@ -694,19 +633,9 @@ TELLING = 1e-6
 
 
 def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, refused: bool) -> None:
-    """Say so where doubles round the numbers of a column.
+    """Say so where doubles round the numbers of a column; labels are those of the rows at some position.
 
-    Parameters
-    ----------
-    label : callable
-        From the position of a row to what it is called.
-    refused : bool
-        A model is to be fitted, and cannot be to a column of which little is left.
-
-    Raises
-    ------
-    DataError
-        It is refused, and of what the column says too little is left.
+    A DataError tells it where a fit is refused to a column of which too little is left.
     """
     values, rows = exact_values(series, name)
     lost = None if values is None else rounding(values)

@@ -115,10 +115,7 @@ def p_text(p: float) -> str:
 def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -> list[str]:
     """Texts of a column, with the same number of decimals and no more than its numbers have.
 
-    Parameters
-    ----------
-    error : float
-        The largest rounding error of a general number.
+    The error is the largest rounding error of a general number.
 
     Examples
     --------
@@ -167,10 +164,7 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
     """Texts of rows of unlike sizes: decimals by row where one number of them does not suit all.
 
-    Parameters
-    ----------
-    errors : sequence of float
-        The largest rounding error in each row, which numbers of more than 15 digits miss.
+    Errors are the largest rounding error in each row, which numbers of more than 15 digits miss.
 
     Examples
     --------
@@ -465,13 +459,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The header: labels with values, two of them a line.
-
-    Attributes
-    ----------
-    items : sequence of (label, value, text)
-        The text is what is shown of the value.
-    """
+    """The header: labels with values, two of them a line, and the text that is shown of each value."""
 
     title: str
     items: Sequence[tuple[str, Any, str]]
@@ -513,10 +501,7 @@ def among(part: Part, more: str = "") -> Part:
 def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
     """A section's grid, or the header's: labels with values, two of them a row.
 
-    Parameters
-    ----------
-    labels : (int, int)
-        Display width of a section's labels, and the width of those that a shorter form would not tell apart.
+    Of labels there is the display width, and the width of those that a shorter form would not tell apart.
     """
     if isinstance(part, Section):
         return _grid(part.shown[1] if part.shown else part, labels)

@@ -57,13 +57,7 @@ LINE = 78
 
 
 def text_width(width: Any) -> int:
-    """Columns of a text: those asked for, else the terminal's.
-
-    Raises
-    ------
-    DataError
-        The width is no whole number, or too small.
-    """
+    """Columns of a text: those asked for, else the terminal's; a DataError if too few, or no number."""
     if width is None:
         return max(NARROWEST, shutil.get_terminal_size((WIDTH, 0)).columns) if _is_terminal() else WIDTH
     try:
@@ -268,13 +262,7 @@ def _cell(tag: str, text: str, attributes: str = "") -> str:
 
 
 def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
-    """A table without a title, for a page where its name stands already.
-
-    Parameters
-    ----------
-    names : iterable
-        Of the levels of its row labels; what has none is left out.
-    """
+    """A table without a title, for a page that has its name; the levels of its row labels may have names."""
     grid = grid_of(section)
     corner = " / ".join(clean(name) for name in names if name is not None)
     notes = [f'<div class="discrim-note">{html.escape(note)}</div>' for note in grid.notes]
@@ -356,10 +344,7 @@ Sections = dict[str, Callable[..., Part]]
 class Parts(Sections):
     """The sections of a summary by name, computed where they are asked for.
 
-    Attributes
-    ----------
-    shared : list of (set of str, callable)
-        Names of sections, and what makes all of them cheaper; it is called first where all are asked for.
+    Where all sections of some names are asked for, what makes them cheaper is called first.
     """
 
     def __init__(self, parts: Mapping[str, Callable[..., Part]]) -> None:
@@ -543,13 +528,7 @@ class Summary:
 def summarize(
     title: str, parts: Mapping[str, Callable[[], Part]], pick: Sequence[str] | None = None
 ) -> Summary:
-    """The summary of the sections picked; the others are not computed.
-
-    Raises
-    ------
-    DataError
-        A section is not known.
-    """
+    """The summary of the sections picked, a DataError of unknown ones; the others are not computed."""
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(
             f"sections={pick!r}: give a list of names in the order wanted, of {', '.join(parts)}."

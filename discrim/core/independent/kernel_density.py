@@ -393,16 +393,9 @@ FACTORS = {"nrd0": 0.9, "nrd": 1.06}
 
 @dataclass(frozen=True, slots=True)
 class KernelDensity:
-    """The density of one column in one class.
+    """The density of one column in one class: values (u,) that differ, sorted, and how many rows have each.
 
-    Attributes
-    ----------
-    points : (u,) float
-        Values that differ, sorted.
-    weights : (u,) float
-        How many rows have each.
-    bandwidth : float
-        Zero where the rule gives none: too few rows, or all of one value.
+    The bandwidth is zero where the rule gives none: too few rows, or all of one value.
     """
 
     points: Floats

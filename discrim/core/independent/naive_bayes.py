@@ -267,15 +267,9 @@ Other = LevelTables | KernelColumns | CountColumns
 class NaiveBayesFit:
     """The numbers of a naive Bayes classifier.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of those that
-        have the column.
-    normal : QDAFit or None
-        The diagonal quadratic fit of the normal columns, its variances smoothed.
-    available : (K, p) float or None
-        Weight of the rows that have each column, where each is fitted to these; None of complete rows.
+    Moments are of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of
+    those that have the column. Where each is fitted to these, `available` (K, p) is their weight. The normal
+    columns have a diagonal quadratic fit, its variances smoothed.
     """
 
     moments: ClassMoments

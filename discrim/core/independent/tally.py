@@ -84,16 +84,9 @@ class ColumnPlan:
 class Tally:
     """Counts, sums and values of the rows of a pass.
 
-    Attributes
-    ----------
-    available : (K, p) float, optional
-        Weight of the rows that have each column, where these are not the same for all.
-    tables : list of (K, L_j) float
-        Weights by class and level, of each column of levels.
-    sums : (K, J) float
-        Of the columns of counts.
-    values : list of list of Piece
-        Of each column with a kernel density, piece by piece: values, codes, weights.
+    Weights by class and level (K, L_j) of each column of levels, sums (K, J) of the columns of counts, and of
+    each column with a kernel density, piece by piece, values, codes and weights. Where the rows that have
+    each column are not the same for all, `available` (K, p) is their weight.
     """
 
     plan: ColumnPlan

@@ -212,14 +212,9 @@ class ClassMoments:
         )
 
     def merge(self, other: ClassMoments) -> ClassMoments:
-        """The moments of both sets of rows together.
+        """The moments of both sets of rows together; a DataError of other classes, columns or scatters.
 
         Associative and commutative up to rounding; moments without rows are the identity.
-
-        Raises
-        ------
-        DataError
-            The two differ in classes, columns or in what is held of the scatter.
         """
         if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
             raise DataError(
@@ -278,12 +273,7 @@ class ClassMoments:
         n_classes: int,
         spread: Spread = "pooled",
     ) -> ClassMoments:
-        """Moments of one array of rows.
-
-        Parameters
-        ----------
-        x, codes, weights, n_classes, spread
-            As of `gather`; codes are from 0 to n_classes - 1, weights not negative.
+        """Moments of one array of rows, as of `gather`, with codes from 0, and weights that are not negative.
 
         Examples
         --------
@@ -298,16 +288,10 @@ class ClassMoments:
 def gather(
     blocks: RowBlocks, *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
 ) -> ClassMoments:
-    """Moments of a run of blocks.
+    """Moments of a run of blocks of finite rows x (m, p), codes (m,), and weights (m,) or None.
 
-    Parameters
-    ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-        Finite rows. They are read once, or up to three times where digits ask for it.
-    spread : Spread
-        What to hold of the scatter.
-    rooted : bool
-        Take roots where digits ask for it; not needed where a ridge is put on the scatters.
+    They are read once, or up to three times where digits ask for it. Rooted moments have roots then, which
+    are not needed where a ridge is put on the scatters.
     """
     sums = row_sums.products(spread)
     task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
@@ -343,19 +327,10 @@ def gather_parts(
     spread: Spread = "pooled",
     rooted: bool = True,
 ) -> list[ClassMoments]:
-    """Moments of each part of the rows, from one pass over all of them.
+    """Moments of each part of the rows, as of `gather`, from one pass over all of them.
 
-    Parameters
-    ----------
-    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-        The codes hold part and class: part * n_classes + class.
-    n_parts, n_classes, n_columns, spread, rooted
-        As of `gather`; not rooted, there are no roots of few rows either.
-
-    Returns
-    -------
-    list of ClassMoments
-        They merge to the moments of all rows.
+    They merge to those of all rows. The codes hold part and class: part * n_classes + class. Not rooted,
+    there are no roots of few rows either.
     """
     sums = row_sums.products(spread)
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)

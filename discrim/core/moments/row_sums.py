@@ -281,15 +281,7 @@ def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
 
 
 class Centre(NamedTuple):
-    """What deviations are taken from: class means, each a point and a shift from it.
-
-    Attributes
-    ----------
-    points : (p, K) float
-    shifts : (p, K) float
-        In units of z.
-    scale : (p,) float
-    """
+    """What deviations are taken from: class means, each a point and a shift from it (p, K), in units of z."""
 
     points: Floats
     shifts: Floats
@@ -297,14 +289,9 @@ class Centre(NamedTuple):
 
 
 class CentredRoots(NamedTuple):
-    """Roots of deviations from class means.
+    """Roots (m, p) of deviations from class means, of each class or one of all.
 
-    Attributes
-    ----------
-    roots : list of (m, p) float
-        Of each class, or one of all.
-    sums : (p, K) float
-        Sums of the deviations: what rounding has left out of the class means.
+    The sums (p, K) of the deviations are what rounding has left out of the class means.
     """
 
     roots: list[Floats]
@@ -447,18 +434,11 @@ def ill_conditioned(scatter: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowRoot:
-    """What least squares of rows needs of them.
+    """What least squares of rows needs: the R (m, 1 + p) of the constant and the columns less an origin (p,).
 
-    Attributes
-    ----------
-    triangle : (m, 1 + p) float
-        R of the constant and the columns less `origin`; m is 1 + p, or 0 where there was no row.
-    origin : (p,) float
-        What is taken from the columns before they are multiplied, so that an offset costs no digits.
-    total : float
-        Sum of the weights, that of the rows where they have none.
-    rows : int
-        Rows of positive weight.
+    R has 1 + p lines, or none where there was no row. The origin is taken from the columns before they are
+    multiplied, so that an offset costs no digits. Rows are those of positive weight, and the total sums
+    these.
     """
 
     triangle: Floats
@@ -468,14 +448,9 @@ class RowRoot:
 
 
 def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
-    """The root of all rows.
+    """The root of all rows of blocks of x (m, p), codes and weights.
 
-    Parameters
-    ----------
-    blocks : iterable of (x, codes, weights)
-        x is (m, p).
-    shifted : (p,) bool
-        Columns that may be taken from some constant, since the constant is in the model.
+    Columns that are shifted (p,) may be taken from some constant, since the constant is in the model.
 
     Examples
     --------

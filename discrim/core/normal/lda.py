@@ -166,10 +166,8 @@ class LDAFit:
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,).
 
-        Raises
-        ------
-        NotSupportedError
-            The method does not exist for this structure of the covariance, reduced axes or so few rows.
+        A NotSupportedError says that there is no such method for this structure of the covariance, reduced
+        axes or so few rows.
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
@@ -203,10 +201,8 @@ class LDAFit:
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
         """Scores of rows under the rule fitted without each of them; rows as of `NormalClasses`.
 
-        Raises
-        ------
-        NotSupportedError
-            The rule is restricted to fewer axes than there are, or its covariance has no closed form.
+        A NotSupportedError says that the rule has fewer axes than there are, or its covariance no closed
+        form.
         """
         if self.reduced() is not None:
             raise NotSupportedError(
@@ -328,13 +324,7 @@ def lda_from_file(
     estimated_prior: bool,
     **parts: Any,
 ) -> LDAFit:
-    """The fit that `buffers` and its options are of.
-
-    Raises
-    ------
-    DataError
-        They do not go together.
-    """
+    """The fit that `buffers` and its options are of; a DataError if they do not go together."""
     scatter = scatter_from_file(method, parts)
     return fit_lda(moments, prior, scatter, method=method, ncomp=ncomp, estimated_prior=estimated_prior)
 
@@ -348,10 +338,8 @@ ONE_UNIT = 1e-8
 def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
     """R^(-1/2) times columns (p, m), for the correlation R of a covariance.
 
-    Raises
-    ------
-    NotSupportedError
-        Of more columns than rows, R is no sphere beyond the rows, or has no inverse.
+    A NotSupportedError says that, of more columns than rows, R is no sphere beyond the rows, or has no
+    inverse.
 
     Examples
     --------

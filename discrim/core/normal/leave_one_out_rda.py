@@ -59,13 +59,7 @@ class Span:
 
     @staticmethod
     def of(whole: ClassMoments) -> Span:
-        """From moments with thin roots by class.
-
-        Raises
-        ------
-        ValueError
-            The moments have other roots, or none.
-        """
+        """From moments with thin roots by class; a ValueError of others."""
         whole = comparable(whole)
         if whole.roots is None or whole.spread != "thin class":
             raise ValueError(f"Moments of spread {whole.spread!r} have no thin roots by class.")

@@ -89,13 +89,7 @@ class NearestCentroidFit:
         return squared_gaps(self.covariance.whiten(self.within_reach.means.T).T)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
+        """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
         if method != "plugin":
             raise NotSupportedError(f'method="{method}" is not defined for nearest centroids: use "plugin".')
         return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)

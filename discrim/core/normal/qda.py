@@ -22,17 +22,10 @@ from discrim.errors import NotSupportedError
 
 @dataclass(frozen=True, slots=True)
 class QDAFit:
-    """The numbers of a quadratic discriminant analysis.
+    """The numbers of a quadratic discriminant analysis, from moments by class, or diagonal.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        By class, or diagonal.
-    estimated_prior : bool
-        Whether the prior (K,) is the class proportions of the rows.
-    method : {"moment", "mle", "t", "mcd"}
-    covariances : tuple of K Covariance
-        In the coordinates of the moments, with divisors (K,) n_k - 1 or n_k.
+    The K covariances are in the coordinates of the moments, with divisors (K,) n_k - 1 or n_k by the method
+    "moment", "mle", "t" or "mcd". An estimated prior (K,) is the class proportions of the rows.
     """
 
     moments: ClassMoments
@@ -75,10 +68,7 @@ class QDAFit:
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,); the debiased one needs more than p + 2 rows a class.
 
-        Raises
-        ------
-        NotSupportedError
-            The method does not exist for this structure of the covariances.
+        A NotSupportedError says that the method does not exist for this structure of the covariances.
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
@@ -99,10 +89,7 @@ class QDAFit:
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, as `NormalClasses` has rows.
 
-        Raises
-        ------
-        NotSupportedError
-            The covariances have no closed form, and refits would take too long.
+        A NotSupportedError says that the covariances have no closed form, and refits would take too long.
         """
         fitted = NormalClasses(self.moments, self.covariances, self.divisors, log_prior, rows)
         return self.scatter.left_out(fitted)
@@ -170,12 +157,7 @@ def fit_qda(
 ) -> QDAFit:
     """Fit from moments by class, each without obstacles to a kind of covariance, by default the full one.
 
-    Divisors are n_k - 1 by method "moment", else n_k.
-
-    Raises
-    ------
-    NoEstimateError
-        There are no such covariances.
+    Divisors are n_k - 1 by method "moment", else n_k. A NoEstimateError says that there are none.
     """
     divisors = divisors_by_class(moments.counts, method)
     found = (scatter or Full()).estimate(moments, divisors)

@@ -111,13 +111,7 @@ class RDAFit:
         return self.gamma > 0
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,).
-
-        Raises
-        ------
-        NotSupportedError
-            Another method than "plugin".
-        """
+        """The decision rule under a prior (K,); a NotSupportedError of another method than "plugin"."""
         if method != "plugin":
             raise NotSupportedError(
                 f'method="{method}" is not defined for regularized covariances: use "plugin".'

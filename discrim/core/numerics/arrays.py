@@ -64,12 +64,7 @@ def are_flags(values: Floats | float) -> bool:
 
 
 def svd(matrix: Floats, **options: Any) -> Any:
-    """As `numpy.linalg.svd`.
-
-    Raises
-    ------
-    DataError
-        A number is not finite.
+    """As `numpy.linalg.svd`; a DataError of a number that is not finite.
 
     Examples
     --------

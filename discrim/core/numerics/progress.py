@@ -247,15 +247,9 @@ def is_read_here(rows: Any) -> bool:
 def reduced(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
     """What a task makes of rows, or of each of their parts, merged.
 
-    Parameters
-    ----------
-    rows : iterable of blocks
-        Those whose rows lie elsewhere have a callable of this name, which takes the other two; it is None, or
-        is not there, where the rows are read here.
-    task : callable
-        From rows to a value; it is sent to where they lie.
-    merge : callable
-        From the values of two parts, in their order, to that of both; it leaves these as they are.
+    Rows are an iterable of blocks. Those whose rows lie elsewhere have a callable of this name, which takes
+    the other two; it is None, or is not there, where the rows are read here. The task is sent to where they
+    lie. What merges takes the values of two parts, in their order, and leaves these as they are.
 
     Examples
     --------
@@ -279,13 +273,7 @@ PAUSE = 0.2
 
 
 class Task:
-    """Something that takes long; it is called with how many more are done.
-
-    Parameters
-    ----------
-    total : int
-        Zero where it is not known.
-    """
+    """Something that takes long, of zero steps where they are not known; it is told of those done."""
 
     def __init__(self, total: int, what: str) -> None:
         self.total, self.what, self.parts = total, what, 0.0
@@ -392,13 +380,8 @@ def _line() -> _Line:
 def late_bar(total: int, what: str) -> Iterator[Task]:
     """A task, which is told of so many more that are done; after a second it is shown.
 
-    A quick task does not wait for the bar's package to be imported. What is begun within it, here or in other
-    functions, is shown beside it.
-
-    Parameters
-    ----------
-    total : int
-        Zero where it is not known.
+    The total is zero where it is not known. A quick task does not wait for the bar's package to be imported.
+    What is begun within it, here or in other functions, is shown beside it.
 
     Examples
     --------

@@ -43,12 +43,7 @@ def names_folder(path: str) -> bool:
 def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
     """A path as it is given, which a system may have; a ``~`` or ``~name`` before it is somebody's home.
 
-    Raises
-    ------
-    TypeError
-        It is no path.
-    DataError
-        No system takes it as one.
+    A TypeError says that it is no path, a DataError that no system takes it as one.
     """
     if not os.fsdecode(path):
         raise DataError("An empty text is no path: name a file.")
@@ -67,11 +62,8 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
 def target_of(path: Path) -> Path:
     """The file that a path leads to, or will where there is none yet.
 
-    Raises
-    ------
-    UnwritableFileError
-        Its folder is missing or closed, its name is too long, or it is a folder, a device, a pipe, a circle
-        of links or read-only.
+    An UnwritableFileError says that its folder is missing or closed, its name is too long, or it is a folder,
+    a device, a pipe, a circle of links or read-only.
     """
     try:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -102,10 +94,8 @@ def target_of(path: Path) -> Path:
 def replaced(path: Path) -> Iterator[BinaryIO]:
     """A file to write and read, which takes the place of `path` when the block ends without an error.
 
-    Raises
-    ------
-    UnwritableFileError
-        It names `path`; what was there before is still there, but where only the folder could not be flushed.
+    An UnwritableFileError names `path`; what was there before is still there, but where only the folder could
+    not be flushed.
     """
     target = target_of(path)
     try:

@@ -70,16 +70,10 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Optimal scores of the classes.
+    """Optimal scores (K, r) of the classes, uncorrelated, of mean zero and mean square one over the rows.
 
-    Attributes
-    ----------
-    scores : (K, r) float
-        Mean zero and mean square one over the rows; mutually uncorrelated.
-    coef : (p, r) float
-        Of the regression of the scores on the columns, in the units of the data.
-    correlations, residuals : (r,) float
-        Canonical correlations, falling, and average squared residuals, 1 - correlation^2.
+    The regression of the scores on the columns has coefficients (p, r) in the units of the data, falling
+    canonical correlations (r,), and average squared residuals (r,), 1 - correlation^2.
     """
 
     scores: Floats

@@ -310,18 +310,11 @@ class Even(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogisticFit:
-    """The numbers of a logistic regression.
+    """The numbers of a logistic regression, with counts (K,) of the rows of the fit.
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Pooled: means of the classes, and the scatter that orthogonalised the columns.
-    counts : (K,) float
-        Of the rows of the fit.
-    newton : Newton
-        Where the search ended, of a likelihood that was penalized where biases are reduced.
-    robust : Sandwich, optional
-        A covariance of the estimates in the place of the inverse information.
+    Moments are pooled: means of the classes, and the scatter that orthogonalised the columns. Newton's search
+    ended at a likelihood that was penalized where biases are reduced. A robust covariance of the estimates
+    stands in the place of the inverse information.
     """
 
     moments: ClassMoments

@@ -497,27 +497,14 @@ def maximize(
     first: Swept | None = None,
     short: float = 0.0,
 ) -> Newton:
-    """Newton's method with a line search.
+    """Newton's method with a line search, from coefficients (p + 1, q) in the frame.
 
-    Parameters
-    ----------
-    start : (p + 1, q) float
-        Coefficients in the frame.
-    tol : float
-        Decrement after which the next step is the last, `ARRIVED` or more.
-    floor : (q, q) float
-        Information between the classes, of each column of the frame, that no direction's may fall to: the
-        estimates run away there, and the search ends at the last that did not, not converged. Where it is
-        zero, a maximum is known to exist, and a small decrement needs no proof that there is one.
-    first : Swept, optional
-        The sweep at the start, where it was made already.
-    short : float
-        Passes without the information that cost what one with it does; zero if none is to be made.
-
-    Returns
-    -------
-    Newton
-        Its `steps` are those from passes with the information.
+    After a decrement below `tol`, `ARRIVED` or more, the next step is the last. The floor (q, q) is
+    information between the classes, of each column of the frame, that no direction's may fall to: the
+    estimates run away there, and the search ends at the last that did not, not converged. Where it is zero, a
+    maximum is known to exist, and a small decrement needs no proof that there is one. `first` is the sweep at
+    the start, where it was made already; so many passes without the information as `short` says cost what one
+    with it does, and zero asks for none. The steps of the answer are those from passes with the information.
     """
     llf, score, information, lightest = first or likelihood.sweep(start)
     search = _Search(likelihood, tol, short)

@@ -67,18 +67,11 @@ class StandardColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PenalizedFit:
-    """The numbers of a penalized logistic regression.
+    """The numbers of a penalized logistic regression, of a strength lambda and an l1_ratio a.
 
-    Attributes
-    ----------
-    reference : int
-        Class against which coefficients are shown; the fit does not depend on it.
-    strength, l1_ratio : float
-        lambda and a.
-    beta : (C, p + 1) float
-        Coefficients of standardized columns, the constants first.
-    loss, violation : float
-        Mean negative log-likelihood, and that of the conditions of a minimum, in units of lambda.
+    Coefficients (C, p + 1) are of standardized columns, the constants first. They are shown against the
+    reference class, on which the fit does not depend. The loss is the mean negative log-likelihood, and the
+    violation that of the conditions of a minimum, in units of lambda.
     """
 
     moments: ClassMoments

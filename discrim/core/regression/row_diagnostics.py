@@ -76,11 +76,9 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
 def row_residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
     """Residuals of rows x (m, p).
 
-    Returns
-    -------
-    (K, m) float of "response" and "pearson"; (K - 1, m) of "working", which is linear in the log odds against
-    the reference; (1, m) of "deviance", the root of a row's part of the deviance: of two classes with the
-    sign of what the second line of the others would have.
+    They are (K, m) of "response" and "pearson"; (K - 1, m) of "working", which is linear in the log odds
+    against the reference; (1, m) of "deviance", the root of a row's part of the deviance: of two classes with
+    the sign of what the second line of the others would have.
     """
     fitted = fitted_rows(fit, fit.frame.columns(x), codes)
     root = 1.0 if weights is None else np.sqrt(weights)

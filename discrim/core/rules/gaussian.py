@@ -75,14 +75,9 @@ MOST_NUMBERS = 2**24
 class Means:
     """Points that classes are judged by their distances to, in any metric.
 
-    Attributes
-    ----------
-    centres, rests : (K, p) float
-        Point k is centres[k], rounded and in the units of the data, plus rests[k] / scale.
-    whiten : callable
-        From columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
-    unwhiten : callable
-        From columns (r, k) to coefficients (p, k) of z.
+    Point k is centres[k], rounded and in the units of the data, plus rests[k] / scale, (K, p) each. Columns
+    (p, k) in z are whitened to columns (r, k) whose squared lengths are the squared distances, and these are
+    unwhitened to coefficients (p, k) of z.
     """
 
     centres: Floats

@@ -60,16 +60,9 @@ def common_distances(
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances (K, m) where the classes share one covariance.
 
-    Parameters
-    ----------
-    weights : (m,) float or None
-        Frequency weights; at most one unit of a row's weight is left out.
-    distances, counts, divisor
-        Of the full fit: with one covariance, sums of weights (K,), and N - h.
-    left : (m,) float, optional
-        1 - c D2_g, where it is known better than as a difference.
-    between : (K, K) float, optional
-        Squared distances between the means, where they are known.
+    Distances, counts (K,), which are sums of weights, and the divisor N - h are those of the full fit. Of a
+    row with a frequency weight (m,) at most one unit is left out. Where they are known, `left` (m,) is 1 - c
+    D2_g better than as a difference, and `between` (K, K) the squared distances between the means.
     """
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
@@ -160,16 +153,9 @@ def diagonal_scores(
 class Removal:
     """What leaving one row out does to the row's own class, (m,) each.
 
-    Attributes
-    ----------
-    out : (m,) float
-        Weight that is left out, zero for a row alone in its class.
-    count : (m,) float
-        n_g before.
-    shrink : (m,) float
-        Divisor after over divisor before.
-    left : (m,) float
-        1 - c D2_g, which divides the distances and is what the determinant is multiplied by.
+    The weight that is left out is zero for a row alone in its class. There are the count n_g before, the
+    divisor after over the divisor before, by which it shrinks, and what is left of one, 1 - c D2_g, which
+    divides the distances and is what the determinant is multiplied by.
     """
 
     out: Floats
@@ -315,13 +301,7 @@ class FullLeftOut:
 
 
 def squared_gaps(means: Floats) -> Floats:
-    """Squared distances (K, K) between whitened means (K, p).
-
-    Raises
-    ------
-    DataError
-        They are more than the memory.
-    """
+    """Squared distances (K, K) between whitened means (K, p); a DataError if memory has no room for them."""
     k = len(means)
     refuse_beyond_memory(
         float(k) ** 2,
@@ -387,10 +367,7 @@ MOST_REFITS = 2000
 def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     """Scores that are all missing, and so left to refits; `takes` says what that takes for each row.
 
-    Raises
-    ------
-    NotSupportedError
-        The rows are too many for as many refits.
+    A NotSupportedError says that the rows are too many for as many refits.
     """
     if n_rows > MOST_REFITS:
         raise NotSupportedError(

@@ -226,18 +226,10 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Squared Mahalanobis distances to class means.
+    """Squared Mahalanobis distances to class means (K, p) in the coordinates z = (x - origin) * scale.
 
-    Attributes
-    ----------
-    origin : (p,) or (K, p) float
-        Common to the classes, or one for each where each has its covariance.
-    means : (K, p) float
-        In the coordinates z = (x - origin) * scale.
-    covariances : tuple of Covariance
-        One for all classes, or one for each.
-    nearest : Nearest, optional
-        Of one covariance.
+    There is one covariance for all classes, and then it may have what is nearest, or one for each; the origin
+    (p,) is common to the classes, or one for each (K, p) where each has its covariance.
     """
 
     origin: Floats

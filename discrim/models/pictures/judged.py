@@ -30,16 +30,10 @@ STEPS = 20
 
 
 class LabelledScores(NamedTuple):
-    """Rows with a class.
+    """Rows (m,) with a class, and values (m, K), the log odds of each class against the rest.
 
-    Attributes
-    ----------
-    codes : (m,) int
-    values : (m, K) float
-        Log odds of each class against the rest; of models without posteriors what they decide by.
-    weights : (m,) float
-    way : str
-        How they were judged, for the title.
+    Of models without posteriors the values are what they decide by; the title says in which way they were
+    judged.
     """
 
     codes: Codes

@@ -40,17 +40,7 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """The options of `plot`, as they were given.
-
-    Attributes
-    ----------
-    ax : Axes or None
-        To draw on.
-    data : table or None
-        Rows to draw in the place of those of the fit.
-    axes, columns, at, method, level, structure, centred, classes, colors, title, other : optional
-        See `discrim.models.pictures.pictured.Pictured.plot`.
-    """
+    """The options of `plot`, as they were given; see `discrim.models.pictures.pictured.Pictured.plot`."""
 
     ax: Axes | None = None
     data: Any = None
@@ -92,13 +82,7 @@ class PictureOptions:
 
 
 def checked_names(option: str, given: Any) -> Any:
-    """Names as they were given: a text, a sequence of texts, or None.
-
-    Raises
-    ------
-    DataError
-        They are something else, or none.
-    """
+    """Names as they were given: a text, a sequence of texts, or None; else a DataError."""
     if given is None or isinstance(given, str):
         return given
     names = list(given) if isinstance(given, Iterable) else []
@@ -110,13 +94,7 @@ def checked_names(option: str, given: Any) -> Any:
 
 
 def checked_classes(given: Any) -> list[Any] | None:
-    """Labels of classes, of which a single one needs no list.
-
-    Raises
-    ------
-    DataError
-        There is none, or one is named twice.
-    """
+    """Labels of classes, of which one alone needs no list; a DataError of none, or of one named twice."""
     if given is None:
         return None
     labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
@@ -128,14 +106,7 @@ def checked_classes(given: Any) -> list[Any] | None:
 
 
 class DrawnRows(NamedTuple):
-    """Rows with their classes.
-
-    Attributes
-    ----------
-    codes : (n,) int
-        Position of the class, -1 where there is none.
-    labels : Series of length n
-    """
+    """Rows with their classes: the position (n,) of each, -1 where there is none, and its label."""
 
     blocks: Blocks
     codes: Codes
@@ -185,12 +156,7 @@ def _codes_of(blocks: Blocks) -> Codes:
 def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
     """The rows to draw, of a kind that draws nothing else.
 
-    Raises
-    ------
-    NotSupportedError
-        There are none.
-    DataError
-        None of them has a class.
+    A NotSupportedError says that there are none, a DataError that none of them has a class.
     """
     rows = drawn_rows(fit, options)
     if rows is None:
@@ -232,19 +198,10 @@ def numeric_columns(design: Design) -> list[str]:
 
 
 def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
-    """The column asked for, the first by default.
+    """The column asked for, the first by default, of the names of those that can be shown.
 
-    Parameters
-    ----------
-    kind, shown : str
-        Of the picture, and what the columns hold, for messages.
-    names : sequence of str
-        Columns that can be shown.
-
-    Raises
-    ------
-    DataError
-        There is none, the one asked for is not among them, or more than one is.
+    A DataError says that there is none, the one asked for is not among them, or more than one is; it names
+    the kind of picture and what the columns hold.
     """
     if not names:
         raise DataError(f"kind={kind!r} shows a column of {shown}, and this fit has none: draw another kind.")
@@ -355,10 +312,8 @@ def draw_kind(
 ) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits.
 
-    Parameters
-    ----------
-    shown : tuple
-        What a picture is given before the options: results, and their fit where they are those of a model.
+    A picture is given what is shown before the options: results, and their fit where they are those of a
+    model.
     """
     from discrim.report.plots.style import fonts_for, set_title
 

@@ -35,20 +35,10 @@ MOST_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What planes of columns are drawn on.
+    """What planes of columns are drawn on: the rows, where there are any, and the columns of the axes.
 
-    Attributes
-    ----------
-    rows : DrawnRows or None
-        None of a fit without rows, where no others are given.
-    columns : tuple of str
-        Those of the axes.
-    held : dict of column to value
-        Where every other column is held.
-    given : dict
-        The values among them that a person gave.
-    every : tuple of str
-        All columns that the formula reads as numbers.
+    Every other column is held at a value, which a person may have given; `every` has all columns that the
+    formula reads as numbers.
     """
 
     fit: Fit[Any]
@@ -149,12 +139,8 @@ def ground_of(
 ) -> Ground:
     """The columns asked for, or the first, and where the others are held.
 
-    Raises
-    ------
-    DataError
-        A column is not among those of numbers, or is named twice; a value to hold it at is none.
-    NotSupportedError
-        The formula reads no column as numbers.
+    A DataError says that a column is not among those of numbers, or is named twice, or that a value to hold
+    it at is none; a NotSupportedError, that the formula reads no column as numbers.
     """
     every = numeric_columns(fit.blocks.design)
     if not every:
@@ -193,11 +179,8 @@ def given_values(
 ) -> dict[str, Any]:
     """The values at which a person holds columns.
 
-    Raises
-    ------
-    DataError
-        A column is not read by the formula, or is drawn; its value is missing, or no number where the
-        formula reads one.
+    A DataError says that a column is not read by the formula, or is drawn, or that its value is missing, or
+    no number where the formula reads one.
     """
     if options.at is None:
         return {}

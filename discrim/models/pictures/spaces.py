@@ -34,13 +34,7 @@ MOST_BARS = 30
 
 
 def chosen_axes(names: Sequence[str], options: PictureOptions, most: int = 2) -> list[str]:
-    """The discriminants asked for, or the first that there are.
-
-    Raises
-    ------
-    DataError
-        One of them is not there, is named twice, or they are too many.
-    """
+    """The discriminants asked for, or the first; a DataError of unknown, repeated or too many ones."""
     if options.axes is None:
         return list(names[:most])
     known = listed(list(names))
@@ -56,13 +50,7 @@ def chosen_axes(names: Sequence[str], options: PictureOptions, most: int = 2) ->
 
 
 def level_of(options: PictureOptions, default: float) -> float:
-    """The level asked for.
-
-    Raises
-    ------
-    DataError
-        It is not between 0 and 1.
-    """
+    """The level asked for; a DataError if it is not between 0 and 1."""
     if options.level is None:
         return default
     if not is_share(options.level):
@@ -163,13 +151,7 @@ LEVEL = 0.68
 
 
 def chosen_terms(results: Any, options: PictureOptions, default: int, least: int = 2) -> list[str]:
-    """Terms of the design that were asked for, or the first ones.
-
-    Raises
-    ------
-    DataError
-        One is not there, is named twice, or they are too few.
-    """
+    """Terms of the design asked for, or the first; a DataError of unknown, repeated or too few ones."""
     # Of naive Bayes, columns that are normal: levels and counts have no covariance.
     normal = hasattr(type(results), "normal_terms")
     every = list(results.normal_terms if normal else results.terms)

@@ -23,19 +23,10 @@ MOST_AXES = 12
 
 
 def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
-    """Correlations of columns with discriminants, from -1 to 1, a panel for each discriminant.
+    """Correlations of columns with one to three discriminants, from -1 to 1, a panel for each.
 
-    Parameters
-    ----------
-    table : DataFrame, columns by one to three discriminants
-    total : int
-        Columns of the fit, of which the table may have some.
-    shares : Series by discriminant
-
-    Returns
-    -------
-    Axes
-        The outer ones; `child_axes` are the panels.
+    The table has columns by discriminants, some of all the columns of the fit, which `total` counts. The axes
+    are the outer ones; `child_axes` are the panels.
     """
     import matplotlib.pyplot as plt
 
@@ -62,11 +53,7 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
 def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
     """Share of each discriminant in the variance between classes, and the p-value of its dimension.
 
-    Parameters
-    ----------
-    shares, eigenvalues : Series by discriminant
-    p : Series by discriminant
-        Of the test that this and all later discriminants have no eigenvalue.
+    That is p of the test that this and all later discriminants have no eigenvalue.
     """
     axes, _ = style.new_axes(ax)
     count = min(len(shares), MOST_AXES)
@@ -102,13 +89,7 @@ def dot_strips(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Dots on lines from zero, all strips to one scale.
-
-    Parameters
-    ----------
-    table : DataFrame, lines by classes
-        The first line is drawn on top.
-    """
+    """Dots of a table of lines by classes, all strips from zero to one scale; its first line is on top."""
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table)
     largest = float(np.abs(values).max(initial=0.0))
@@ -181,13 +162,9 @@ def heat_map(
     ax: Axes | None = None,
     colormap: str | None = None,
 ) -> Axes:
-    """Cells of a table by colour, dark where a number is small; a cross marks one, missing ones stay empty.
+    """Cells of a table by colour, dark where a number is small; missing ones stay empty.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows and columns bear the names and values of the two axes.
-    marked : (row label, column label)
+    Its rows and columns bear the names and values of the two axes; a cross marks one cell by its labels.
     """
     axes, _ = style.new_axes(ax)
     values = style.numbers(table)
@@ -217,17 +194,9 @@ def draw_forest(
 ) -> Axes:
     """Estimates and intervals, a line for each term and class, and in a figure of our own their numbers.
 
-    Parameters
-    ----------
-    table : DataFrame
-        class, term, estimate, low, high, from the top down; of ratios the numbers are ratios. A number that
-        is not finite is left to the text.
-    classes : sequence
-        All classes, whose order gives the signs.
-    names : (str, str)
-        Of the axis and of the picture.
-    ratios : bool
-        The axis is of logs.
+    The table has class, term, estimate, low, high, from the top down; what is not finite is left to the text.
+    Ratios have an axis of logs. The order of all classes gives the signs; the names are those of the axis and
+    of the picture.
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
@@ -282,14 +251,9 @@ def draw_errors(
     log: bool = False,
     one_se: str = "",
 ) -> None:
-    """Errors of what was tried with their standard errors, and a line at what was chosen.
+    """Errors of what was tried with their standard errors, in this order, and a line at what was chosen.
 
-    Parameters
-    ----------
-    tried : DataFrame
-        What was tried, the errors and their standard errors, in this order.
-    one_se : str
-        Label of a line at the least error and one standard error; empty for no line.
+    Where it has a label, `one_se`, there is a line at the least error and one standard error.
     """
     at, error, se = style.numbers(tried).T
     look: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}

@@ -36,21 +36,11 @@ def draw_pairs(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Each pair of columns as a panel: rows and outlines below the diagonal, outlines alone above it.
+    """Each pair of p columns as a panel: rows and outlines below the diagonal, outlines alone above it.
 
-    On the diagonal are the histograms of the rows by class, or, without rows, the names of the columns.
-
-    Parameters
-    ----------
-    means : DataFrame, classes by p columns
-    covariances : mapping of class to (p, p) DataFrame
-    radius : float
-        Mahalanobis distance, in the plane of two columns, at which the outlines lie.
-
-    Returns
-    -------
-    Axes
-        The outer ones; `child_axes` are the panels, row by row.
+    On the diagonal are the histograms of the rows by class, or, without rows, the names of the columns. The
+    outlines of the covariances (p, p) lie at a Mahalanobis distance in the plane of two columns. The axes are
+    the outer ones; `child_axes` are the panels, row by row.
     """
     names, classes = list(means.columns), list(means.index)
     p = len(names)
@@ -148,16 +138,9 @@ def draw_components(
 ) -> Axes:
     """The components of each class in the plane of two columns, with the sign of their class.
 
-    Parameters
-    ----------
-    means : DataFrame, (class, component) by two columns
-    shares : Series by (class, component)
-        The size of a mark at the mean.
-    covariances : mapping of (class, component) to (2, 2) DataFrame
-    radius : float
-        Mahalanobis distance at which the outlines lie.
-    points, labels : DataFrame and Series, optional
-        Rows to draw below, with their classes.
+    Means, shares and covariances (2, 2) are by (class, component); the share is the size of a mark at the
+    mean, and the outlines lie at a Mahalanobis distance. Rows may be drawn below, with their classes as
+    labels.
     """
     classes = list(means.index.unique(level=0))
     axes, is_new = style.new_axes(ax)
@@ -181,12 +164,7 @@ def draw_components(
 def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
     """The criterion of what was tried, a line for each class, above the least of its class.
 
-    Parameters
-    ----------
-    table : DataFrame
-        class, components or covariance, and BIC: the least of each.
-    across : {"components", "covariance"}
-        What the lines run over.
+    The table has class, components or covariance, over which the lines run, and BIC, the least of each.
     """
     axes, is_new = style.new_axes(ax)
     places = list(dict.fromkeys(table[across]))
@@ -209,11 +187,8 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
 def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
     """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
 
-    Parameters
-    ----------
-    table : DataFrame
-        By class, and "pooled" in the last row: debiased, low, high. The raw log-determinant is biased and may
-        lie outside its interval.
+    The table is by class, with "pooled" in the last row: debiased, low, high. The raw log-determinant is
+    biased and may lie outside its interval.
     """
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table[["debiased", "low", "high"]])
@@ -243,21 +218,11 @@ def quantiles(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Squared distances against quantiles by class, with pointwise limits.
+    """Squared distances against quantiles of a law by class, with pointwise limits.
 
-    Parameters
-    ----------
-    tables : mapping of class to DataFrame
-        quantile, squared, low, high, and the names of the rows as index; in order.
-    places : mapping of class to int
-        Position among all classes, for the colours.
-    law : str
-        What the quantiles are of.
-
-    Returns
-    -------
-    Axes
-        The outer ones; `child_axes` are the panels.
+    The tables have quantile, squared, low, high, in order, and the names of the rows as index; the places of
+    the classes among all of them are for the colours. The axes are the outer ones; `child_axes` are the
+    panels.
     """
     columns = min(len(tables), 4 if len(tables) > 6 else 3)
     rows = math.ceil(len(tables) / columns)

@@ -25,18 +25,11 @@ CHARACTER = 0.62
 def draw_confusion(
     table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: str | None = None
 ) -> Axes:
-    """Counts of actual by predicted classes, coloured by the share of the actual class.
+    """Counts, or sums of weights, of actual by predicted classes, coloured by the share of the actual class.
 
-    Right cells are blue and wrong ones orange, both the deeper the larger the square root of the share, so
-    that one row in a hundred is seen. Where cells have room for them they bear the count, and below it the
-    share.
-
-    Parameters
-    ----------
-    table : DataFrame, actual by predicted
-        Counts, or sums of weights.
-    colormap : str, optional
-        Of matplotlib, for right and wrong cells alike.
+    Right cells are blue and wrong ones orange, or all of them of a colormap, both the deeper the larger the
+    square root of the share, so that one row in a hundred is seen. Where cells have room for them they bear
+    the count, and below it the share.
     """
     k = len(table)
     axes, is_new = style.new_axes(ax, size=(6.8, 5.6))
@@ -161,19 +154,10 @@ def draw_roc(
 ) -> Axes:
     """ROC curves by class, with the areas under them and, of few classes, bands.
 
-    Beyond 12 classes those of the least areas are named and the others faint.
-
-    Parameters
-    ----------
-    curves : dict of class to DataFrame
-        false_positive, true_positive, from (0, 0) to (1, 1); false_low, false_high, true_low, true_high: the
-        limits of both.
-    areas : DataFrame by class
-        auc, low, high; missing for a class without rows, or without others.
-    level : float
-        Of the intervals and bands, which the legend names.
-    first : int
-        Position of the first class of `areas` among those that have signs.
+    Beyond 12 classes those of the least areas are named and the others faint. Curves have false_positive and
+    true_positive, from (0, 0) to (1, 1), with the limits of both, false_low, false_high, true_low and
+    true_high. Areas have auc, low, high, missing for a class without rows, or without others; the legend
+    names the level. `first` is the position of the first of these classes among those that have signs.
     """
     axes, _ = style.new_axes(ax, size=(5.8, 5.4))
     axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
@@ -240,23 +224,10 @@ def draw_calibration(
 ) -> Axes:
     """Observed shares by predicted probability, with bands of few classes; the predictions below.
 
-    Parameters
-    ----------
-    bins : dict of class to DataFrame
-        predicted, observed, low, high.
-    predicted : dict of class to Series
-        Counts of rows by the lower end of an interval of probability, of even width.
-    names : (str, str)
-        What the probability is, and what the share.
-    ax : Axes, optional
-        Its place is taken by the two panels.
-    first : int
-        Position of the first class of `bins` among those that have signs.
-
-    Returns
-    -------
-    Axes
-        The outer ones; its `child_axes` are the curve and the histogram.
+    Bins have predicted, observed, low, high; below are counts of rows by the lower end of an interval of
+    probability, of even width. The names are those of the probability and of the share; `first` is the
+    position of the first class among those that have signs. The axes are the outer ones; their `child_axes`
+    are the curve and the histogram.
     """
     outer, is_new = style.new_axes(ax, size=(5.8, 6.4))
     outer.set_axis_off()
@@ -294,11 +265,7 @@ def draw_posteriors(
 ) -> Axes:
     """Posterior of each row's own class, by class: how sure the rule is, and where it is wrong.
 
-    Parameters
-    ----------
-    proba : DataFrame, rows by classes
-    labels : Series
-        Class of each row; a row without one, or without posteriors, is left out.
+    A row without a label, or without posteriors, is left out.
     """
     classes = list(proba.columns)
     codes = style.label_codes(labels, classes)
@@ -321,16 +288,9 @@ def by_fold(
 ) -> Axes:
     """A number of each fold, a line for a repeat (or for a fold of only one), and below all the mean.
 
-    Parameters
-    ----------
-    values : Series by (repeat, fold)
-        Missing for a fold without rows.
-    mean : (float, float, float)
-        With the ends of its interval, which may be missing.
-    names : (str, str)
-        Of the numbers and of the picture.
-    zero : bool
-        Draw a line at zero, as of differences.
+    Values are by (repeat, fold), missing for a fold without rows; the mean has the ends of its interval,
+    which may be missing. The names are those of the numbers and of the picture; `zero` draws a line there, as
+    of differences.
     """
     repeats = values.index.get_level_values(0)
     folds = values.index.get_level_values(1)
@@ -373,14 +333,9 @@ def draw_permuted(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Bars of the values by chance, and a line at the one that was seen.
+    """Bars of the values by chance, and a line at the one that was seen, with what is said beside it.
 
-    Parameters
-    ----------
-    said : str
-        What stands beside the line.
-    names : (str, str)
-        Of the values and of the picture.
+    The names are those of the values and of the picture.
     """
     axes, _ = style.new_axes(ax)
     at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
@@ -412,12 +367,8 @@ def draw_steps(
 ) -> Axes:
     """A criterion after each step, with the term that entered or left; the last step is ringed.
 
-    Parameters
-    ----------
-    table : DataFrame
-        name, value, low, high, text, a step a line; the text stands at the right of a figure of our own.
-    names : (str, str)
-        Of the criterion and of the picture.
+    The table has name, value, low, high and text, a step a line; the text stands at the right of a figure of
+    our own. The names are those of the criterion and of the picture.
     """
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
     if not len(table):

@@ -31,15 +31,7 @@ def draw_distances(
 ) -> Axes:
     """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
 
-    Parameters
-    ----------
-    values : Series
-        Positive on the side of the second class.
-    labels : Series
-        Class of each row.
-    classes : sequence of length 2
-    margin : float, optional
-        Drawn on both sides of the plane.
+    They are positive on the side of the second class; a margin is drawn on both sides of the plane.
     """
     codes = style.label_codes(labels, classes)
     at = values.to_numpy(dtype=np.float64)
@@ -63,15 +55,9 @@ def passes(
 ) -> Axes:
     """Errors on the rows after each pass of a perceptron, and where the plane that is kept was found.
 
-    Parameters
-    ----------
-    errors : DataFrame, passes by planes
-        Missing after a plane has come to rest.
-    kept : sequence of (int or None, int), by plane
-        The pass that found the plane kept, where that is known, and the errors of this plane, which are not
-        those at the end of the pass where it was found on the way.
-    first : int
-        Position of the first plane's class among those that have signs.
+    Errors are by pass and plane, missing after a plane has come to rest. Of each plane are kept the pass that
+    found it, where that is known, and its errors, which are not those at the end of the pass where it was
+    found on the way. `first` is the position of the first plane's class among those that have signs.
     """
     axes, is_new = style.new_axes(ax)
     for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
@@ -124,20 +110,9 @@ def draw_updates(
 ) -> Axes:
     """Up to three lines with the row that is to move each, and the line that is kept.
 
-    Parameters
-    ----------
-    points : DataFrame (n, 2)
-    codes : (n,) int
-    classes : sequence of length 2
-    moves : (u,) int and (u, 3) float
-        Rows that moved the line, in turn, and the coefficients after each, the constant first.
-    end : (3,) float, int
-        Coefficients that are kept, and all moves.
-
-    Returns
-    -------
-    Axes
-        The outer ones; its `child_axes` are the panels.
+    Points (n, 2) are of two classes, by codes (n,). The moves are the rows (u,) that moved the line, in turn,
+    and the coefficients (u, 3) after each, the constant first; the end has those that are kept, and counts
+    all moves. The axes are the outer ones; their `child_axes` are the panels.
     """
     outer, inner = style.panels(ax, 2, 2, size=(7.6, 6.8))
     rows, after = moves

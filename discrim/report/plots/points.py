@@ -266,18 +266,9 @@ LACKS = re.compile(r"Glyph (\d+) .* missing from")
 
 
 class Colours(NamedTuple):
-    """Colours as #rrggbb.
+    """Colours as #rrggbb: ink on paper has a contrast of 12 to 1 or more, faint notes of 7 to 1 or more.
 
-    Attributes
-    ----------
-    paper, ink : str
-        What is written on, and with; a contrast of 12 to 1 or more.
-    faint : str
-        Of notes; a contrast of 7 to 1 or more.
-    line : str
-        Of rules and frames.
-    panel : str
-        Behind code.
+    Lines are rules and frames; a panel lies behind code.
     """
 
     paper: str
@@ -293,13 +284,7 @@ DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
 
 
 class Image(NamedTuple):
-    """A picture twice, as data: addresses.
-
-    Attributes
-    ----------
-    width, height : int
-        In pixels of a page.
-    """
+    """A picture twice, as data: addresses, with its width and height in pixels of a page."""
 
     light: str
     dark: str

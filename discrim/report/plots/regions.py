@@ -56,13 +56,7 @@ class Regions:
 
 
 def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
-    """Classes at the points of a grid, and the borders between them.
-
-    Parameters
-    ----------
-    across, up : (g,) and (h,) float
-        Rising, at even steps.
-    """
+    """Classes at the points of a grid, rising at even steps (g,) and (h,), and the borders between them."""
     g, h = len(across), len(up)
     points = np.stack(np.meshgrid(across, up), axis=-1)
     codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
@@ -142,14 +136,9 @@ def draw_regions(
     signs: Signs = style.SIGNS,
     grid: int = GRID,
 ) -> None:
-    """Regions of a rectangle in the colours of the classes, and the lines between them.
+    """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them.
 
-    Parameters
-    ----------
-    limits : ((float, float), (float, float))
-        Across and up.
-    grid : int
-        Points a side.
+    `grid` is the number of points a side.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
@@ -186,25 +175,10 @@ def draw_plane(
 ) -> Axes:
     """Regions of the classes in the plane of two variables, with rows on top.
 
-    Parameters
-    ----------
-    classify, limits
-        As of `draw_regions`.
-    names : (x, y)
-    points : (n, 2) float
-        Rows; one without both numbers is left out.
-    codes : (n,) int
-        Their classes, -1 where there is none.
-    classes : sequence of length K
-    wrong : (n,) bool, optional
-        Rows that are ringed.
-    labels : (K, 2) float, optional
-        Places of the labels of the classes, such as their means; those of the rows by default, where the
-        classes are more than a legend takes.
-    weak : bool
-        The rows are drawn faintly, as they do not lie in the plane.
-    panel : bool
-        One of several: no legend, and a coarser grid.
+    Points (n, 2) have codes (n,), -1 where there is no class; a row without both numbers is left out, one
+    that is wrong is ringed, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
+    2) of the classes have places such as the means; by default the rows give them, where the classes are more
+    than a legend takes. A panel is one of several: it has no legend, and a coarser grid.
     """
     axes, is_new = style.new_axes(ax)
     draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
@@ -264,17 +238,8 @@ def draw_line(
 ) -> Axes:
     """Values of the classes along one variable, over the regions of the class called, with rows below.
 
-    Parameters
-    ----------
-    at : (m,) float
-        Rising.
-    values : (m, K) float
-        Posteriors, or what the rule decides by.
-    called : (m,) int
-        Class called there, -1 for none.
-    names : (x, y)
-    points, codes : (n,)
-        Rows, drawn as ticks below in the colours of their classes.
+    Values (m, K), posteriors or what the rule decides by, and the classes called (m,), -1 for none, are at
+    rising places (m,). Rows are drawn as ticks in the colours of their classes.
     """
     axes, is_new = style.new_axes(ax)
     starts = np.flatnonzero(np.diff(called, prepend=-2))
@@ -307,14 +272,9 @@ CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt
 def draw_simplex(
     proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Rows in a triangle: the nearer a corner, the larger the posterior of its class.
+    """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three.
 
-    Parameters
-    ----------
-    proba : DataFrame, rows by three classes
-        Each row sums to one, or is missing.
-    labels : Series
-        Class of each row.
+    Each row sums to one, or is missing.
     """
     classes = list(proba.columns)
     axes, is_new = style.new_axes(ax)

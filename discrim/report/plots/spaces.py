@@ -26,14 +26,9 @@ POINTS = 121
 
 
 def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
-    """Points (121, 2) whose Mahalanobis distance from the mean is the radius.
+    """Points (121, 2) whose Mahalanobis distance from the mean (2,) is the radius.
 
-    A covariance of rank one gives a line, one of zero a point.
-
-    Parameters
-    ----------
-    mean : (2,) float
-    covariance : (2, 2) float
+    A covariance (2, 2) of rank one gives a line, one of zero a point.
 
     Examples
     --------
@@ -68,19 +63,10 @@ def draw_ellipses(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Ellipses of the classes' covariances in the plane of two columns, beside the pooled one.
+    """Ellipses of the classes' covariances (2, 2) in the plane of two columns, beside the pooled one.
 
-    Parameters
-    ----------
-    means : DataFrame, classes by two columns
-    covariances : mapping of class to (2, 2) DataFrame
-    pooled : (2, 2) DataFrame, optional
-    radius : float
-        Mahalanobis distance at which the outlines lie.
-    points, labels : DataFrame and Series, optional
-        Rows to draw below, with their classes.
-    centred : bool
-        All ellipses about zero, where their shapes can be compared; rows are not drawn then.
+    The outlines lie at a Mahalanobis distance. Rows may be drawn below, with their classes as labels, but not
+    where all ellipses are centred at zero, so that their shapes can be compared.
     """
     classes = list(means.index)
     axes, is_new = style.new_axes(ax)
@@ -145,29 +131,12 @@ def draw_scores(
 ) -> Axes:
     """Discriminant scores by class on two axes, or their distribution on the only one.
 
-    Scores have unit variance within classes unless a covariance is given: an outline of a class holds a share
-    `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle its mean at 95 %
-    confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
-    Biologists). One axis is drawn as histograms on common bins, or, beyond 12 classes, as a strip for each
-    class.
-
-    Parameters
-    ----------
-    scores : DataFrame, rows by one or two axes
-        No rows of a fit that has none.
-    labels : Series
-        Class of each row; a row without one, or without scores, is left out.
-    centroids : DataFrame, classes by axes
-    shares : Series by axis, optional
-        Share of the variance between classes, named on the axes.
-    counts : Series by class, optional
-        n_k, for the circles of the means.
-    level : float or None
-        None for no outlines.
-    within : (r, r) float, optional
-        Covariance of the scores within classes, where it is not the identity.
-    of : str
-        What the shares are of.
+    Scores have unit variance within classes unless a covariance `within` (r, r) is given: an outline of a
+    class holds a share `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle
+    its mean at 95 % confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical
+    Analysis for Biologists), where the counts n_k are given. One axis is drawn as histograms on common bins,
+    or, beyond 12 classes, as a strip for each class. A row without a label, or without scores, is left out.
+    Shares of the variance between classes, or of what is said, are named on the axes.
     """
     classes = list(centroids.index)
     codes = style.label_codes(labels, classes)
@@ -318,21 +287,10 @@ def draw_biplot(
 ) -> Axes:
     """Canonical scores with the columns as arrows of their structure correlations.
 
-    Circles hold the mean of their class at 95 % confidence: its scores have unit variance within classes,
-    so that the radius is sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
-    Biologists). With one axis only, arrows lie below the histograms.
-
-    Parameters
-    ----------
-    points : DataFrame, rows by axes
-        Canonical scores.
-    labels : Series
-        Class of each row.
-    centroids : DataFrame, classes by axes
-    arrows : DataFrame, terms by axes
-        Structure correlations; drawn to one common scale that fills the picture.
-    counts : Series by class
-        n_k.
+    Circles hold the mean of their class of n_k rows at 95 % confidence: its scores have unit variance within
+    classes, so that the radius is sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
+    Biologists). Arrows are drawn to one common scale that fills the picture; with one axis only, they lie
+    below the histograms.
     """
     shown = points.iloc[:, :2]
     axes = draw_scores(
@@ -457,16 +415,10 @@ MOST_NUMBERS = 30
 def draw_scree(
     table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Eigenvalues by their number on a scale of powers, a line for each class.
+    """Eigenvalues by (class, number) on a scale of powers, a line for each class.
 
-    Those of the signal are filled; at the chosen dimension a line drops to the level of the noise.
-
-    Parameters
-    ----------
-    table : DataFrame, by (class, number)
-        eigenvalue, signal.
-    noise : Series by class
-        The variance beyond the signal.
+    Those of the signal are filled; at the chosen dimension a line drops to the level of the noise, which is
+    the variance beyond the signal.
     """
     axes, is_new = style.new_axes(ax)
     classes = list(noise.index)
@@ -512,21 +464,9 @@ def draw_he(
 ) -> Axes:
     """The ellipse between classes over that within, in a plane; the first reaches beyond where means differ.
 
-    Parameters
-    ----------
-    means : DataFrame, classes by two columns or axes
-    hypothesis, error : (2, 2) float
-        H/(lambda v) and E/v; see `discrim.inference.manova`.
-    centre : (2,) float
-        Of both outlines: the mean of all rows.
-    radius : float
-        Distance at which both outlines lie.
-    names : (str, str)
-        Of the axes.
-    arrows : DataFrame, columns by two axes, optional
-        Structure correlations.
-    equal : bool
-        Equal units on both axes.
+    The hypothesis is H/(lambda v) and the error E/v, (2, 2) each; see `discrim.inference.manova`. Both
+    outlines lie at the radius from the mean of all rows. Arrows are structure correlations, columns by axes;
+    `equal` are the units on both axes.
     """
     from matplotlib.patheffects import withStroke
 
@@ -575,20 +515,10 @@ def he_terms(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """The ellipse of each term and that of the residuals, about the mean of all rows.
+    """The ellipse of each term and that of the residuals, about the mean of all rows and at one radius.
 
-    A term of one degree of freedom is a line.
-
-    Parameters
-    ----------
-    means : mapping of term to DataFrame, cells by two columns
-    hypotheses : mapping of term to (2, 2) float
-    error : (2, 2) float
-    centre : (2,) float
-    radius : float
-        Distance at which all outlines lie.
-    names : (str, str)
-        Of the axes.
+    A term of one degree of freedom is a line. The means of its cells are in the plane of two columns, as
+    hypotheses and error (2, 2) are.
     """
     from matplotlib.patheffects import withStroke
 

@@ -70,13 +70,7 @@ def faint(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Colour, marker and line style of each class, by its position.
-
-    Attributes
-    ----------
-    colours : tuple of str
-        Repeated where the classes are more; "ink" is that of the style in use.
-    """
+    """Colour, marker and line style of each class, by its position; "ink" is the colour of text."""
 
     colours: tuple[str, ...] = COLOURS
 
@@ -105,15 +99,9 @@ SIGNS = Signs()
 def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     """The signs of classes, by colours that a person gave.
 
-    Parameters
-    ----------
-    colors : mapping of label to colour, sequence of colours in the order of the classes, or str, optional
-        A text is the name of a colormap of matplotlib, which is taken at even steps.
-
-    Raises
-    ------
-    DataError
-        A class has no colour, a label is of no class, or a colour or colormap is not known to matplotlib.
+    Colours are by label, in the order of the classes, or the name of a colormap of matplotlib, which is taken
+    at even steps. It is a DataError if a class has no colour, a label is of no class, or a colour or colormap
+    is not known to matplotlib.
     """
     if colors is None:
         return Signs()
@@ -208,24 +196,11 @@ def panels(
     gaps: tuple[float, float] = (0.28, 0.30),
     titled: bool = False,
 ) -> tuple[Axes, NDArray[Any]]:
-    """Axes of a picture with panels: the outer one, which bears the title alone, and those in it.
+    """Axes of a picture with panels: the outer one, which bears the title alone, and (rows, columns) in it.
 
-    Parameters
-    ----------
-    ax : Axes, optional
-        Its place is taken by the panels.
-    size : (float, float), optional
-        Inches of a figure of our own.
-    gaps : (float, float)
-        Share of the width and height that the gaps between panels take together.
-    titled : bool
-        The panels have titles of their own, for which there is room below that of the picture.
-
-    Returns
-    -------
-    outer : Axes
-        Its `child_axes` are the panels, row by row.
-    inner : (rows, columns) array of Axes
+    These take the place of axes that are given, or of a figure of so many inches, and are the outer one's
+    `child_axes`, row by row. The gaps between them take together such shares of the width and height. Panels
+    that are titled have titles of their own, for which there is room below that of the picture.
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
