@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.normal import leave_one_out_rda
 from discrim.core.normal.leave_one_out_rda import Parametrization, Regularization, Scatters
@@ -299,20 +299,20 @@ MOST_LOSS = 1e4
 
 @dataclass(frozen=True, slots=True)
 class ClassPath:
-    """Squared distances from one class under B x A mixtures: A on each of B sets of axes.
+    """Squared distances from one class under B x A mixtures in each of F parts: A on each of B sets of axes.
 
     In the notation of this module, with y the coordinates of a row: e_b = turned_b' factor (scale_b y), and
     the distance is weights_ba'e_b^2, to which plain_ba'y^2 is added.
 
     Attributes
     ----------
-    scale : (B, p) float
-    factor : (r, p) float, optional
+    scale : (F, B, p) float
+    factor : (F, r, p) float, optional
         The identity without it.
-    turned : (B, r, r) float
-    weights : (B, A, r) float
-    plain : (B, A, p) float, optional
-    logdet : (B, A) float
+    turned : (F, B, r, r) float
+    weights : (F, B, A, r) float
+    plain : (F, B, A, p) float, optional
+    logdet : (F, B, A) float
         Of the mixtures, in the unit of their scatters.
     """
 
@@ -324,126 +324,170 @@ class ClassPath:
     logdet: Floats
 
     def distances(self, y: Floats) -> Floats:
-        """Squared distances (B A, m) of rows of coordinates y (p, m)."""
-        scaled = y * self.scale[:, :, None]
+        """Squared distances (F, B A, m) of rows of coordinates y (F, p, m)."""
+        scaled = y[:, None] * self.scale[..., None]
         if self.factor is not None:
-            scaled = self.factor @ scaled
-        e = np.swapaxes(self.turned, 1, 2) @ scaled
+            scaled = self.factor[:, None] @ scaled
+        e = np.swapaxes(self.turned, 2, 3) @ scaled
         e *= e
         found = self.weights @ e
         if self.plain is not None:
-            found += self.plain @ (y * y)
-        return found.reshape(-1, y.shape[1])
+            found += self.plain @ (y * y)[:, None]
+        return found.reshape(len(y), -1, y.shape[2])
 
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """The rules of G pairs.
+    """The rules of G pairs, each in F parts of what was learnt from.
 
     Attributes
     ----------
+    parts : (F,) int
+        Positions of the parts.
     pairs : (G,) int
         Positions of the pairs.
     cells : (G,) int
         Which of the mixtures theirs are.
-    moments : ClassMoments
+    moments : tuple of F ClassMoments
         Whose means and scale are those of the rules.
-    basis : (p, p) float, optional
+    basis : (F, p, p) float, optional
         What deviations z - m_k are multiplied by for the coordinates y; the identity without it.
-    constants : (K, G) float
-        ln prior_k - ln|Sigma_k|/2.
+    constants : (F, K, G) float
+        ln prior_k - ln|Sigma_k|/2; missing where there is no such rule of a pair in a part.
     """
 
+    parts: Codes
     pairs: Codes
     cells: Codes
-    moments: ClassMoments
+    moments: tuple[ClassMoments, ...]
     basis: Floats | None
     classes: tuple[ClassPath, ...]
     constants: Floats
 
-    @property
-    def width(self) -> int:
-        """Numbers that a row becomes."""
-        return len(self.classes[0].turned) * self.moments.n_columns
-
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Scores (G, m) of rows x (m, p), class by class."""
+        """Scores (F, G, m) of rows x (F, m, p), class by class."""
+        centres = np.stack([moments.centres for moments in self.moments])[..., None]
+        rests = np.stack([moments.rests for moments in self.moments])[..., None]
+        scale = np.stack([moments.scale for moments in self.moments])[..., None]
+        unscaled = bool((scale == 1).all())
         for k, path in enumerate(self.classes):
-            z = from_class_means(self.moments, x, k)
+            z = np.subtract(np.swapaxes(x, 1, 2), centres[:, k], order="C")
+            z = z if unscaled else np.multiply(z, scale, out=z)
+            z -= rests[:, k]
             scores = path.distances(z if self.basis is None else self.basis @ z)
-            if not np.array_equal(self.cells, np.arange(len(scores))):
-                scores = scores[self.cells]
+            if not np.array_equal(self.cells, np.arange(scores.shape[1])):
+                scores = scores[:, self.cells]
             scores *= -0.5
-            scores += self.constants[k][:, None]
+            scores += self.constants[:, k, :, None]
             yield scores
 
 
 def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
-    """Rows, or sums of weights, (G, K) of each class that the rules of a path give to another one."""
-    n_classes = rule.moments.n_classes
-    counts = np.zeros((len(rule.pairs), n_classes))
-    piece = int(np.clip(NUMBERS_IN_PIECE // rule.width, 256, 8192))
-    for start in range(0, len(x), piece):
-        own = codes[start : start + piece]
-        by_class = rule.scores(x[start : start + piece])
+    """Rows, or sums of weights, (F, G, K) of each class that the rules of a path give to another one.
+
+    Rows x (P, m, p) of codes (P, m) are those of all parts; a row of a code below zero is not counted. Counts
+    are missing where there is no rule.
+    """
+    n_classes = len(rule.classes)
+    counts = np.zeros((len(rule.parts), len(rule.pairs), n_classes))
+    piece = int(np.clip(NUMBERS_IN_PIECE // rule.classes[0].scale.size, 256, 8192))
+    for start in range(0, x.shape[1], piece):
+        now = rule.parts, slice(start, start + piece)
+        own = codes[now]
+        by_class = rule.scores(x[now])
         best = next(by_class)
         labels = np.zeros(best.shape, dtype=np.intp)
         for k, scores in enumerate(by_class, 1):
-            labels[scores > best] = k
+            np.copyto(labels, k, where=scores > best)
             np.maximum(best, scores, out=best)
-        member = np.equal(own[:, None], np.arange(n_classes)).astype(np.float64)
+        member = np.equal(own[..., None], np.arange(n_classes)).astype(np.float64)
         if weights is not None:
-            member *= weights[start : start + piece, None]
-        counts += (labels != own) @ member
+            member *= weights[now][..., None]
+        counts += (labels != own[:, None]) @ member
+    counts[np.isnan(rule.constants[:, 0])] = np.nan
     return counts
 
 
+def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization]) -> int:
+    """How many parts are decomposed together: as many as take little memory, and one of many columns."""
+    if n_columns >= WORTH_COLUMNS:
+        return 1
+    axes = max(len(set(values)) for values in zip(*pairs, strict=True))
+    return max(NUMBERS_IN_PIECE // (axes * n_classes * n_columns * n_columns), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """Scatters of F parts, as of `Scatters`, with the parts as first axis, and what is mixed from them."""
+
+    moments: tuple[ClassMoments, ...]
+    unit: Floats
+    own: Floats
+    whole: Floats
+    divisors: Floats
+    columns: int
+    parametrization: Parametrization
+    log_prior: Floats
+
+    @staticmethod
+    def of(scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats) -> _Stack:
+        each = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
+        # Of many columns, of which there is one part, a copy takes memory.
+        unit, own, whole, divisors = (np.stack(a) if len(a) > 1 else a[0][None] for a in each)
+        moments, columns = tuple(s.moments for s in scatters), scatters[0].columns
+        return _Stack(moments, unit, own, whole, divisors, columns, parametrization, log_prior)
+
+    @property
+    def beyond(self) -> int:
+        """As of `Scatters`."""
+        return self.columns - self.moments[0].n_columns
+
+
 def path_rules(
-    moments: ClassMoments,
+    parts: Sequence[ClassMoments],
     pairs: Sequence[Regularization],
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
     columns: int | None = None,
-    with_roots: Callable[[], ClassMoments] | None = None,
+    with_roots: Callable[[int], ClassMoments] | None = None,
 ) -> Iterator[PathRule]:
-    """Rules of all pairs, group by group; a pair whose covariances are singular is left out.
+    """Rules of all pairs in each part, group by group, without pairs whose covariances are singular there.
 
-    Moments are by class: where they are those of coordinates of fewer columns, `columns` is the number of
-    those of the data; where a pair asks for roots, `with_roots` gives the same moments with them.
+    The moments of the parts are by class, and no more than `parts_at_once`: where they are those of
+    coordinates of fewer columns, `columns` is the number of those of the data; where a pair asks for roots in
+    a part, `with_roots` gives its moments with them.
     """
-    scatters = Scatters.of(comparable(moments), method, columns)
-    found = _by_gamma if parametrization == "esl" else _by_alpha
-    ridged = np.array([_has_ridge(pair, parametrization) for pair in pairs])
-    left = ridged | _full_rank(scatters, pairs)
-    for rule in found(scatters, pairs, np.flatnonzero(left), parametrization, log_prior):
-        left[rule.pairs] = False
-        yield rule
-    if scatters.beyond:
-        return
-    plain = np.flatnonzero(left & ~ridged)
-    if plain.size:
-        for rule in found(Scatters.unitless(moments, method), pairs, plain, parametrization, log_prior):
-            left[rule.pairs] = False
+    rules = _by_gamma if parametrization == "esl" else _by_alpha
+    alphas, gammas = np.array(pairs).T
+    ridged = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
+    # Without a ridge a covariance has to have as many degrees of freedom as columns.
+    rows, p = np.stack([moments.rows for moments in parts]), columns or parts[0].n_columns
+    pooled = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
+    left = ridged | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), pooled)
+    for unitless in (False, True):
+        tried = left & ~ridged if unitless else left.copy()
+        if not tried.any():
+            continue
+        scatters = [
+            Scatters.unitless(moments, method)
+            if unitless
+            else Scatters.of(comparable(moments), method, columns)
+            for moments in parts
+        ]
+        for rule in rules(_Stack.of(scatters, parametrization, log_prior), pairs, tried):
+            left[:, rule.pairs] &= np.isnan(rule.constants[:, 0])
             yield rule
-    if left.any():
-        rooted = moments if with_roots is None else with_roots()
-        yield from _one_by_one(rooted, pairs, np.flatnonzero(left), parametrization, method, log_prior)
-
-
-def _has_ridge(pair: Regularization, parametrization: Parametrization) -> bool:
-    return pair.alpha < 1 and pair.gamma < 1 if parametrization == "esl" else pair.gamma > 0
-
-
-def _full_rank(scatters: Scatters, pairs: Sequence[Regularization]) -> NDArray[np.bool_]:
-    """Which pairs (G,) have covariances of as many degrees of freedom as columns, without a ridge."""
-    rows, p = scatters.moments.rows, scatters.columns
-    pooled, own = bool(rows.sum() - len(rows) >= p), bool((rows > p).all())
-    return np.array([own if pair.alpha == 1 else pooled for pair in pairs])
+        if scatters[0].beyond:
+            return
+    for i in np.flatnonzero(left.any(axis=1)).tolist():
+        rooted = parts[i] if with_roots is None else with_roots(i)
+        yield from _one_by_one(rooted, i, pairs, np.flatnonzero(left[i]), parametrization, method, log_prior)
 
 
 def _one_by_one(
     moments: ClassMoments,
+    part: int,
     pairs: Sequence[Regularization],
     at: Codes,
     parametrization: Parametrization,
@@ -468,101 +512,105 @@ def _one_by_one(
         )
         if fit.singular():
             continue
-        ones = np.ones((1, 1, moments.n_columns))
-        paths = [
-            ClassPath(ones[0], None, covariance.inverse[None], ones, None, np.array([[covariance.logdet]]))
-            for covariance in fit.covariances
-        ]
-        yield _rule(fit.moments, ones[0, 0], None, paths, np.array(positions), None, log_prior)
+        ones = np.ones((1, 1, 1, moments.n_columns))
+        constants = log_prior - 0.5 * np.array([covariance.logdet for covariance in fit.covariances])
+        yield PathRule(
+            np.array([part]),
+            np.array(positions),
+            np.zeros(len(positions), dtype=np.intp),
+            (fit.moments,),
+            None,
+            tuple(
+                ClassPath(ones[0], None, covariance.inverse[None, None], ones, None, ones[..., 0])
+                for covariance in fit.covariances
+            ),
+            np.repeat(constants[None, :, None], len(positions), axis=2),
+        )
 
 
-def _rule(
-    moments: ClassMoments,
-    unit: Floats,
+def _rules(
+    stack: _Stack,
     basis: Floats | None,
     paths: Sequence[ClassPath],
     positions: Codes,
-    cells: Codes | None,
-    log_prior: Floats,
-) -> PathRule:
-    """The rule of pairs, all of one mixture without cells, from log-determinants in a unit (p,) of z."""
-    cells = np.zeros(len(positions), dtype=np.intp) if cells is None else cells
-    logdets = np.stack([path.logdet.ravel()[cells] for path in paths]) - 2.0 * np.log(unit).sum()
-    return PathRule(positions, cells, moments, basis, tuple(paths), log_prior[:, None] - 0.5 * logdets)
-
-
-def _by_gamma(
-    scatters: Scatters,
-    pairs: Sequence[Regularization],
-    at: Codes,
-    parametrization: Parametrization,
-    log_prior: Floats,
+    cells: Codes,
+    able: NDArray[np.bool_],
 ) -> Iterator[PathRule]:
-    """ESL's rules of the pairs at positions (g,), but for those that are ill-conditioned."""
+    """The rule of the pairs at positions (g,) that are able (F, g) in some part, if there are any."""
+    some = able.any(axis=0)
+    if not some.any():
+        return
+    positions, cells, able = positions[some], cells[some], able[:, some]
+    logdets = np.stack([path.logdet.reshape(len(able), -1)[:, cells] for path in paths], axis=1)
+    logdets -= 2.0 * np.log(stack.unit).sum(axis=1)[:, None, None]
+    constants = np.where(able[:, None], stack.log_prior[:, None] - 0.5 * logdets, np.nan)
+    yield PathRule(np.arange(len(able)), positions, cells, stack.moments, basis, tuple(paths), constants)
+
+
+def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+    """ESL's rules of the pairs that are tried (F, G), but for those that are ill-conditioned."""
     alphas, gammas = np.array(pairs).T
+    at = np.flatnonzero(tried.any(axis=0))
     own = at[alphas[at] == 1]
     if own.size:
-        yield from _own_rule(scatters, own, log_prior)
+        yield from _own_rule(stack, own, tried[:, own])
         at = at[alphas[at] < 1]
     if not at.size:
         return
-    pooled = scatters.whole / scatters.divisors.sum()
-    sphere = float(np.trace(pooled)) / scatters.columns
+    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
     lengths, vectors = np.linalg.eigh(pooled)
     lengths = np.maximum(lengths, 0.0)
-    sizes = np.where(_is_thin(scatters), scatters.moments.rows - 1, len(pooled)).astype(np.float64)
-    tried = np.unique(gammas[at])
-    target = tried[:, None] * lengths + ((1 - tried) * sphere)[:, None]
-    able = _regular(target) & ((1 - tried) * sphere > 0 if scatters.beyond else True)
-    tried, target = tried[able], target[able]
-    along = np.unique(alphas[at])
-    step = max(int(MOST_IN_AXES // (sizes**2).sum()), 1)
-    for start in range(0, len(tried), step):
+    every, along = np.unique(gammas[at]), np.unique(alphas[at])
+    ridge = (1 - every) * sphere
+    target = every[:, None] * lengths[:, None] + ridge[..., None]
+    able = _regular(target) & (ridge > 0 if stack.beyond else True)
+    some = able.any(axis=0)
+    every, ridge, able = every[some], ridge[:, some], able[:, some]
+    target = np.where(able[..., None], target[:, some], 1.0)
+    thin = _is_thin(stack)
+    sizes = np.where(thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
+    step = max(int(MOST_IN_AXES // (len(pooled) * (sizes**2).sum())), 1)
+    basis = np.swapaxes(vectors, 1, 2) * stack.unit[:, None]
+    for start in range(0, len(every), step):
         now = slice(start, start + step)
-        paths, regular = [], np.ones((len(tried[now]), len(along)), dtype=bool)
-        outside = (
-            scatters.beyond * np.log(np.outer((1 - tried[now]) * sphere, 1 - along))
-            if scatters.beyond
-            else 0.0
-        )
-        for k in range(scatters.moments.n_classes):
-            path = _thin_path(scatters, k, along, target[now], vectors) if _is_thin(scatters)[k] else None
-            path = path or _wide_path(scatters, k, along, target[now], vectors, regular)
+        paths, regular = [], np.repeat(able[:, now, None], len(along), axis=2)
+        outside = stack.beyond * np.log(ridge[:, now, None] * (1 - along)) if stack.beyond else 0.0
+        for k in range(len(thin)):
+            path = _thin_path(stack, k, along, target[:, now], vectors) if thin[k] else None
+            path = path or _wide_path(stack, k, along, target[:, now], vectors, regular)
             path.logdet[...] += outside
             paths.append(path)
-        positions, cells = _cells(at, gammas, alphas, tried[now], along, regular)
-        if positions.size:
-            yield _rule(
-                scatters.moments, scatters.unit, vectors.T * scatters.unit, paths, positions, cells, log_prior
-            )
+        own, cells = _cells(at, gammas, alphas, every[now], along)
+        able_now = regular.reshape(len(regular), -1)[:, cells] & tried[:, own]
+        yield from _rules(stack, basis, paths, own, cells, able_now)
 
 
 def _wide_path(
-    scatters: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
+    stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
 ) -> ClassPath:
-    """Distances from class k for gammas of D (B, p) and alphas (A,), which `regular` (B, A) is told of."""
-    turned = vectors.T @ (scatters.own[k] / scatters.divisors[k]) @ vectors
+    """Distances from class k for gammas of D (F, B, p), alphas (A,), which `regular` (F, B, A) is told of."""
+    turned = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
     scale = 1.0 / np.sqrt(target)
-    lengths, axes = np.linalg.eigh(turned * scale[:, :, None] * scale[:, None, :])
+    lengths, axes = np.linalg.eigh(turned[:, None] * scale[..., None] * scale[..., None, :])
     share = alphas[:, None]
-    mixed = share * np.maximum(lengths, 0.0)[:, None] + (1 - share)
+    mixed = share * np.maximum(lengths, 0.0)[..., None, :] + (1 - share)
     mixed = _where_regular(mixed, regular)
-    logdet = np.log(target).sum(axis=1)[:, None] + np.log(mixed).sum(axis=2)
+    logdet = np.log(target).sum(axis=-1)[..., None] + np.log(mixed).sum(axis=-1)
     return ClassPath(scale, None, axes, 1.0 / mixed, None, logdet)
 
 
-def _is_thin(scatters: Scatters) -> NDArray[np.bool_]:
+def _is_thin(stack: _Stack) -> NDArray[np.bool_]:
     """Which classes (K,) have so few rows that decompositions of these are the shorter ones."""
-    p = scatters.moments.n_columns
-    return (scatters.moments.rows - 1 <= WORTH_RANK * p) & (p >= WORTH_COLUMNS)
+    rows, p = stack.moments[0].rows, stack.unit.shape[1]
+    return np.asarray((rows - 1 <= WORTH_RANK * p) & (p >= WORTH_COLUMNS))
 
 
-def _thin_path(
-    scatters: Scatters, k: int, alphas: Floats, target: Floats, vectors: Floats
-) -> ClassPath | None:
+def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:
     """As `_wide_path`, from the rows of the class; None where too many digits would be lost."""
-    factor = _factor(scatters.own[k], int(scatters.moments.rows[k]) - 1) @ vectors
-    factor /= np.sqrt(scatters.divisors[k])
+    ((own, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
+    factor = _factor(own, int(stack.moments[0].rows[k]) - 1) @ vector
+    factor /= np.sqrt(stack.divisors[0, k])
     r, p = factor.shape
     gram = np.empty((len(target), r, r))
     for out, ends in zip(gram, target, strict=True):
@@ -575,7 +623,8 @@ def _thin_path(
         return None
     logdet = np.log(target).sum(axis=1)[:, None] + np.log(mixed).sum(axis=2) + (p - r) * np.log(beta[:, 0])
     plain = 1.0 / (target[:, None] * beta)
-    return ClassPath(1.0 / target, factor, axes, -alphas[:, None] / (mixed * beta), plain, logdet)
+    weights = -alphas[:, None] / (mixed * beta)
+    return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
 
 
 def _factor(scatter: Floats, most: int) -> Floats:
@@ -588,77 +637,72 @@ def _factor(scatter: Floats, most: int) -> Floats:
     return found
 
 
-def _own_rule(scatters: Scatters, at: Codes, log_prior: Floats) -> Iterator[PathRule]:
+def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[PathRule]:
     """ESL's rule of alpha one, which is that of pairs (g,), unless it is ill-conditioned."""
-    paths, regular = [], np.ones((1, 1), dtype=bool)
-    for k, divisor in enumerate(scatters.divisors.tolist()):
-        lengths, axes = np.linalg.eigh(scatters.own[k] / divisor)
-        paths.append(_path_of(scatters, axes[None], lengths[None, None], regular))
-    if regular.all() and not scatters.beyond:
-        yield _rule(scatters.moments, scatters.unit, None, paths, at, None, log_prior)
+    paths, regular = [], np.full((len(stack.own), 1, 1), not stack.beyond)
+    for k in range(stack.own.shape[1]):
+        lengths, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
+        paths.append(_path_of(stack, axes[:, None], lengths[:, None, None], regular))
+    yield from _rules(stack, None, paths, at, np.zeros(len(at), dtype=np.intp), tried & regular[:, 0])
 
 
-def _by_alpha(
-    scatters: Scatters,
-    pairs: Sequence[Regularization],
-    at: Codes,
-    parametrization: Parametrization,
-    log_prior: Floats,
-) -> Iterator[PathRule]:
+def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
     """As `_by_gamma`, for Friedman's and klaR's mixtures."""
     alphas, gammas = np.array(pairs).T
-    pooled = scatters.whole / scatters.divisors.sum()
+    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    at = np.flatnonzero(tried.any(axis=0))
     every, along = np.unique(alphas[at]), np.unique(gammas[at])
-    step = max(MOST_IN_AXES // scatters.own.size, 1)
+    step = max(MOST_IN_AXES // stack.own.size, 1)
+    nothing = np.zeros(stack.own.shape[1])
     for start in range(0, len(every), step):
-        tried = every[start : start + step]
+        some = every[start : start + step]
         shares = [
-            leave_one_out_rda.regularized_mixture(
-                parametrization, Regularization(a, 0.0), scatters.divisors, scatters.squares, 0.0
-            )
-            for a in tried
+            [
+                leave_one_out_rda.regularized_mixture(
+                    stack.parametrization, Regularization(a, 0.0), divisors, nothing, 0.0
+                )[:2]
+                for a in some
+            ]
+            for divisors in stack.divisors
         ]
-        paths, regular = [], np.ones((len(tried), len(along)), dtype=bool)
-        for k, divisor in enumerate(scatters.divisors.tolist()):
-            own, common = np.array([(o[k] / divisor, c[k]) for o, c, _ in shares]).T[:, :, None, None]
-            matrices = own * scatters.own[k] + common * pooled
-            ridge = np.outer(np.trace(matrices, axis1=1, axis2=2) / scatters.columns, along)
+        own, common = np.moveaxis(np.array(shares), 2, 0)[..., None, None]
+        own = own / stack.divisors[:, None, :, None, None]
+        paths, regular = [], np.ones((len(own), len(some), len(along)), dtype=bool)
+        for k in range(stack.own.shape[1]):
+            matrices = own[:, :, k] * stack.own[:, None, k] + common[:, :, k] * pooled[:, None]
+            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * along
             lengths, axes = np.linalg.eigh(matrices)
-            values = (1 - along)[:, None] * np.maximum(lengths, 0.0)[:, None] + ridge[:, :, None]
-            path = _path_of(scatters, axes, values, regular)
-            if scatters.beyond:
+            values = (1 - along)[:, None] * np.maximum(lengths, 0.0)[..., None, :] + ridge[..., None]
+            path = _path_of(stack, axes, values, regular)
+            if stack.beyond:
                 regular &= ridge > 0
-                path.logdet[...] += scatters.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
+                path.logdet[...] += stack.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
             paths.append(path)
-        positions, cells = _cells(at, alphas, gammas, tried, along, regular)
-        if positions.size:
-            yield _rule(scatters.moments, scatters.unit, None, paths, positions, cells, log_prior)
+        positions, cells = _cells(at, alphas, gammas, some, along)
+        able = regular.reshape(len(regular), -1)[:, cells] & tried[:, positions]
+        yield from _rules(stack, None, paths, positions, cells, able)
 
 
-def _path_of(scatters: Scatters, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
-    """Distances by eigenvectors (B, p, p) and eigenvalues (B, A, p)."""
+def _path_of(stack: _Stack, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
+    """Distances by eigenvectors (F, B, p, p) and eigenvalues (F, B, A, p)."""
     values = _where_regular(values, regular)
-    scale = np.repeat(scatters.unit[None], len(axes), axis=0)
-    return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=2))
+    scale = np.repeat(stack.unit[:, None], axes.shape[1], axis=1)
+    return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=-1))
 
 
-def _cells(
-    at: Codes, across: Floats, along: Floats, tried: Floats, every: Floats, regular: NDArray[np.bool_]
-) -> tuple[Codes, Codes]:
+def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Floats) -> tuple[Codes, Codes]:
     """Positions of those of the pairs (g,) that a rule of B x A values holds, and where it holds them."""
     own = at[np.isin(across[at], tried)]
     cells = np.searchsorted(tried, across[own]) * len(every) + np.searchsorted(every, along[own])
     order = np.argsort(cells)
-    own, cells = own[order], cells[order]
-    able = regular.ravel()[cells]
-    return own[able], cells[able]
+    return own[order], cells[order]
 
 
 def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
-    """Eigenvalues (B, A, p), or ones where they are ill-conditioned, which `regular` (B, A) is told of."""
+    """Eigenvalues (F, B, A, p), or ones where they are ill-conditioned, which `regular` is told of."""
     able = _regular(values)
     regular &= able
-    return np.where(able[:, :, None], values, 1.0)
+    return np.where(able[..., None], values, 1.0)
 
 
 def _regular(values: Floats) -> NDArray[np.bool_]:

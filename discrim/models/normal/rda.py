@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -93,13 +94,13 @@ class PairChoice:
 
     def rules(
         self,
-        moments: ClassMoments,
+        parts: Sequence[ClassMoments],
         pairs: list[Regularization],
-        with_roots: Callable[[], ClassMoments] | None = None,
+        with_roots: Callable[[int], ClassMoments] | None = None,
     ) -> Iterator[PathRule]:
-        """The rules of pairs by moments, as of `path_rules`."""
+        """The rules of pairs by the moments of parts, as of `path_rules`."""
         how = self.parametrization, self.method, self.log_prior, self.columns
-        return core.path_rules(moments, pairs, *how, with_roots)
+        return core.path_rules(parts, pairs, *how, with_roots)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """The fit of a pair to moments."""
@@ -189,14 +190,20 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
     with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
-        for fold, part in enumerate(_parts(blocks, plan)):
-            few = too_few(part.moments)
-            if few:
-                _refuse_few(part, few, fold, blocks, plan)
-            total[fold] = np.bincount(part.codes, part.weights, minlength=k)
-            for rule in plan.rules(part.moments, plan.pairs, part.with_roots):
-                wrong[rule.pairs, fold] = core.wrong_by_class(rule, part.x, part.codes, part.weights)
-                tell(len(rule.pairs))
+        parts, start = _parts(blocks, plan), 0
+        while some := list(islice(parts, core.parts_at_once(k, len(blocks.terms), plan.pairs))):
+            for fold, part in enumerate(some, start):
+                few = too_few(part.moments)
+                if few:
+                    _refuse_few(part, few, fold, blocks, plan)
+                total[fold] = np.bincount(part.codes, part.weights, minlength=k)
+            x, codes, weights = _side_by_side(some)
+            for rule in plan.rules([part.moments for part in some], plan.pairs, partial(_rooted, some)):
+                at = np.ix_(rule.pairs, start + rule.parts)
+                found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
+                wrong[at] = np.where(np.isnan(found), wrong[at], found)
+                tell(len(rule.pairs) * len(rule.parts))
+            start += len(some)
     # A class that is not in a fold has no part in its rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
@@ -246,6 +253,10 @@ class _Part:
     weights: Floats | None
 
 
+def _rooted(parts: Sequence[_Part], position: int) -> ClassMoments:
+    return parts[position].with_roots()
+
+
 def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
     if plan.splits:
         learnt = split_moments(blocks, plan.splits, "class", rooted=False)
@@ -267,6 +278,22 @@ def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
         at = np.flatnonzero(fold_of == fold)
         judged = np.take(x.T, at, axis=1).T
         yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
+
+
+def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
+    """The rows to judge of F parts: x (F, m, p), codes, weights (F, m), of code -1 where a part has less."""
+    most, p = max(len(part.codes) for part in parts), parts[0].x.shape[1]
+    if len(parts) == 1:
+        x, codes, weights = parts[0].x, parts[0].codes, parts[0].weights
+        return x[None], codes[None], None if weights is None else weights[None]
+    columns, codes = np.zeros((len(parts), p, most)), np.full((len(parts), most), -1)
+    weights = np.zeros((len(parts), most)) if any(part.weights is not None for part in parts) else None
+    for i, part in enumerate(parts):
+        m = len(part.codes)
+        columns[i, :, :m], codes[i, :m] = part.x.T, part.codes
+        if weights is not None:
+            weights[i, :m] = 1.0 if part.weights is None else part.weights
+    return np.swapaxes(columns, 1, 2), codes, weights
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
@@ -292,7 +319,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
             f'folds="loo" leaves no more than one row of class {reading.listed(few)} without one of its '
             "rows: merge the class with another one, or give alpha= and gamma=."
         )
-    regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))
+    regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
     regular = regular.astype(np.intp)
     pairs = [plan.pairs[i] for i in regular]
     wrong = np.full((len(plan.pairs), k), np.nan)
@@ -331,8 +358,10 @@ def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong
             moments = reading.class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
             missed = np.full((len(left), len(plan.prior)), np.nan)
             x = blocks.rows_at(np.array([row]))
-            for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-                missed[rule.pairs] = core.wrong_by_class(rule, x, np.array([code]), np.array([own]))
+            for rule in plan.rules([moments], [plan.pairs[i] for i in left]):
+                (missed[rule.pairs],) = core.wrong_by_class(
+                    rule, x[None], np.array([[code]]), np.array([[own]])
+                )
             wrong[left] += missed
 
 

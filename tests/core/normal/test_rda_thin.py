@@ -22,10 +22,10 @@ def test_scores_are_those_of_each_fit(sizes, weighted):
     prior = np.array([0.2, 0.3, 0.5])
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9) for g in (0.0, 0.5, 0.99)]
     pairs.append(Regularization(1.0, 0.5))
-    (rule,) = path_rules(moments, pairs, "esl", "moment", np.log(prior))
+    (rule,) = path_rules([moments], pairs, "esl", "moment", np.log(prior))
     assert [path.factor is not None for path in rule.classes] == [size <= 43 for size in sizes]
     new = x[::7] + rng.normal(size=x[::7].shape)
-    found = np.stack(list(rule.scores(new)))
+    found = np.stack([scores[0] for scores in rule.scores(new[None])])
     assert sorted(rule.pairs.tolist()) == list(range(9))
     for j, i in enumerate(rule.pairs.tolist()):
         fit = fit_rda(moments, prior, alpha=pairs[i].alpha, gamma=pairs[i].gamma)

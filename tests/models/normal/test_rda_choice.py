@@ -146,11 +146,11 @@ def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9, 1.0) for g in (0.0, 1e-9, 0.4, 1.0)]
     moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
     options = {"parametrization": parametrization, "method": method}
-    rules = list(path_rules(moments, pairs, log_prior=np.log(prior), **options))
+    rules = list(path_rules([moments], pairs, log_prior=np.log(prior), **options))
     seen = np.sort(np.concatenate([rule.pairs for rule in rules]))
     assert seen.tolist() == list(range(len(pairs)))
     for rule in rules:
-        found = np.stack(list(rule.scores(x)), axis=2)
+        found = np.stack([scores[0] for scores in rule.scores(x[None])], axis=2)
         for i, scores in zip(rule.pairs.tolist(), found, strict=True):
             pair = pairs[i]
             fit = fit_rda(moments, prior, alpha=pair.alpha, gamma=pair.gamma, **options)
@@ -161,7 +161,8 @@ def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
             if pair.alpha > 0:
                 np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-6)
             missed = np.bincount(codes[best_class(wanted) != codes], minlength=3)
-            np.testing.assert_array_equal(wrong_by_class(rule, x, codes)[rule.pairs == i][0], missed)
+            counted = wrong_by_class(rule, x[None], codes[None])[0, rule.pairs == i][0]
+            np.testing.assert_array_equal(counted, missed)
 
 
 def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
