@@ -399,6 +399,8 @@ def _add_products(total: Floats, columns: Floats, *, first: bool) -> None:
 def column_scale(sizes: Floats) -> Floats:
     """Powers of two that bring extreme columns near one and leave all others alone."""
     extreme = np.isfinite(sizes) & (sizes > 0) & ((sizes > SAFE) | (sizes < 1 / SAFE))
+    if not extreme.any():
+        return np.ones(len(sizes))
     exponents = np.zeros(len(sizes))
     exponents[extreme] = np.clip(-np.round(np.log2(sizes[extreme])), -1000, 1000)
     return np.asarray(np.ldexp(1.0, exponents.astype(int)))

@@ -106,10 +106,10 @@ def regularized_mixture(
     variances: Floats,
     variance: float,
 ) -> tuple[Floats, Floats, Floats]:
-    """Shares (K,) of each class's own covariance, of the pooled one, and of the identity.
+    """Shares (..., K) of each class's own covariance, of the pooled one, and of the identity.
 
-    Divisors (K,) are those of the classes' covariances, of which that of the pooled one is the sum; variances
-    are tr(S_k)/p (K,) and tr(S)/p.
+    Divisors (..., K) are those of the classes' covariances, of which that of the pooled one is the sum;
+    variances are tr(S_k)/p (K,) and tr(S)/p.
 
     Examples
     --------
@@ -121,11 +121,11 @@ def regularized_mixture(
     ([0.5, 0.5], [0.4, 0.4], [0.15, 0.15])
     """
     alpha, gamma = pair
-    ones = np.ones(len(divisors))
+    ones = np.ones(divisors.shape)
     if parametrization == "esl":
         return alpha * ones, (1 - alpha) * gamma * ones, (1 - alpha) * (1 - gamma) * variance * ones
     if parametrization == "friedman":
-        total = divisors.sum()
+        total = divisors.sum(axis=-1, keepdims=True)
         mixed = alpha * divisors + (1 - alpha) * total
         own, pooled = alpha * divisors / mixed, (1 - alpha) * total / mixed
     else:

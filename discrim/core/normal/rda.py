@@ -46,6 +46,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -498,18 +499,10 @@ def _one_by_one(
     alike: dict[tuple[float, float], list[int]] = {}
     for i in at.tolist():
         alpha, gamma = pairs[i]
-        alike.setdefault(
-            (alpha, 1.0) if parametrization == "esl" and alpha == 1 else (alpha, gamma), []
-        ).append(i)
+        alike.setdefault((alpha, 1.0 if parametrization == "esl" and alpha == 1 else gamma), []).append(i)
+    how: dict[str, Any] = {"parametrization": parametrization, "method": method}
     for (alpha, gamma), positions in alike.items():
-        fit = fit_rda(
-            moments,
-            np.exp(log_prior),
-            alpha=alpha,
-            gamma=gamma,
-            parametrization=parametrization,
-            method=method,
-        )
+        fit = fit_rda(moments, np.exp(log_prior), alpha=alpha, gamma=gamma, **how)
         if fit.singular():
             continue
         ones = np.ones((1, 1, 1, moments.n_columns))
@@ -657,15 +650,12 @@ def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     for start in range(0, len(every), step):
         some = every[start : start + step]
         shares = [
-            [
-                leave_one_out_rda.regularized_mixture(
-                    stack.parametrization, Regularization(a, 0.0), divisors, nothing, 0.0
-                )[:2]
-                for a in some
-            ]
-            for divisors in stack.divisors
+            leave_one_out_rda.regularized_mixture(
+                stack.parametrization, Regularization(a, 0.0), stack.divisors, nothing, 0.0
+            )[:2]
+            for a in some
         ]
-        own, common = np.moveaxis(np.array(shares), 2, 0)[..., None, None]
+        own, common = np.moveaxis(np.array(shares), 0, 2)[..., None, None]
         own = own / stack.divisors[:, None, :, None, None]
         paths, regular = [], np.ones((len(own), len(some), len(along)), dtype=bool)
         for k in range(stack.own.shape[1]):
