@@ -8,6 +8,7 @@ more memory than one block.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -25,7 +26,7 @@ from discrim.core.numerics.progress import reduced, tick
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
-from discrim.frame.matrix import design_of_columns, fill
+from discrim.frame.matrix import DesignMatrix, design_of_columns, refuse_infinite
 from discrim.frame.sources.parts import Kept
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
@@ -43,6 +44,9 @@ EVEN_ROWS = 64
 
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
+
+SHORT_RUN = 32
+"""Rows between those left out from which on they are moved together."""
 
 SPARSE_NUMBERS = 2**21
 """Most numbers of a block that sparse columns are written out to, where its rows are not too few."""
@@ -287,7 +291,9 @@ def has_fractions(codes: Codes, weights: Floats | None) -> bool:
 Watcher = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
 """What is shown each block with all its rows: their place, x, and which miss a value (None: none does)."""
 
-_Filled = tuple[int, NDArray[np.float64], bool, NDArray[np.intp], NDArray[np.float64] | None]
+_Filled = tuple[
+    int, NDArray[np.float64], NDArray[np.bool_] | None, NDArray[np.intp], NDArray[np.float64] | None
+]
 
 
 @dataclass(slots=True)
@@ -425,8 +431,7 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
-        left_out: list[int] = []
-        return map(partial(self._used, None, left_out), self._filled(left_out))
+        return self.shown_to(None)
 
     def shown_to(self, see: Watcher | None) -> Iterator[Block]:
         """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
@@ -434,21 +439,21 @@ class Blocks:
         What is shown is what `every_row` gives.
         """
         left_out: list[int] = []
-        return map(partial(self._used, see, left_out), self._filled(left_out))
+        return map(partial(self._used, see, left_out, _RowsKept()), self._filled(left_out))
 
-    def _used(self, see: Watcher | None, left_out: list[int], filled: _Filled) -> Block:
+    def _used(self, see: Watcher | None, left_out: list[int], space: _RowsKept, filled: _Filled) -> Block:
         """The rows of a block that a fit uses; how many are left out is added to a list."""
-        start, x, finite, codes, weights = filled
+        start, x, missing, codes, weights = filled
         if see is not None:
-            see(slice(start, start + len(x)), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
+            see(slice(start, start + len(x)), x, missing)
         kept = codes >= 0
         if weights is not None:
             kept &= ~np.isnan(weights)
-        if not finite and not self.incomplete:
-            kept &= ~np.isnan(x).any(axis=1)
+        if missing is not None and not self.incomplete:
+            kept &= ~missing
         if not kept.all():
             left_out.append(int(len(kept) - kept.sum()))
-            x, codes = np.compress(kept, x.T, axis=1).T, codes[kept]
+            x, codes = space.kept(x.T, kept).T, codes[kept]
             weights = None if weights is None else weights[kept]
         return Block(x, codes, weights)
 
@@ -459,13 +464,12 @@ class Blocks:
 
         Unchecked ones are left to `missing`, where what is computed of them is not finite.
         """
-        for start, x, finite, *_ in self._filled(checked=checked, classed=False):
-            missing = None if finite else np.asarray(np.isnan(x).any(axis=1))
+        for start, x, missing, *_ in self._filled(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
 
     def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
         """Which rows (m,) of an unchecked block hold a missing value; an infinite one is refused."""
-        self._refuse_infinite(self.table, x, start)
+        refuse_infinite(self.terms, self.table, x, np.arange(start, start + len(x)))
         return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -481,15 +485,14 @@ class Blocks:
         return found
 
     def _single_rows(self, part: TableRows, positions: NDArray[np.intp]) -> NDArray[np.float64]:
-        columns = part.table.view(self.design.columns) if self.design.plain else None
-        if columns is not None:
-            x = columns[:, positions].T.astype(np.float64, copy=False)
-        else:
-            x = np.empty((len(positions), len(self.design.terms)))
-            with named(part.where):
+        with named(part.where):
+            matrix = DesignMatrix(self.design, part.table, self.functions, partial=self.partial)
+            if matrix.view is not None:
+                x = matrix.view[:, positions].T.astype(np.float64, copy=False)
+            else:
+                x = np.empty((len(positions), len(self.design.terms)))
                 for i, position in enumerate(positions.tolist()):
-                    row, stop = x[i : i + 1], position + 1
-                    fill(self.design, part.table, position, stop, row, self.functions, partial=self.partial)
+                    matrix.fill(position, position + 1, x[i : i + 1])
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 
@@ -544,7 +547,7 @@ class Blocks:
     def _filled(
         self, left_out: list[int] | None = None, *, checked: bool = True, classed: bool = True
     ) -> Iterator[_Filled]:
-        """First row, x, whether no value of it is missing, codes and weights, block by block."""
+        """First row, x, which rows miss a value (None: none does), codes and weights, block by block."""
         # Chained, as generators within each other would all be gone through again for each block.
         parts = self._parts(left_out, classed)
         return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
@@ -565,48 +568,33 @@ class Blocks:
             if self.counts:
                 refuse_values(table, self.counts, counts=True)
             p, n = len(design.terms), table.nrows
-            columns = table.view(design.columns) if design.plain else None
-            in_place = columns is not None and columns.dtype == np.float64
+            if not n:
+                return
+            matrix = DesignMatrix(
+                design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
+                excluded=part.excluded,
+            )  # fmt: skip
+            view, checked = matrix.view, checked or design.spec is not None
             most = n if table.part else n // 32  # A part of a source is a block already.
+            in_place = view is not None and view.dtype == np.float64
             m = _rows_a_block(p, n, most, in_place=in_place, sparse=table.sparse is not None)
-            if n and columns is None and design.spec is None:
-                table.compare_to_doubles(design.columns)
-            by_row = columns is not None and columns.strides[0] < columns.strides[1]
+            by_row = view is not None and view.strides[0] < view.strides[1]
             buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):
                 stop = min(start + m, n)
-                x = buffer[:, : stop - start].T
-                if columns is not None and in_place:
-                    x = columns[:, start:stop].T
-                elif columns is not None:
-                    x[...] = columns[:, start:stop].T
-                elif design.spec is None:
-                    table.fill(design.columns, start, stop, x)
-                else:
-                    fill(
-                        design, table, start, stop, x, self.functions, partial=self.partial,
-                        unseen=bool(part.has_unseen),
-                        excluded=None if part.excluded is None else part.excluded[start:stop],
-                    )  # fmt: skip
+                x = buffer[:, : stop - start].T if view is None or not in_place else view[:, start:stop].T
+                if view is None:
+                    matrix.write(start, stop, x)
+                elif not in_place:
+                    x[...] = view[:, start:stop].T
+                missing = matrix.missing(start, x) if checked else None
                 if self.keep is not None:
                     x = x[:, self.keep]
-                finite = not checked or _all_finite(x)
-                if not finite:
-                    self._refuse_infinite(table, x, start)
                 if self.unit is not None:
                     x = (x.T / self.unit[:, None]).T
                 weights = None if part.weights is None else part.weights[start:stop]
-                yield part.start + start, x, finite, part.codes[start:stop], weights
+                yield part.start + start, x, missing, part.codes[start:stop], weights
                 tick()
-
-    def _refuse_infinite(self, table: Table, x: NDArray[np.float64], start: int) -> None:
-        infinite = np.isinf(x)
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
-            raise DataError(
-                f"Column {self.terms[column]!r} is infinite at row {table.label(start + row)!r}: "
-                "replace the value, or make it missing to drop the row."
-            )
 
 
 def _refuse_missing(blocks: Blocks) -> None:
@@ -658,7 +646,23 @@ def without_rows(
     return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
 
 
-def _all_finite(x: NDArray[np.float64]) -> bool:
-    # One sum a block finds NaN and inf alike; overflow only sends finite rows to a closer look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(np.einsum("ij->", x))) or bool(np.isfinite(x).all())
+class _RowsKept:
+    """Memory for the rows of a block that are used where some are not, which serves block after block."""
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0)
+
+    def kept(self, columns: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The columns of (p, m) to keep (m,), run by run where few are left out: numbers move together."""
+        stops = np.flatnonzero(~kept).tolist()
+        shape = len(columns), len(kept) - len(stops)
+        if self._numbers.size < math.prod(shape):
+            self._numbers = np.empty(columns.size)
+        out = self._numbers[: math.prod(shape)].reshape(shape)
+        if len(stops) * SHORT_RUN > len(kept):
+            return np.compress(kept, columns, axis=1, out=out)
+        start = 0
+        for left_out, stop in enumerate([*stops, len(kept)]):
+            out[:, start - left_out : stop - left_out] = columns[:, start:stop]
+            start = stop + 1
+        return out

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,15 @@ class RowRange:
     ) -> None:
         self.table, self.start, self.stop, self.keep = table, start, stop, keep
         self._kinds: dict[str, Kind] = dict(kinds or {})
-        index = table.index[start:stop]
-        self.index = index if keep is None else index[keep]
+        self.size = stop - start if keep is None else int(keep.sum())
         self._numbers: dict[str, Floats] = {}
         self._columns: dict[str, pd.Series] = {}
+
+    @cached_property
+    def index(self) -> pd.Index:
+        """Labels of the rows."""
+        index = self.table.index[self.start : self.stop]
+        return index if self.keep is None else index[self.keep]
 
     def kind(self, name: str) -> Kind:
         """What a column holds, as `Table.kind` says; looked up once."""
@@ -120,9 +126,12 @@ class RowRange:
 
     def complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
         """The rows without a missing value in any of the columns, and where they are."""
-        keep = np.ones(len(self.index), dtype=bool)
+        keep = np.ones(self.size, dtype=bool)
         for name in columns:
-            if self.kind(name) in {"numeric", "boolean"}:
+            present = self.table.present(name, self.start, self.stop)
+            if present is not None:
+                keep &= present if self.keep is None else present[self.keep]
+            elif self.kind(name) in {"numeric", "boolean"}:
                 keep &= ~np.isnan(self._read(name))
             else:
                 keep &= self._column(name).notna().to_numpy()
@@ -139,6 +148,14 @@ class RowRange:
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         return rows
+
+    def coded(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
+        """A column of categories or text as `Table.factorized` gives it."""
+        found = self.table.factorized(name)
+        if found is None:
+            return None
+        codes = found[0][self.start : self.stop]
+        return codes if self.keep is None else codes[self.keep], found[1]
 
     def numbers(self, name: str) -> Floats:
         """A numeric or boolean column as doubles; anything else is a DataError."""
@@ -191,7 +208,7 @@ class RowRange:
 
     def _column(self, name: str) -> pd.Series:
         if name not in self._columns:
-            values = self.table.column(name, self.start, self.stop)
+            values = self.table.labels(name, self.start, self.stop)
             self._columns[name] = values if self.keep is None else values[self.keep]
         return self._columns[name]
 
@@ -344,7 +361,7 @@ class _Evaluation:
             raise FormulaError(f"{grammar.shortened(self.code)}: {error}") from None
 
     def spread(self, value: Floats) -> Floats:
-        return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
+        return np.broadcast_to(value, self.rows.size) if np.ndim(value) == 0 else value
 
     def of_users(self, node: Call) -> Floats | Categories:
         """What a function of the user's gives for the rows, of one call on the whole column.
@@ -360,11 +377,11 @@ class _Evaluation:
 
     def called_on(self, rows: RowRange, node: Call) -> Made:
         arguments = [
-            self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
+            _as_objects(self.rows.series(each.name)) if isinstance(each, Column) else self.numbers(each)
             for each in node.arguments
         ]
         call = OwnCall(self.code, node.function, self.functions[node.function], dict(node.options))
-        return call(arguments, rows.index) if len(rows.index) else np.empty(0)
+        return call(arguments, rows.index) if rows.size else np.empty(0)
 
     def of_whole(self, node: Call, states: tuple[State, ...]) -> Made:
         """Rows of what the call makes of all rows of the table that are complete in its own columns."""
@@ -383,6 +400,11 @@ class _Evaluation:
         places = places if self.rows.keep is None else places[self.rows.keep]
         values: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
         return values
+
+
+def _as_objects(values: pd.Series) -> pd.Series:
+    """A column as a function of the user's is given it: text as objects."""
+    return values.astype(object) if isinstance(values.dtype, pd.StringDtype) else values
 
 
 def _nodes(node: Node) -> Iterator[Node]:
@@ -453,7 +475,7 @@ def learning_rows(
     if not keep.any():
         called = dict.fromkeys(each.code for each, _ in made if each.functions)
         raise DataError(
-            f"No row is left: {', '.join(called)} gives no category to any of {len(complete.index)} rows. "
+            f"No row is left: {', '.join(called)} gives no category to any of {complete.size} rows. "
             "Correct the function, or give it other columns."
         )
     return known
@@ -466,7 +488,7 @@ def _without_uncategorized(
     functions: Functions,
 ) -> tuple[RowRange, Mask]:
     """Complete rows without those to which a function of the user's gives no category."""
-    missing = np.zeros(len(complete.index), dtype=bool)
+    missing = np.zeros(complete.size, dtype=bool)
     for each, memory in made:
         if each.functions and len(missing):
             value = evaluate(each, complete, memory, functions)

@@ -47,7 +47,7 @@ from discrim.frame.factors import (
 from discrim.frame.grammar import Call, Column, Contrast, Expression, ScannedFormula
 from discrim.frame.response import classes_and_codes
 from discrim.frame.table import Table
-from discrim.frame.values import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
+from discrim.frame.values import Scalar, coded_levels, find_levels, refuse_numbers_as_text, warn_of_names
 
 Terms = dict[frozenset[str], tuple[str, ...]]
 
@@ -499,19 +499,23 @@ def _learn(
     root = each.root
     if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
         return Factor(each.code, 1, None, ()), None
+    what = f"The predictor {each.label!r}"
+    coded = rows.coded(root.name) if isinstance(root, Column) else None
+    if isinstance(root, Column) and coded is not None:
+        text = rows.kind(root.name) == "text"
+        levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part)
+        if text:
+            refuse_numbers_as_text(levels, codes, root.name, lambda: rows.index)
+            warn_of_names(len(levels), stand_for or rows.size, what, each.code)
+        return Factor(each.code, 0, levels, ()), None
     memory = Memory()
     value = evaluate(each, rows, memory, functions)
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
         return Factor(each.code, width, None, tuple(memory.states)), None
-    if isinstance(root, Column) and rows.kind(root.name) == "text":
-        refuse_numbers_as_text(value.values, root.name)
-    what = f"The predictor {each.label!r}"
     # What a function of functions= gives no category is missing.
     known = value.values.dropna() if each.functions else value.values
     levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
-    if isinstance(root, Column) and rows.kind(root.name) == "text":
-        warn_of_names(len(levels), stand_for or len(value.values), what, each.code)
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 
 

@@ -1,9 +1,14 @@
-"""Rows of a design matrix, column by column, and the classes that a design makes of a table."""
+"""Rows of a design matrix, block by block, and the classes that a design makes of a table.
+
+Terms that are columns of numbers or of categories, or products of these, are written for all rows of a block
+as they stand; rows that are not finite then are looked at by themselves. What is computed of columns is
+computed of complete rows only, so that what is not finite was made by the computation.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -11,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.errors import DataError
 from discrim.frame.design import Design, Factor, Product, Spec
 from discrim.frame.factors import (
@@ -23,12 +28,12 @@ from discrim.frame.factors import (
     evaluate,
     recall_functions,
 )
-from discrim.frame.grammar import expression, quote
+from discrim.frame.grammar import Column, expression, quote
 from discrim.frame.response import codes_of
 from discrim.frame.table import Table
 from discrim.frame.values import encode, shown
 
-_Values = list[Floats | Codes]
+_Values = Mapping[int, Floats | Codes]
 
 
 def write(
@@ -59,23 +64,30 @@ def write(
     DataError
         A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
     """
-    values = [factor_values(factor, rows, functions, unseen=unseen) for factor in spec.factors]
-    first = 0
-    for parts in spec.products:
-        widths = spec.widths(parts)
-        count = math.prod(widths)
+    values = {
+        place: factor_values(factor, rows, functions, unseen=unseen)
+        for place, factor in enumerate(spec.factors)
+    }
+    for places, parts in _placed_products(spec):
         with np.errstate(over="ignore"):
-            _write_product(spec, parts, widths, values, out[:, first : first + count])
-        if len(parts) > 1 and not np.isfinite(out[:, first : first + count]).all():
-            row, column = np.argwhere(~np.isfinite(out[:, first : first + count]))[0]
-            raise DataError(
-                f"{design.terms[first + column]!r} overflows at row {shown(rows.index[row])}: rescale its "
-                "columns."
-            )
-        for factor, coding in parts if unseen else ():
-            if coding >= 0:
-                out[values[factor] < 0, first : first + count] = np.nan
-        first += count
+            _write_product(spec, parts, values, out[:, places])
+        if len(parts) > 1 and not np.isfinite(out[:, places]).all():
+            overflows = ~np.isfinite(out[:, places])
+            for factor, coding in parts:
+                overflows[values[factor] < 0 if coding >= 0 else []] = False
+            for row, column in np.argwhere(overflows)[:1]:
+                raise DataError(
+                    f"{design.terms[places.start + column]!r} overflows at row {shown(rows.index[row])}: "
+                    "rescale its columns."
+                )
+
+
+def _placed_products(spec: Spec) -> Iterator[tuple[slice, Product]]:
+    """Each product of a design, and which columns it makes."""
+    stop = 0
+    for parts in spec.products:
+        start, stop = stop, stop + math.prod(spec.widths(parts))
+        yield slice(start, stop), parts
 
 
 def write_complete(
@@ -113,26 +125,25 @@ def write_known(
     if keep.all():
         write(design, spec, complete, functions, out, unseen=unseen)
         return
-    stop = 0
-    for each, own in _single_products(design, spec):
-        start, stop = stop, stop + len(each.terms)
-        write_complete(each, own, rows, functions, out[:, start:stop], unseen=unseen)
-
-
-def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]]:
-    """Each product of a design as a design of its own, in order, which reads that product's columns only."""
     names = frozenset(design.functions)
-    place = {name: position for position, name in enumerate(design.columns)}
-    stop = 0
-    for parts in spec.products:
-        start, stop = stop, stop + math.prod(spec.widths(parts))
-        factors = tuple(spec.factors[factor] for factor, _ in parts)
-        read = {name for factor in factors for name in expression(factor.code, names).columns}
-        columns = tuple(sorted(read, key=place.__getitem__))
-        kinds = tuple(spec.kinds[place[name]] for name in columns)
-        own = tuple((place, coding) for place, (_, coding) in enumerate(parts))
-        alone = Spec(kinds, factors, spec.codings, (own,))
-        yield replace(design, terms=design.terms[start:stop], columns=columns, spec=alone), alone
+    for places, parts in _placed_products(spec):
+        read = {name for factor, _ in parts for name in expression(spec.factors[factor].code, names).columns}
+        each, own = _of_some(design, spec, [parts], design.terms[places], read)
+        write_complete(each, own, rows, functions, out[:, places], unseen=unseen)
+
+
+def _of_some(
+    design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], read: Collection[str]
+) -> tuple[Design, Spec]:
+    """The design of some of the products, whose rows are complete where some of the columns are."""
+    used = sorted({factor for parts in products for factor, _ in parts})
+    position = {factor: place for place, factor in enumerate(used)}
+    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
+    columns = tuple(name for name in design.columns if name in read)
+    moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
+    factors = tuple(spec.factors[factor] for factor in used)
+    own = Spec(tuple(kind_of[name] for name in columns), factors, spec.codings, moved)
+    return replace(design, terms=terms, columns=columns, spec=own), own
 
 
 UNSEEN = 'pass unseen="missing", or fit with this level'
@@ -162,23 +173,27 @@ def factor_values(
     return matrix
 
 
-def _write_product(spec: Spec, parts: Product, widths: tuple[int, ...], values: _Values, out: Floats) -> None:
+def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> None:
+    """Write the columns of a product of factors; they are NaN where one of these has no category."""
     matrices = [
         np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
         for _, coding in parts
     ]
-    combinations = product(*(range(width) for width in reversed(widths)))
+    combinations = product(*(range(width) for width in reversed(spec.widths(parts))))
     for column, backwards in enumerate(combinations):
         for place, ((factor, coding), j) in enumerate(zip(parts, reversed(backwards), strict=True)):
             matrix, picks = matrices[place], spec.codings[coding].picks if coding >= 0 else None
             if picks is not None:
                 part: Any = values[factor] == picks[j]
             else:
-                part = values[factor][:, j] if matrix is None else matrix[values[factor], j]
+                part = values[factor][:, j] if matrix is None else matrix[values[factor].clip(0), j]
             if place == 0:
                 out[:, column] = part
             else:
                 out[:, column] *= part
+    for factor, coding in parts:
+        if coding >= 0 and len(out) and values[factor].min() < 0:
+            out[values[factor] < 0] = np.nan
 
 
 _Codes = NDArray[np.intp]
@@ -209,62 +224,201 @@ def response_codes(design: Design, table: Table, functions: Functions | None = N
     return codes_of(response, table, functions, design.levels)
 
 
-def fill(
-    design: Design,
-    table: Table,
-    start: int,
-    stop: int,
-    out: Floats,
-    functions: Functions | None = None,
-    *,
-    partial: bool = False,
-    unseen: bool = False,
-    excluded: NDArray[np.bool_] | None = None,
-) -> None:
-    """Write rows of the design matrix.
+_MISSING, _STRANGE = -1, -2
+"""Codes of rows without a category, and of categories that were not there at the fit."""
+
+
+class DesignMatrix:
+    """The design matrix of the rows of a table, which are written block by block.
+
+    How the table holds the columns is found once for all blocks.
 
     Parameters
     ----------
     table : Table
         It need not hold the response.
-    start, stop : int
-        Rows of the table.
-    out : (stop - start, p) array
-        Of any strides; a row with a missing value becomes NaN throughout.
     functions : dict, optional
         The user's own functions that the formula calls.
     partial : bool
-        Of a row with a missing value, only the columns that are made of it become NaN.
+        Of a row with a missing value, only the columns that are made of it are NaN.
     unseen : bool
-        Of a category that was not there at the fit, the columns that are made of it become NaN.
-    excluded : (stop - start,) bool array, optional
-        Rows that become NaN in any case.
+        Of a category that was not there at the fit, the columns that are made of it are NaN.
+    excluded : (n,) bool array, optional
+        Rows that are NaN in any case.
 
-    Raises
-    ------
-    DataError
-        A column is missing or of another kind, a category was not there at the fit, or a
-        transformation gives NaN or infinity; the message names column, row and value.
+    Attributes
+    ----------
+    view : (p, n) array or None
+        The columns as they lie in memory, where the design is plain and they lie side by side.
     """
-    spec = design.spec
-    if spec is None:
-        table.compare_to_doubles(design.columns)
-        table.fill(design.columns, start, stop, out)
-        return
-    functions = recall_functions(design.functions, functions)
-    kinds = zip(design.columns, spec.kinds, strict=True)
-    known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
-    write_rows = write_known if partial else write_complete
-    if excluded is None or not excluded.any():
-        rows = RowRange(table, start, stop, kinds=known)
-        write_rows(design, spec, rows, functions, out, unseen=unseen)
-        return
-    out[excluded] = np.nan
-    part = np.empty((int((~excluded).sum()), out.shape[1]))
-    if len(part):
-        rows = RowRange(table, start, stop, ~excluded, known)
-        write_rows(design, spec, rows, functions, part, unseen=unseen)
-    out[~excluded] = part
+
+    def __init__(
+        self,
+        design: Design,
+        table: Table,
+        functions: Functions | None = None,
+        *,
+        partial: bool = False,
+        unseen: bool = False,
+        excluded: Mask | None = None,
+    ) -> None:
+        self._design, self._table, self._excluded = design, table, excluded
+        self._partial, self._unseen = partial, unseen
+        self._runs: list[tuple[slice, tuple[str, ...]]] = [(slice(0, len(design.terms)), design.columns)]
+        self._products: list[tuple[slice, Product]] = []
+        self._computed: tuple[Codes, Design, Spec] | None = None
+        self.view = table.view(design.columns) if design.plain else None
+        if design.spec is not None:
+            self._find_columns(design.spec, recall_functions(design.functions, functions))
+        elif self.view is None:
+            table.compare_to_doubles(design.columns)
+
+    def _find_columns(self, spec: Spec, functions: Functions) -> None:
+        design, table = self._design, self._table
+        kinds = dict(zip(design.columns, spec.kinds, strict=True))
+        self._kinds = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
+        self._functions = functions
+        self._numbers: dict[int, str] = {}
+        self._codes: dict[int, tuple[Codes, Codes]] = {}
+        for place, factor in enumerate(spec.factors):
+            root = expression(factor.code, frozenset(functions)).root
+            if not isinstance(root, Column):
+                continue
+            if factor.levels is None and table.kind(root.name) in {"numeric", "boolean"}:
+                self._numbers[place] = root.name
+            elif factor.levels is not None and root.name in self._kinds:
+                coded = table.factorized(root.name)
+                if coded is not None:
+                    position = {level: code for code, level in enumerate(factor.levels)}
+                    found = [position.get(label, _STRANGE) for label in coded[1]]
+                    self._codes[place] = coded[0], np.array([*found, _MISSING], dtype=np.intp)
+        table.compare_to_doubles(list(self._numbers.values()))
+        known, self._runs = {*self._numbers, *self._codes}, []
+        others: list[tuple[slice, Product]] = []
+        for places, parts in _placed_products(spec):
+            if not known.issuperset(factor for factor, _ in parts):
+                others.append((places, parts))
+            elif len(parts) > 1 or parts[0][1] >= 0:
+                self._products.append((places, parts))
+            elif self._runs and self._runs[-1][0].stop == places.start:
+                before, names = self._runs[-1]
+                self._runs[-1] = slice(before.start, places.stop), (*names, self._numbers[parts[0][0]])
+            else:
+                self._runs.append((places, (self._numbers[parts[0][0]],)))
+        self._multiplied = {factor for _, parts in self._products for factor, _ in parts}
+        if others:
+            at = np.concatenate([np.arange(places.start, places.stop) for places, _ in others])
+            terms = tuple(design.terms[j] for j in at)
+            own = _of_some(design, spec, [parts for _, parts in others], terms, design.columns)
+            self._computed = at, *own
+
+    def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
+        """Write rows of the matrix, and say which of them miss a value; as of `write` and `missing`."""
+        self.write(start, stop, out)
+        return self.missing(start, out)
+
+    def write(self, start: int, stop: int, out: Floats) -> None:
+        """Write rows start to stop into out (stop - start, p), of any strides; `missing` completes them.
+
+        Raises
+        ------
+        DataError
+            A column is missing or of another kind, or a transformation gives NaN or infinity of complete
+            rows; the message names column, row and value.
+        """
+        for places, names in self._runs:
+            self._table.fill(names, start, stop, out[:, places])
+        spec = self._design.spec
+        if spec is None:
+            return
+        if self._products:
+            values = {factor: self._values(factor, start, stop) for factor in self._multiplied}
+            with np.errstate(over="ignore", invalid="ignore"):
+                for places, parts in self._products:
+                    _write_product(spec, parts, values, out[:, places])
+        excluded = None if self._excluded is None else self._excluded[start:stop]
+        if self._computed is not None:
+            at, design, own = self._computed
+            keep = np.full(stop - start, True) if excluded is None else ~excluded
+            out[np.ix_(keep, at)] = self._general(design, own, start, keep)
+        if excluded is not None:
+            out[excluded] = np.nan
+
+    def _values(self, factor: int, start: int, stop: int) -> Floats | Codes:
+        """A column of numbers (m, 1), or codes (m,) of categories."""
+        if factor in self._codes:
+            codes, positions = self._codes[factor]
+            return positions[codes[start:stop]]
+        numbers = np.empty((stop - start, 1))
+        self._table.fill([self._numbers[factor]], start, stop, numbers)
+        return numbers
+
+    def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
+        """Rows to keep (m,) of a design from the first on, whatever its terms are, all checked."""
+        part = np.empty((int(keep.sum()), len(design.terms)), order="F")
+        rows = RowRange(self._table, start, start + len(keep), None if keep.all() else keep, self._kinds)
+        write_rows = write_known if self._partial else write_complete
+        if len(part):
+            write_rows(design, spec, rows, self._functions, part, unseen=self._unseen)
+        return part
+
+    def missing(self, start: int, x: Floats) -> Mask | None:
+        """Which rows (m,) of a block x (m, p), as it was written, miss a value; None where none does.
+
+        Such a row becomes NaN throughout, where only complete rows are used and the columns are not those of
+        the table itself.
+
+        Raises
+        ------
+        DataError
+            A value is infinite, an interaction overflows, or a category was not there at the fit.
+        """
+        # One sum a block finds NaN and inf alike; of rows whose own overflowed a closer look is taken.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.einsum("ij->", x)):
+                return None
+            at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
+        at = at[~np.isfinite(x[at]).all(axis=1)] if len(at) else at
+        if not len(at):
+            return None
+        if self._design.spec is None:
+            refuse_infinite(self._design.terms, self._table, x[at], start + at)
+        else:
+            self._settle(self._design.spec, start, at, x)
+        missing = np.zeros(len(x), dtype=bool)
+        missing[at] = True
+        return missing
+
+    def _settle(self, spec: Spec, start: int, at: Codes, x: Floats) -> None:
+        """Look at rows that are not finite: what is no missing value is refused, or NaN by itself."""
+        found = x[at]
+        codes = [positions[every[start + at]] for every, positions in self._codes.values()]
+        lost = np.isnan(found[:, [j for places, _ in self._runs for j in range(places.start, places.stop)]])
+        lost = lost.any(axis=1) | np.any([each == _MISSING for each in codes] or [[False]], axis=0)
+        if self._excluded is not None:
+            lost |= self._excluded[start + at]
+        if self._partial:
+            strange = np.any([each == _STRANGE for each in codes] or [[False]], axis=0)
+            simple = all(len(parts) == 1 for _, parts in self._products)
+            rest = at[np.isinf(found).any(axis=1) | strange] if simple else at
+        else:
+            x[at[lost]] = np.nan
+            rest = at[~lost]
+        if len(rest):
+            keep = np.zeros(len(x), dtype=bool)
+            keep[rest] = True
+            x[rest] = self._general(self._design, spec, start, keep)
+
+
+def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
+    """Raise a DataError where a value of x (m, p) is infinite; rows (m,) are where its rows are."""
+    infinite = np.isinf(x)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise DataError(
+            f"Column {terms[column]!r} is infinite at row {table.label(int(rows[row]))!r}: "
+            "replace the value, or make it missing to drop the row."
+        )
 
 
 def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
@@ -303,18 +457,14 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
 def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
     """The design of some products, which reads no other columns."""
     functions = frozenset(design.functions)
-    used = sorted({factor for parts in products for factor, _ in parts})
-    factors = tuple(spec.factors[factor] for factor in used)
-    read = {name for factor in factors for name in expression(factor.code, functions).columns}
-    columns = tuple(name for name in design.columns if name in read)
-    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
-    kinds = tuple(kind_of[name] for name in columns)
+    codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
+    read = {name for code in codes for name in expression(code, functions).columns}
+    some, own = _of_some(design, spec, products, terms, read)
     numbers = [
-        quote(name) for name, kind in zip(columns, kinds, strict=True) if kind in ("numeric", "boolean")
+        quote(name)
+        for name, kind in zip(some.columns, own.kinds, strict=True)
+        if kind in ("numeric", "boolean")
     ]
-    position = {factor: place for place, factor in enumerate(used)}
-    single = [factors[position[parts[0][0]]].code for parts in products if len(parts) == 1]
-    if len(single) == len(products) and single == numbers and terms == columns:
-        return replace(design, columns=columns, terms=terms, plain=True, spec=None)
-    moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
-    return replace(design, columns=columns, terms=terms, spec=Spec(kinds, factors, spec.codings, moved))
+    if all(len(parts) == 1 for parts in products) and codes == numbers and terms == some.columns:
+        return replace(some, plain=True, spec=None)
+    return some

@@ -20,7 +20,7 @@ from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, RowRange, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.table import Table
-from discrim.frame.values import LabelType, Scalar, encode, find_levels, label_type
+from discrim.frame.values import LabelType, Scalar, coded_levels, encode, find_levels, label_type
 
 _CYRILLIC = {
     "А": "A", "В": "B", "С": "C", "Е": "E", "Ԍ": "G", "Н": "H", "І": "I", "Ӏ": "I", "Ј": "J", "К": "K",
@@ -137,18 +137,28 @@ def classes_and_codes(
     says that two classes that nobody listed are the same text up to case and blanks, or that they are numbers
     that look like a measurement.
     """
-    values, keep = response_labels(response, table, functions)
-    wanted = values.levels if levels is None else _listed(levels)
-    classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
+    column = response.root.name if isinstance(response.root, Column) else None
+    coded = None if column is None or levels is not None else table.factorized(column)
+    if column is not None and coded is not None:
+        wanted, keep, declared = None, coded[0] >= 0, table.kind(column) == "categorical"
+        known = coded[0] if keep.all() else coded[0][keep]
+        classes, codes = coded_levels(
+            known, coded[1], _called(response), declared=declared, unused=table.part
+        )
+        dtype = table.dtype(column)
+    else:
+        values, keep = response_labels(response, table, functions)
+        wanted = values.levels if levels is None else _listed(levels)
+        classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
+        declared = isinstance(values.values.dtype, pd.CategoricalDtype)
+        dtype = values.values.dtype if column is None else table.dtype(column)
     if not classes:
         raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
     if wanted is None:
         _warn_of_twins(classes, response)
         _refuse_measurement(classes, rows or len(codes), response)
-        if not (table.part or isinstance(values.values.dtype, pd.CategoricalDtype)):
+        if not (table.part or declared):
             _warn_of_measurement(classes, rows or len(codes), response)
-    column = response.root.name if isinstance(response.root, Column) else None
-    dtype = values.values.dtype if column is None else table.dtype(column)
     # Objects that are numbers or truth values go back as these.
     plain = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
     return classes, _spread(codes, keep), None if plain else label_type(dtype)
@@ -160,7 +170,8 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
         found = table.factorized(response.root.name)
         if found is not None and set(found[1]) <= set(levels):
             position = {label: k for k, label in enumerate(levels)}
-            return np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)[found[0]]
+            positions: Codes = np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)
+            return np.asarray(positions[found[0]])
     values, keep = response_labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
 
@@ -271,7 +282,7 @@ def response_labels(
 ) -> tuple[Categories, NDArray[np.bool_]]:
     """Labels of the rows where the response is there, and which rows these are."""
     if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
-        values = table.column(response.root.name)
+        values = table.labels(response.root.name, 0, table.nrows)
         keep = values.notna().to_numpy()
         return Categories(values if keep.all() else values[keep]), keep
     rows, keep = RowRange(table, 0, table.nrows).complete(response.columns)

@@ -34,6 +34,7 @@ from discrim.frame.values import (
     as_text,
     compare_to_doubles,
     dictionary,
+    factorize,
     narwhals_kind,
     narwhals_values,
     objects,
@@ -298,6 +299,7 @@ class Table:
         "_places",
         "_series",
         "_sparse",
+        "_texts",
         "_views",
         "_watched",
         "data",
@@ -331,6 +333,7 @@ class Table:
             )
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
+        self._texts: dict[str, tuple[NDArray[Any], list[Any]]] = {}
         self._compared: set[str] = set()
         self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
         self.made: dict[Any, Any] = {}
@@ -513,6 +516,28 @@ class Table:
             values = series.to_numpy(dtype=object)
         return as_series(values, series.index, name)
 
+    def labels(self, name: str, start: int, stop: int) -> pd.Series:
+        """Rows start to stop of a column as of `column`, but for pandas' text, which stays as it came."""
+        dtype = self._dtypes[self.position(name)] if self._dtypes else None
+        if isinstance(dtype, pd.StringDtype):
+            return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
+        return self.column(name, start, stop)
+
+    def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
+        """Which rows start to stop of a column have a value; None where only the values as read tell."""
+        text = self.kind(name) == "text"
+        array = None if text else self._array(name)
+        if array is not None:
+            values = array[start:stop]
+            return ~np.isnan(values) if values.dtype.kind == "f" else np.full(len(values), True)
+        if not (text or self._dtypes):
+            return None
+        series = self.native(name, as_codes=name in self._coded)
+        if isinstance(series, pd.Series):
+            labels = isinstance(series.dtype, pd.StringDtype | pd.CategoricalDtype)
+            return series.iloc[start:stop].notna().to_numpy() if labels else None
+        return np.asarray(~series[start:stop].is_null().to_numpy().astype(bool))
+
     def holds_integers(self, name: str) -> bool:
         """Whether a column's own type is whole numbers, though missing values made it floating."""
         series = self.native(name)
@@ -561,6 +586,12 @@ class Table:
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
             out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
+
+    def rows(self, at: NDArray[np.intp]) -> Table:
+        """Some rows of a part of another library's, by position, as a table with their labels."""
+        some = Table(self.data[at.tolist()], part=True, coded=self._coded)
+        some._index = self.index[at]
+        return some
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Say so, once, where doubles round the numbers of these columns.
@@ -664,10 +695,24 @@ class Table:
         self._arrays[name] = array
         return array
 
-    def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
-        """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
+    def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
+        """Codes (n,) of a column of text or categories, -1 where it is missing, and what they stand for.
+
+        None of other columns, and of categories that are floating numbers.
+        """
+        if name in self._texts:
+            return self._texts[name]
+        if self.kind(name) not in ("text", "categorical"):
+            return None
         coded = name in self._coded
-        return text_codes(self.native(name, as_codes=coded), coded=coded)
+        series = self.native(name, as_codes=coded)
+        codes, labels = text_codes(series, coded=coded) or factorize(self.column(name))
+        if labels and isinstance(labels[0], float):
+            return None
+        found = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
+        if isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN):
+            self._texts[name] = found
+        return found
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
         """A column as it came, a Series of pandas or narwhals; codes become texts, but for `as_codes`."""

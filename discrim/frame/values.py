@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -56,16 +56,33 @@ def find_levels(
     >>> find_levels(pd.Series(["b", "a", "b"]), "The response 'g'")
     (('a', 'b'), array([1, 0, 1]))
     """
-    codes, uniques = _factorize(values)
-    if levels is not None:
-        wanted = _scalars(list(levels), what)
-        if len(set(wanted)) < len(wanted):
-            raise DataError(f"{what}: levels= names a level twice: {list(wanted)}. Name each once.")
-    elif isinstance(values.dtype, pd.CategoricalDtype):
-        wanted = _scalars(uniques, what)
-    else:
-        wanted = _sorted(_scalars(uniques, what), what)
-    positions = _positions(values, codes, uniques, wanted, what)
+    codes, uniques = factorize(values)
+    if levels is None:
+        declared = isinstance(values.dtype, pd.CategoricalDtype)
+        return coded_levels(codes, uniques, what, declared=declared, unused=unused)
+    wanted = _scalars(list(levels), what)
+    if len(set(wanted)) < len(wanted):
+        raise DataError(f"{what}: levels= names a level twice: {list(wanted)}. Name each once.")
+    return _used_levels(wanted, _positions(values, codes, uniques, wanted, what), what, unused=unused)
+
+
+def coded_levels(
+    codes: NDArray[Any], uniques: list[Any], what: str, *, declared: bool, unused: bool
+) -> tuple[tuple[Scalar, ...], Codes]:
+    """As `find_levels` of values without missing ones, by codes (m,) in what they stand for.
+
+    Declared are the levels of a categorical, in their order.
+    """
+    wanted = _scalars(uniques, what)
+    wanted = wanted if declared else _sorted(wanted, what)
+    where = {level: position for position, level in enumerate(wanted)}
+    positions = np.array([*(where[each] for each in uniques), -1], dtype=np.intp)[codes]
+    return _used_levels(wanted, positions, what, unused=unused)
+
+
+def _used_levels(
+    wanted: tuple[Scalar, ...], positions: Codes, what: str, *, unused: bool
+) -> tuple[tuple[Scalar, ...], Codes]:
     present = np.bincount(positions, minlength=len(wanted)) > 0
     if unused or present.all():
         return wanted, positions
@@ -83,26 +100,28 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
     >>> encode(pd.Series(["b", "a"]), ("a", "b"), "The response 'g'")
     array([1, 0])
     """
-    codes, uniques = _factorize(values)
+    codes, uniques = factorize(values)
     return _positions(values, codes, uniques, levels, what, way_out)
 
 
-def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
+def refuse_numbers_as_text(
+    levels: Sequence[Scalar], codes: Codes, name: str, index: Callable[[], pd.Index]
+) -> None:
     """Raise a DataError where a text column is mostly numbers, so it was hardly meant as categories.
 
-    That is more than half of its values, none of which is missing. The message names the first row that is
-    text, or the first row where all are numbers, and both ways out.
+    That is more than half of its values; levels and codes (m,) are those of `find_levels`, and `index` gives
+    the labels of the rows. The message names the first row that is text, or the first row where all are
+    numbers, and both ways out.
     """
-    counts = values.value_counts()
-    numeric = pd.to_numeric(pd.Series(counts.index, dtype=object), errors="coerce").notna().to_numpy()
-    if counts.to_numpy()[numeric].sum() * 2 <= counts.sum():
+    numeric = pd.to_numeric(pd.Series(list(levels), dtype=object), errors="coerce").notna().to_numpy()
+    if np.bincount(codes, minlength=len(levels))[numeric].sum() * 2 <= len(codes):
         return
-    unreadable = values.isin(counts.index[~numeric]).to_numpy()
+    unreadable = ~numeric[codes]
     row = int(unreadable.argmax())
     problem = "is text and not a number" if unreadable.any() else "is a number written as text"
     raise DataError(
-        f"Column {name!r} is text, but most of it reads as numbers; row {shown(values.index[row])}, "
-        f"{values.iloc[row]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
+        f"Column {name!r} is text, but most of it reads as numbers; row {shown(index()[row])}, "
+        f"{levels[codes[row]]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
         f"C({name}) in the formula to use it as categories."
     )
 
@@ -126,9 +145,13 @@ def _no_levels(values: pd.Series) -> DataError:
     )
 
 
-def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
+def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
+    """Codes (m,) of values, -1 where they are missing, and what they stand for."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
+    texts = text_codes(values)
+    if texts is not None:
+        return texts
     codes = np.empty(len(values), dtype=np.intp)
     places: dict[Any, int] = {}
     # Piece by piece: the table that looks values up is as long as the piece, however few they are.
@@ -589,7 +612,7 @@ def as_text(series: Any) -> Any:
     return series.cast(nw.String)
 
 
-def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[np.intp], list[str]] | None:
+def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[str]] | None:
     """Codes of a column of text, -1 where it is missing, and its texts; None of others and of objects.
 
     That of another library may be held as codes of a dictionary already.
@@ -597,17 +620,20 @@ def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[np.intp], l
     if isinstance(series, pd.Series):
         if not isinstance(series.dtype, pd.StringDtype):
             return None
-        known, texts = pd.factorize(series)
-        return known.astype(np.intp), texts.tolist()
-    if not coded and narwhals_kind(series.dtype) != "text":
+        if series.dtype.storage != "pyarrow":
+            known, texts = pd.factorize(series)
+            return known, texts.tolist()
+        found = cast("Any", series.array).__arrow_array__()
+    elif not coded and narwhals_kind(series.dtype) != "text":
         return None
-    try:
-        found = series.to_arrow()
-    except ImportError:
-        return None
+    else:
+        try:
+            found = series.to_arrow()
+        except ImportError:
+            return None
     found = found if coded else found.dictionary_encode()
     found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
-    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return codes, found.dictionary.to_pylist()
 
 

@@ -34,7 +34,7 @@ from discrim.frame.grammar import (
     quote,
     scan,
 )
-from discrim.frame.matrix import fill, response_codes
+from discrim.frame.matrix import DesignMatrix, response_codes
 from discrim.frame.table import Table
 from tests import support
 
@@ -44,7 +44,7 @@ GOLDEN = json.loads((support.GOLDEN / "formula.json").read_text())
 def matrix(design, data, functions=None):
     table = data if isinstance(data, Table) else Table(data)
     out = np.full((table.nrows, len(design.terms)), -99.0)
-    fill(design, table, 0, table.nrows, out, functions)
+    DesignMatrix(design, table, functions).fill(0, table.nrows, out)
     return out
 
 
@@ -1071,10 +1071,10 @@ def test_blocks_are_the_whole_in_pieces(formula, size, data):
         out = np.empty((24, len(design.terms)), order=order)
         for start in range(0, 24, size):
             stop = min(start + size, 24)
-            fill(design, table, start, stop, out[start:stop])
+            DesignMatrix(design, table).fill(start, stop, out[start:stop])
         np.testing.assert_array_equal(out, whole)
     strided = np.zeros((48, 2 * len(design.terms)))
-    fill(design, table, 0, 24, strided[::2, ::2])
+    DesignMatrix(design, table).fill(0, 24, strided[::2, ::2])
     np.testing.assert_array_equal(strided[::2, ::2], whole)
 
 

@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 
 from discrim.errors import FormulaError
 from discrim.frame.formula import resolve_formula
-from discrim.frame.matrix import fill
+from discrim.frame.matrix import DesignMatrix
 from discrim.frame.table import Table
 from discrim.frame.transforms import apply, check_state
 
@@ -39,7 +39,7 @@ def test_splines_of_every_degree_are_those_of_scipy(degree):
     ends = np.repeat([learnt["lower_bound"], learnt["upper_bound"]], degree + 1)
     knots = np.insert(ends, degree + 1, learnt["knots"])
     out = np.empty((len(data), len(design.terms)))
-    fill(design, Table(data), 0, len(data), out)
+    DesignMatrix(design, Table(data)).fill(0, len(data), out)
     np.testing.assert_allclose(out, BSpline.design_matrix(data["x"], knots, degree).toarray(), atol=1e-15)
 
 

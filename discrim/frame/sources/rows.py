@@ -236,7 +236,8 @@ def discovered(
         complete = RowRange(first, 0, first.nrows).complete(columns)[1].any()
         learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
     if learns:
-        seen = _seen(parsed, called, columns, source, levels)
+        labels = _labels_alone(parsed, called, first, source, levels)
+        seen = _seen(parsed, called, columns, source, levels, labels)
         shown = seen.table()
         if isinstance(source, DistributedSource):
             shown = first = _with_types(shown, source.meta)
@@ -272,8 +273,12 @@ def _seen(
     columns: list[str],
     source: Source,
     levels: Sequence[Any] | None = None,
+    labels: _Seen | None = None,
 ) -> _Seen:
-    """What a pass over some columns has seen; parts that lie elsewhere are looked at there."""
+    """What a pass over some columns has seen; parts that lie elsewhere are looked at there.
+
+    Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
+    """
     if isinstance(source, DistributedSource):
         of_workers = source.reduced(columns, partial(_look, parsed, functions, columns, levels), _Seen.joined)
         if of_workers is None:
@@ -285,7 +290,22 @@ def _seen(
             with named(where):
                 seen.look(part)
             tell(part.nrows)
+            if labels is not None and seen.shows(labels):
+                seen.rows = labels.rows
+                break
     return seen
+
+
+def _labels_alone(
+    parsed: ParsedFormula, functions: Functions, first: Table, source: Source, levels: Sequence[Any] | None
+) -> _Seen | None:
+    """What a pass over the columns of labels alone shows; None where there is more to learn than labels."""
+    learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
+    plain = all(isinstance(each.root, Column) for each in learning.values())
+    if source.once or isinstance(source, DistributedSource) or not (learning and plain):
+        return None
+    alone = parsed._replace(expressions=learning, exclude=())
+    return _seen(alone, functions, list(dict.fromkeys((*alone.columns, *alone.beside))), source, levels)
 
 
 def _look(
@@ -363,6 +383,11 @@ class _Seen:
         both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
         return both
 
+    def shows(self, other: _Seen) -> bool:
+        """Whether nothing is left of what the other has seen."""
+        known = self._known
+        return all(labels and labels <= known.get(code, set()) for code, labels in other._known.items())
+
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
@@ -392,6 +417,10 @@ class _Seen:
             rows = np.flatnonzero(keep)
             for code, each in self._parsed.expressions.items():
                 if each.stateful or not _learns(each, part):
+                    continue
+                coded = complete.coded(each.root.name) if isinstance(each.root, Column) else None
+                if coded is not None:
+                    new.append(rows[self._first_of(code, *coded)])
                     continue
                 value = evaluate(each, complete, Memory(), self._functions)
                 if isinstance(value, Categories):
@@ -444,7 +473,14 @@ def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
     if isinstance(part.data, pd.DataFrame):
         rows = part.data.iloc[at]
         return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
-    frame = part.frame(columns).iloc[at]
+    some = part.rows(at)
+    # The order of categories may be that of the values of the whole part.
+    frame = pd.DataFrame(
+        {
+            name: part.column(name).iloc[at] if part.kind(name) == "categorical" else some.column(name)
+            for name in columns
+        }
+    )
     exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
     return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
 
