@@ -154,7 +154,9 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     # Together they become doubles at once, and row by row without a look at their order.
     values = np.concatenate([array.sp_values for array in arrays]).astype(np.float64, copy=False)
     rows = np.concatenate([array.sp_index.indices for array in arrays])
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(rows.dtype)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    # Of one dtype with the rows, which would else be copied, where this counts so far.
+    starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
     kinds = {names[j]: _kind(dtypes[j]) for j in positions}
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Floats, slices
 from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import HALVINGS, LimitedMemory, NewtonFrame, learnt, penalized_sweep
@@ -57,6 +57,9 @@ CLOSE = 1e-4
 
 TOGETHER = 16
 """Planes that are searched at once."""
+
+HELD_NUMBERS = 2**22
+"""Numbers that the informations of planes searched at once may have."""
 
 SHORT_TOLERANCE = 1e-5
 """Where passes are without the information: half the square of the distance is added, and is nearly right."""
@@ -280,7 +283,13 @@ def deviances_on(
         left = [i for i, value in enumerate(values) if value is None]
         if goal.exact:
             searches = [_on_plane(starts[i], normals[i], exact=True, arrived=CLOSE) for i in left]
-            peaks = ended(searches, lambda coefs: [swept[:3] for swept in likelihood.sweeps(coefs)])
+            peaks = [
+                peak
+                for part in slices(len(searches), max(HELD_NUMBERS // best.coef.size**2, 1))
+                for peak in ended(
+                    searches[part], lambda coefs: [swept[:3] for swept in likelihood.sweeps(coefs)]
+                )
+            ]
         else:
             peaks = [_penalized_peak(fit, goal, starts[i], normals[i]) for i in left]
         for i, peak in zip(left, peaks, strict=True):

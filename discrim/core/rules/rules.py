@@ -149,7 +149,7 @@ class LinearRule:
         (m, p), n_classes = x.shape, len(self.intercept)
         z = standard_columns(x, self.origin, self.scale, order="K")
         if n_classes > MANY_CLASSES:
-            scores, width = np.empty((m, n_classes)), ALONE // (m * p) & -LEAST_PANEL
+            scores, width = np.empty((m, n_classes)), ALONE // max(m * p, 1) & -LEAST_PANEL
             for some in slices(n_classes, width or n_classes):
                 np.matmul(z.T, self.coef[:, some], out=scores[:, some])
             return scores

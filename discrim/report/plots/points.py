@@ -383,6 +383,8 @@ def _settings(colours: Colours) -> Any:
         "grid.color": colours.line,
         "patch.edgecolor": colours.ink,
         "hatch.color": colours.ink,
+        # Names of classes and numbers are outlines, which are not taken for what vectors are written in.
+        "svg.fonttype": "path",
         # The same numbers make the same bytes.
         "svg.hashsalt": "discrim",
     }

@@ -352,7 +352,9 @@ def test_posteriors_are_those_of_long_arithmetic_down_to_the_least_double():
         np.testing.assert_array_equal(posteriors(np.array(scores, order=order), out=place), found)
 
 
-@pytest.mark.parametrize(("m", "p", "k"), [(64, 50, 1000), (65, 7, 301), (1, 3, 80), (700, 90, 66)])
+@pytest.mark.parametrize(
+    ("m", "p", "k"), [(64, 50, 1000), (65, 7, 301), (1, 3, 80), (700, 90, 66), (0, 3, 80)]
+)
 def test_scores_of_many_classes_are_one_product(m, p, k):
     rng = np.random.default_rng(k)
     coef, intercept = rng.standard_normal((p, k)), rng.standard_normal(k)

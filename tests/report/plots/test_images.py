@@ -87,3 +87,9 @@ def test_a_short_image_has_the_numbers_of_the_long_one():
     ]
     assert len(places[0]) > 90
     np.testing.assert_allclose(places[0], places[1], atol=0.0501)
+
+
+def test_an_image_is_the_same_whether_a_reader_saves_text_as_text():
+    expected = image_of(picture)
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        assert image_of(picture) == expected
