@@ -34,38 +34,42 @@ def many_classes(k: int, n: int) -> pd.DataFrame:
     return pd.DataFrame(x, columns=["a", "b"]).assign(y=y, w=rng.integers(1, 3, n))
 
 
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have tables of scores held up to so many numbers."""
+    return lambda most: monkeypatch.setattr(left_out_codes, "HELD", most)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("k", [3, 12])
 @pytest.mark.parametrize("options", [{}, {"weights": "w"}], ids=["plain", "weighted"])
 def test_labels_left_out_are_those_of_the_scores(
-    verb: str, k: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    verb: str, k: int, options: dict[str, Any], hold: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = many_classes(k, 5 * k + 15)
     expected = VERBS[verb]("y ~ a + b", data, **options)
     whole = expected.error_rates(["loo", "apparent"], by_class=True)
     table = expected.confusion("loo")
-    monkeypatch.setattr(left_out_codes, "HELD", 0)
+    hold(0)
     monkeypatch.setattr(left_out_codes, "PIECE", 7 * k)
     fit = VERBS[verb]("y ~ a + b", data, **options)
     pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
     pd.testing.assert_frame_equal(fit.confusion("loo"), table)
 
 
-@pytest.mark.parametrize("held", [2**23, 0])
-def test_rows_that_no_class_can_have_are_told_of_in_both_ways(
-    held: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("most", [2**23, 0])
+def test_rows_that_no_class_can_have_are_told_of_in_both_ways(most: int, hold: Callable[[int], None]) -> None:
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"a": rng.choice(list("uv"), 40), "y": rng.integers(0, 3, 40)})
     data.loc[0, "a"] = "w"
-    monkeypatch.setattr(left_out_codes, "HELD", held)
+    hold(most)
     with pytest.warns(DiscrimWarning, match="1 row has probability zero in every class"):
         assert discrim.naive_bayes("y ~ a", data).error_rates(["loo"])["total"].iloc[0] == 39
 
 
-def test_a_summary_of_many_classes_holds_no_table_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_of_many_classes_holds_no_table_of_scores(hold: Callable[[int], None]) -> None:
     n, k = 3_000, 300
-    monkeypatch.setattr(left_out_codes, "HELD", n * k - 1)
+    hold(n * k - 1)
     rng = np.random.default_rng(0)
     y = np.arange(n) % k
     data = pd.DataFrame(rng.normal(size=(k, 3))[y] + rng.normal(size=(n, 3)), columns=list("abc")).assign(y=y)
