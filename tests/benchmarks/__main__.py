@@ -18,7 +18,23 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference, mixtures, neighbours, new_rows, partial, ranking, sparse, wide
+from tests.benchmarks import (
+    families,
+    genes,
+    inference,
+    mixtures,
+    neighbours,
+    new_rows,
+    partial,
+    ranking,
+    real_tables,
+    small,
+    sparse,
+    summaries,
+    threads,
+    wide,
+    workers,
+)
 from tests.benchmarks.scale import tables as scale
 from tests.benchmarks.timing import MISSED, Run, made, medians, row
 
@@ -168,13 +184,11 @@ def imports(repeat: int) -> None:
     def run(code: str) -> Run:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
-    first = 'import discrim; discrim.lda("species ~ .", data=discrim.datasets.load_iris())'
     command = [sys.executable, "-m", "discrim", "lda", "species ~ .", "iris"]
-    runs = {"ours": run("import discrim"), "first fit": run(first), "pandas": run("import pandas")}
+    runs = {"ours": run("import discrim"), "pandas": run("import pandas")}
     runs["command"] = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     taken = medians(runs, 2 * repeat)
     row("import discrim", "over import pandas", taken["ours"] / taken["pandas"], 1.5)
-    row("import discrim, first fit of iris", "over import pandas", taken["first fit"] / taken["pandas"], 1.5)
     row("command line, summary of iris", "seconds", taken["command"], 1)
 
 
@@ -191,14 +205,10 @@ def main() -> int:
     tasks: dict[str, Run] = {
         "fit-50-10": lambda: fits(200_000 // part, 50, 10, n),
         "indicator": lambda: indicators(200_000 // part, 50, 10, n),
-        "fit-784-10": lambda: fits(20_000 // part, 784, 10, n),
-        "fit-50-1000": lambda: fits(100_000 // part, 50, 1000, n),
         "formula": lambda: wide_frame(1_000_000 // part, 50, n),
         "qda": lambda: quadratic(200_000 // part, 50, 10, n),
         "rda": lambda: regularized_grid(20_000 // part, 50, 10, max(n // 2, 1)),
         "posteriors-10": lambda: posteriors(200_000 // part, 50, 10, 1, n),
-        "posteriors-784": lambda: posteriors(20_000 // part, 784, 10, 1, n),
-        "posteriors-1000": lambda: posteriors(100_000 // part, 50, 1000, 3, max(n // 2, 1)),
         "mixture": lambda: mixtures.mixtures(50_000 // part, 20, 5, 3, max(n // 2, 1)),
         "pls-20": lambda: partial.partial_least_squares(1_000_000 // part, 20, 4, 3, 5, max(n // 2, 1)),
         "pls-5000": lambda: partial.partial_least_squares(100, 5000, 4, 5, 0.5, n),
@@ -229,6 +239,9 @@ def main() -> int:
         "many-classes": lambda: wide.many_classes(500_000 // part, 400, 20_000 // part, 2_000),
         "import": lambda: imports(n),
     }
+    for module in (threads, small, summaries, families, workers):
+        tasks |= module.tasks(part, n)
+    tasks |= real_tables.tasks(part, n, options.rows * 2 // 5, folder)
     for name, task in tasks.items():
         if options.only in name:
             task()
