@@ -227,13 +227,9 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
     if blocks.keep is not None:
         base, steps = base[list(blocks.keep)], steps[:, list(blocks.keep)]
     if blocks.unit is not None:
-        values = steps.data / blocks.unit[steps.indices]
-        base, steps = base / blocks.unit, _with_values(steps, values)
+        values = steps.data / blocks.unit[steps.indices], steps.indices, steps.indptr
+        base, steps = base / blocks.unit, scipy.sparse.csr_array(values, shape=steps.shape)
     return StoredRows(base, steps, missing if excluded is None else missing | excluded)
-
-
-def _with_values(steps: scipy.sparse.csr_array, values: Floats) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array((values, steps.indices, steps.indptr), shape=steps.shape)
 
 
 def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:

@@ -338,7 +338,6 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
 
     Examples
     --------
-    >>> import numpy as np
     >>> rounding(np.array([2**53, 2**53 + 1])).error
     1.0
     >>> rounding(np.array([1, 2])) is None

@@ -131,14 +131,8 @@ def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -
     if form == "text":
         return ["" if _missing(v) else clean(v) for v in values]
     numbers = list(map(as_float, values))
-    if form == "p":
-        return [_p_short(x) for x in numbers]
-    if form == "tail":
-        return [p_text(x) for x in numbers]
-    if form == "share":
-        return [_share(x) for x in numbers]
-    if form == "ratio":
-        return [_ratio(x) for x in numbers]
+    if form in _ALONE:
+        return [_ALONE[form](x) for x in numbers]
     sizes = [abs(x) for x in numbers if math.isfinite(x)]
     if form == "count" and all(x == round(x) for x in sizes):
         return [_fixed(x, 0) for x in numbers]
@@ -369,12 +363,13 @@ def _fixed(x: float, decimals: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
-def _share(x: float) -> str:
-    return f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4)
-
-
-def _p_short(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+_ALONE: Mapping[Format, Callable[[float], str]] = {
+    "p": lambda p: "<0.001" if p < 0.001 else f"{p:.3f}",
+    "tail": p_text,
+    "share": lambda x: f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4),
+    "ratio": _ratio,
+}
+"""Formats in which the text of a number does not depend on the others."""
 
 
 def as_float(value: Any) -> float:

@@ -273,11 +273,6 @@ def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
 INDENT = "&emsp;"
 
 
-def markdown_of(title: str, parts: Iterable[Part]) -> str:
-    """A titled run of sections as Markdown."""
-    return "\n\n".join([f"## {_md(clean(title))}", *map(_markdown, parts)])
-
-
 def _markdown(part: Part) -> str:
     grid = grid_of(part)
     table = ""
@@ -514,7 +509,7 @@ class Summary:
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
-        return markdown_of(self.title, self._parts.values())
+        return "\n\n".join([f"## {_md(clean(self.title))}", *map(_markdown, self._parts.values())])
 
     def __str__(self) -> str:
         return self.as_text()

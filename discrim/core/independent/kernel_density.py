@@ -510,7 +510,6 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> round(normal_reference(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
     1.719286
     """

@@ -66,7 +66,6 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
 
     Examples
     --------
-    >>> import numpy as np
     >>> means, sizes = np.array([[0.0], [3.0]]), np.array([5.0, 6.0])
     >>> m = given_moments(means, np.array([[[4.0]]]), sizes, np.array([9.0]))
     >>> float(m.scatters[0, 0, 0] / m.scale[0] ** 2), m.total
@@ -226,7 +225,6 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
 
     Examples
     --------
-    >>> import numpy as np
     >>> x, codes = np.array([[1.0], [3.0], [8.0], [9.0]]), np.array([0, 0, 0, 1])
     >>> both = ClassMoments.from_block(x, codes, n_classes=2)
     >>> left = moments_without(both, ClassMoments.from_block(x[2:3], codes[2:3], n_classes=2)).moments
@@ -264,7 +262,8 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
         centres, rests = np.where(still, known, centres), np.where(still, 0.0, rests)
     scatters, error = _left(whole, gone, lift, rows, share)
     # A pooled scatter has no part of a column that no class varies in.
-    _clear(scatters, error, still if len(error) == len(still) else _all_of(still, rows))
+    one = np.asarray(still[rows > 0].all(axis=0, keepdims=True))
+    _clear(scatters, error, still if len(error) == len(still) else one)
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     lost = squares * DIGIT <= error
     # What was constant over all rows is so over those that are left.
@@ -302,10 +301,6 @@ def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> N
     size = np.abs(whole.class_means).max(axis=0) * whole.scale
     ends = (rows == 0) & (whole.rows > 0)
     return np.asarray(ends[:, None] & (np.abs(gap) > 1e-6 * sd + UNITS * np.sqrt(whole.total) * size))
-
-
-def _all_of(still: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.asarray(still[rows > 0].all(axis=0, keepdims=True))
 
 
 def _clear(scatters: Floats, error: Floats, still: NDArray[np.bool_]) -> None:

@@ -277,7 +277,6 @@ class ClassMoments:
 
         Examples
         --------
-        >>> import numpy as np
         >>> m = ClassMoments.from_block(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), n_classes=2)
         >>> m.class_means.ravel().tolist(), m.scatters.ravel().round(12).tolist()
         ([2.0, 7.0], [2.0])

@@ -338,15 +338,10 @@ def is_free_of_origin(metric: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Coordinates in which distances are taken: z = (x - origin) * unit, whitened.
+    """Coordinates in which distances are taken: z = (x - origin) * unit, (p,) each, whitened.
 
-    Attributes
-    ----------
-    origin, unit : (p,) float
-    within : Covariance or None
-        Of z within classes, which the coordinates have as their unit.
-    slack : float
-        Difference of two distances that the rounding of the rows can make.
+    They have the covariance of z within classes, where there is one, as their unit. The slack is the
+    difference of two distances that the rounding of the rows can make.
     """
 
     metric: str
@@ -380,14 +375,8 @@ class Space:
 class Neighbours(NamedTuple):
     """The k nearest of n rows, and how many more are as near as the k-th.
 
-    Attributes
-    ----------
-    rows : (m, k) int
-        Positions of the rows, nearest first.
-    distances : (m, k) float
-        In the coordinates of the search.
-    beyond : (m, K) int
-        Rows of each class that are as near as the k-th and not among the k.
+    Rows (m, k) are positions, nearest first, and distances (m, k) are in the coordinates of the search.
+    Beyond them are (m, K) rows of each class that are as near as the k-th and not among the k.
     """
 
     rows: Codes
@@ -415,16 +404,10 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourIndex:
-    """Rows with their classes, ready to be searched.
+    """Rows with their classes, ready to be searched, of which the coordinates are points (n, p).
 
-    Attributes
-    ----------
-    points : (n, p) float
-        Coordinates of the rows.
-    cells : PointRows or None
-        The rows by points, where these are fewer: then a tree, or an index, is of the points.
-    tree : scipy's cKDTree or None
-    inner : NeighbourIndex or None
+    Where the points that differ are fewer than the rows, cells have the rows by points, and the tree, scipy's
+    cKDTree, or the inner index is of the points.
     """
 
     space: Space

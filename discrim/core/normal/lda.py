@@ -343,7 +343,6 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> r = np.array([[1.0, 0.6], [0.6, 1.0]])
     >>> root = Covariance.from_root(np.linalg.cholesky(r).T)
     >>> half = without_correlation(root, np.eye(2))
@@ -380,7 +379,6 @@ def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> cat, shares = np.array([[3.0, -1.0, -2.0]]), np.array([0.5, 0.25, 0.25])
     >>> [column_scores(cat, shares, by).item() for by in ("entropy", "average", "maximum")]
     [8.25, 4.666666666666667, 9.0]
@@ -409,7 +407,6 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> benjamini_hochberg(np.array([0.01, 0.5, 0.02, 0.9])).round(4).tolist()
     [0.04, 0.6667, 0.04, 0.9]
     """
@@ -429,7 +426,6 @@ def higher_criticism(p: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> higher_criticism(np.array([0.01, 0.5, 0.02, 0.9])).round(4).tolist()
     [1.1085, 1.1547, 1.92, 0.4619]
     """

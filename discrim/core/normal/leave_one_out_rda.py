@@ -113,7 +113,6 @@ def regularized_mixture(
 
     Examples
     --------
-    >>> import numpy as np
     >>> divisors, variances = np.array([9.0, 19.0]), np.array([1.0, 2.0])
     >>> pair = Regularization(0.5, 0.8)
     >>> own, pooled, ridge = regularized_mixture("esl", pair, divisors, variances, 1.5)

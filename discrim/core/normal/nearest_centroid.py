@@ -135,7 +135,6 @@ def fit_nearest_centroid(
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 3.0], [8.0, 3.0]])
     >>> codes = np.array([0, 0, 1, 1])
     >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")

@@ -68,7 +68,6 @@ def svd(matrix: Floats, **options: Any) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> svd(np.diag([3.0, 4.0]), compute_uv=False).tolist()
     [4.0, 3.0]
     """

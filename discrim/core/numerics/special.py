@@ -34,7 +34,6 @@ def student_gain(n: Floats, p: int) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> student_gain(np.array([7.0, 1e30]), 4).round(12).tolist()
     [-0.875468737354, -0.0]
     """

@@ -209,7 +209,6 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
 
     Examples
     --------
-    >>> import numpy as np
     >>> m = ClassMoments.from_block(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]), n_classes=2)
     >>> fit_indicator(m).estimates().coef.round(4).tolist()
     [[1.0952, -0.2143], [-0.0952, 0.2143]]

@@ -447,7 +447,6 @@ def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> holes = np.array([[True, False], [False, False], [True, False]])
     >>> [(columns.tolist(), rows.tolist()) for columns, rows in patterns(holes)]
     [([0, 1], [1]), ([1], [0, 2])]

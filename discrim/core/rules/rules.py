@@ -427,7 +427,6 @@ def log_posteriors(scores: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> np.exp(log_posteriors(np.array([[-2000.0, -2000.0]]))).tolist()
     [[0.5, 0.5]]
     """
@@ -543,7 +542,6 @@ class Plane:
 
     Examples
     --------
-    >>> import numpy as np
     >>> plane, x = Plane(np.array([3.0, 4.0]), np.zeros(2), -10.0), np.array([[6.0, 8.0]])
     >>> plane.distances(x).tolist(), plane.feet(x).round(12).tolist()
     ([8.0], [[1.2, 1.6]])

@@ -34,17 +34,8 @@ class _Rows(NamedTuple):
 def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em]:
     """The rows that have a class and some value, moments of largest likelihood, and how they were found.
 
-    Parameters
-    ----------
-    common : bool
-        Whether the classes share one covariance.
-
-    Raises
-    ------
-    DataError
-        A class has no value of a column; two columns are observed together in no row.
-    CollinearError
-        A covariance has too few rows, or becomes singular.
+    A DataError says that a class has no value of a column, or that two columns are observed together in no
+    row; a CollinearError, that a covariance has too few rows, or becomes singular.
     """
     if not blocks.terms:
         raise DataError(

@@ -54,17 +54,9 @@ MUCH = 10.0
 def read_scatter(
     covariance: Any, words: tuple[str, ...], method: str, keywords: CovarianceKeywords
 ) -> Scatter:
-    """The kind of covariance that the keywords ask for.
+    """The kind of covariance that the keywords ask for, of some words, the first of which is the full one.
 
-    Parameters
-    ----------
-    words : tuple of str
-        What `covariance` may be; the first of them is the full one.
-
-    Raises
-    ------
-    DataError
-        A word that is not known, a number out of range, or keywords that do not go together.
+    A DataError tells of an unknown word, a number out of range, or keywords that do not go together.
     """
     if isinstance(covariance, str):
         reading.check_word("covariance", covariance, words)
@@ -128,12 +120,8 @@ def with_method(
 ) -> Scatter:
     """A kind of covariance by a method: itself for one of moments, a robust one as it is asked for.
 
-    Raises
-    ------
-    DataError
-        An option is out of its range, or is not one of the method.
-    NotSupportedError
-        The covariance is not to be the full one.
+    A DataError says that an option is out of its range, or is not one of the method; a NotSupportedError,
+    that the covariance is not to be the full one.
     """
     reading.check_word("method", method, METHODS)
     reading.check_word("scatter", scatter, ("covariance", "scale"))
@@ -180,12 +168,8 @@ def check_em(
 ) -> bool:
     """Whether rows with missing values are to be completed by EM; an error where that does not go.
 
-    Raises
-    ------
-    DataError
-        Another word, or options that contradict each other.
-    NotSupportedError
-        There are no rows, or the estimates are not those of largest likelihood under normal classes.
+    It is a DataError of another word, or of options that contradict each other, and a NotSupportedError where
+    there are no rows, or the estimates are not those of largest likelihood under normal classes.
     """
     reading.check_word("missing", missing, ("drop", "em"), optional=True)
     if missing != "em":
@@ -229,20 +213,9 @@ def known_of_rows(
 ) -> tuple[Scatter, pd.DataFrame | None]:
     """A kind with what only rows say of it, read once more where it needs them, and the path of a choice.
 
-    Parameters
-    ----------
-    divisors : callable
-        From moments to those of the covariances, (1,) or (K,).
-    prior : (K,) float
-    sampled : bool
-        Whether the prior is the class proportions of the rows.
-
-    Raises
-    ------
-    CollinearError
-        A covariance that is singular stays so.
-    DataError
-        A class has too few rows to choose by leave-one-out, or an estimator has no covariance.
+    From moments come the divisors (1,) or (K,) of the covariances. The prior (K,) is sampled where it is the
+    class proportions of the rows. A CollinearError says that a covariance that is singular stays so; a
+    DataError, that a class has too few rows to choose by leave-one-out, or an estimator has no covariance.
     """
     unit, levels, of = scatter.unit(moments), blocks.design.levels, divisors(moments)
     if unit is not None:
@@ -292,15 +265,9 @@ def _refuse_singular_kind(
 
 @dataclass(frozen=True, slots=True)
 class ShrinkageTrials:
-    """What is tried on which rows.
+    """What is tried on which rows: a kind of covariance with a grid of shrinkages, under a prior (K,).
 
-    Attributes
-    ----------
-    scatter : Scatter
-        With a grid of shrinkages.
-    divisors : callable
-        From moments to those of one covariance for all classes (1,), or of one for each (K,).
-    prior : (K,) float
+    From moments come the divisors of one covariance for all classes (1,), or of one for each (K,).
     """
 
     scatter: Scatter
@@ -350,22 +317,10 @@ class ShrinkageTrials:
 
 
 def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
-    """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
+    """Leave-one-out errors by shrinkage: shrinkage, error, se; missing where it is singular without some row.
 
-    Parameters
-    ----------
-    sampled : bool
-        Whether the prior is the class proportions of the rows.
-
-    Returns
-    -------
-    DataFrame
-        shrinkage, error, se.
-
-    Raises
-    ------
-    DataError
-        A class has too few rows, or no shrinkage has a covariance without each row.
+    The prior is sampled where it is the class proportions of the rows. A DataError says that a class has too
+    few rows, or no shrinkage has a covariance without each row.
     """
     _refuse_few_rows(task)
     singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
@@ -456,15 +411,9 @@ class ShrunkCovariances:
 
 
 def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rule: Any = None) -> Refits:
-    """How a linear or quadratic discriminant analysis is fitted again.
+    """How a linear or quadratic discriminant analysis is fitted again, with one common covariance or several.
 
-    Parameters
-    ----------
-    numbers : LDAFit or QDAFit
-    common : bool
-        Whether the classes share one covariance.
-    drops, why_no_rule
-        As of `Refits`.
+    Whether it drops columns, and why there is no rule, are as of `Refits`.
     """
     scatter: Scatter = numbers.scatter
     refits = replace(
@@ -540,14 +489,8 @@ def refuse_singular(
 ) -> None:
     """Raise a CollinearError that names all classes whose covariance is singular, why, and the way out.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        By class.
-    scatter : Scatter, optional
-        What the covariances are; full by default.
-    way_out : str, optional
-        In the place of the one that a quadratic discriminant analysis has.
+    The moments are by class, and the covariances full by default. A way out that is given stands in the place
+    of the one that a quadratic discriminant analysis has.
     """
     scatter = Full() if scatter is None else scatter
     least = moments.n_columns if scatter.takes_full_rank(moments.n_columns) else 1
@@ -621,10 +564,7 @@ def box_m_of(fit: Fit[Any]) -> TestResult:
 def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
     """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
 
-    Parameters
-    ----------
-    watch : callable, optional
-        Gives what the rows are read from in the place of the blocks, to see them go by.
+    A watch gives what the rows are read from in the place of the blocks, to see them go by.
     """
     fit.rows("A test of covariances")
     if KEPT not in fit.cache:

@@ -42,14 +42,10 @@ def robust_moments(
 ) -> tuple[ClassMoments, Robust]:
     """Robust means and scatters of the rows that the moments `start` are of.
 
-    Raises
-    ------
-    DataError
-        Class means so far apart that squares of their distances are no doubles.
-    CollinearError
-        Too many rows lie in a plane, or a class has too few for a minimum covariance determinant.
-    NotSupportedError
-        Weights that are no whole numbers, for "mcd"; degrees of freedom estimated as 2 or less.
+    A DataError says that class means are so far apart that squares of their distances are no doubles; a
+    CollinearError, that too many rows lie in a plane, or a class has too few for a minimum covariance
+    determinant; a NotSupportedError, that weights are no whole numbers, for "mcd", or degrees of freedom are
+    estimated as 2 or less.
     """
     if wanted.method == "t":
         return _t_moments(blocks, start, wanted, begin)

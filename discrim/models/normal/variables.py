@@ -45,13 +45,7 @@ def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.Dat
 
 @dataclass(frozen=True, slots=True)
 class _Deviations:
-    """Absolute deviations of the rows from a middle of their class, block by block.
-
-    Attributes
-    ----------
-    centres, rests : (K, p) float
-        The middle is their sum.
-    """
+    """Absolute deviations of the rows from a middle of their class, the sum of two (K, p), by block."""
 
     blocks: Blocks
     centres: Floats

@@ -257,7 +257,8 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         names = chosen_terms(results, options, 2)
         if len(names) > 2:
             raise DataError(f"columns={told(options.columns)}: kind='he' draws a plane: name two columns.")
-        means, error = results.means[names], _unbiased(results, fit).loc[names, names].to_numpy()
+        unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
+        means, error = results.means[names], unbiased.loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
@@ -387,13 +388,6 @@ def _of_rows(
             table = gaps.T @ (gaps * share[:, None]) / (total - 1)
             found[label] = pd.DataFrame(table, index=names, columns=names)
     return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
-
-
-def _unbiased(results: Any, fit: Fit[Any]) -> pd.DataFrame:
-    """Covariance within classes with divisor N - K."""
-    numbers = fit.numbers
-    held: pd.DataFrame = results.cov * (numbers.divisor / numbers.residual_df)
-    return held
 
 
 def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:

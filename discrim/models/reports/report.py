@@ -196,13 +196,7 @@ def check_load(load: Any) -> None:
 
 
 def given_options(results: Any) -> dict[str, Any]:
-    """Options of the verb that are not its defaults, by name.
-
-    Raises
-    ------
-    DiscrimError
-        The fit does not tell.
-    """
+    """Options of the verb that are not its defaults, by name; a DiscrimError where the fit does not tell."""
     defaults, options = argument_defaults(BY_VERB[results._verb()]), options_of(results)
     options = {name: value for name, value in options.items() if not _same(value, defaults.get(name))}
     shares = options.get("prior")
@@ -233,13 +227,7 @@ def _sorted(levels: list[Any]) -> bool:
 
 
 def code_of(results: Any, load: str | None) -> str:
-    """A program that loads the table, fits, and shows what came of it.
-
-    Parameters
-    ----------
-    load : str or None
-        An expression that loads the table.
-    """
+    """A program that loads the table by an expression, fits, and shows what came of it."""
     options = given_options(results)
     fit, verb = results._fit, results._verb()
     imports = {"import discrim"}

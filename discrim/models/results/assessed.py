@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,10 +110,10 @@ class Assessment(Shown):
             "kappa": measures.kappa(self._counts, shares, level),
         }
         if len(self.classes) <= MOST_PAIRED:
-            found["AUC"] = _estimate(self._figures.told(_areas).mean)
+            found["AUC"] = _estimate(self._figures.told(attrgetter("areas")).mean)
         if self._rows.posteriors:
-            found |= self._figures.told(_losses)
-            slope, intercept = self._figures.told(_recalibration)
+            found |= self._figures.told(attrgetter("losses"))
+            slope, intercept = self._figures.told(attrgetter("recalibration"))
             found["calibration slope"] = self._normal(slope)
             if intercept is not None:
                 found["calibration intercept"] = self._normal(intercept)
@@ -124,7 +125,7 @@ class Assessment(Shown):
     def by_class(self) -> pd.DataFrame:
         """Figures of each class against all others."""
         found: dict[Any, Any] = {}
-        areas = self._figures.told(_against_rest)
+        areas = self._figures.told(attrgetter("against_rest"))
         for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
             label = self.classes[k]
             found |= {(label, name): value for name, value in zip(measures.MEASURES, own, strict=True)}
@@ -135,7 +136,7 @@ class Assessment(Shown):
     @displayed(every="share")
     def pairs(self) -> pd.DataFrame:
         """Areas under the ROC curves of pairs of classes."""
-        areas = self._figures.told(_areas)
+        areas = self._figures.told(attrgetter("areas"))
         found = {
             (self.classes[i], self.classes[j]): _estimate(area)
             for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
@@ -184,7 +185,8 @@ class Assessment(Shown):
 
     def _assessed(self) -> AssessedRows:
         """The rows that are judged, for a picture of them."""
-        return self._figures.told(_assessed_rows)
+        rows: AssessedRows = self._figures.told(attrgetter("rows"))
+        return rows
 
     def _normal(self, found: tuple[float, float]) -> Estimate:
         """An estimate and its standard error with the normal interval."""
@@ -294,26 +296,6 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
         rows, codes=rows.codes[:0], predicted=rows.codes[:0], values=rows.values[:0], weights=rows.weights[:0]
     )
     return bare, counts, float(rows.weights.sum())
-
-
-def _assessed_rows(figures: _Figures) -> AssessedRows:
-    return figures.rows
-
-
-def _areas(figures: _Figures) -> PairAreas:
-    return figures.areas
-
-
-def _against_rest(figures: _Figures) -> list[Area]:
-    return figures.against_rest
-
-
-def _losses(figures: _Figures) -> dict[str, Estimate]:
-    return figures.losses
-
-
-def _recalibration(figures: _Figures) -> Recalibration:
-    return figures.recalibration
 
 
 def _brier(figures: _Figures) -> list[Any]:

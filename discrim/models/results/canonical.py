@@ -175,17 +175,10 @@ Convention = Literal["mass", "stata", "sas", "spss", "sklearn"]
 
 
 class System(NamedTuple):
-    """What tells a system's canonical coefficients from another's.
+    """What tells a system's canonical coefficients from another's: what it calls an axis, before the number.
 
-    Attributes
-    ----------
-    axis : str
-        What it calls an axis, before the number.
-    by_svd : bool
-        Signs as the singular value decomposition leaves them; else the largest standardized coefficient of
-        an axis is positive.
-    divisor_n : bool
-        Unit variance within classes with the divisor N, not N - K.
+    Signs are as the singular value decomposition leaves them, or the largest standardized coefficient of an
+    axis is positive; the variance within classes is one with the divisor N, or N - K.
     """
 
     name: str

@@ -180,18 +180,9 @@ def difference_sizes(moments: ClassMoments) -> Floats:
 
 
 def coefficient_errors(sizes: Floats, within: float) -> Floats:
-    """How far coefficients may be rounded so that no sum of products with values is off by more.
+    """How far coefficients (m,) may be rounded so that sums of their products with values are off by no more.
 
-    Parameters
-    ----------
-    sizes : (m,) float
-        The largest values that the coefficients are multiplied by.
-    within : float
-        How far the sum may be off.
-
-    Returns
-    -------
-    (m,) float
+    The sizes (m,) are the largest values that the coefficients are multiplied by.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(within / len(sizes) / sizes)
@@ -209,15 +200,9 @@ def mean_errors(fit: Fit[Any]) -> dict[Any, float]:
 
 
 def holds_note(what: str, table: pd.DataFrame, sizes: Floats, within: float) -> str:
-    """What is said of sums that are computed from printed coefficients.
+    """What is said of sums, named in the plural, that are computed from printed coefficients, m by classes.
 
-    Parameters
-    ----------
-    what : str
-        What the sums are, in the plural.
-    table : DataFrame, m coefficients by classes
-    sizes, within
-        As of `coefficient_errors`.
+    Sizes and what the sums may be off are as of `coefficient_errors`.
     """
     values = np.abs(table.to_numpy(dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)

@@ -37,15 +37,8 @@ def answered(
     """What a fit says of the rows of a table; of a source an iterator of frames; a path where it is written.
 
     Type checkers are told the type of a table's answer, which what comes back for sources and files is not.
-
-    Parameters
-    ----------
-    answer : callable
-        From the results and a table to labels or scores of its rows.
-    whole : bool
-        The answer has the table's columns too.
-    beyond : bool
-        Some rows may have labels that are none of the classes.
+    The answer is made of the results and a table: labels or scores of its rows. Where it is `whole` it has
+    the table's columns too, and rows `beyond` may have labels that are none of the classes.
     """
     source = rows_given(data)
     columns = None if whole else results._fit.blocks.design.columns

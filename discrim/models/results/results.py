@@ -61,14 +61,8 @@ def selection_note(fit: Fit[Any]) -> str:
     )
 
 
-def with_selection(parts: Parts, fit: Fit[Any]) -> Parts:
-    """The sections of a summary, whose header says how the rows chose the columns, and the error of that."""
-    if fit.selection is not None and "header" in parts:
-        parts["header"] = partial(_header, parts["header"], fit)
-    return parts
-
-
 def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
+    """The header, with how the rows chose the columns, and the error of that."""
     made = make()
     items, said = list(made.items), [made.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
@@ -526,7 +520,10 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sections(self) -> Parts:
-        return with_selection(super()._sections(), self._fit)
+        parts = super()._sections()
+        if self._fit.selection is not None and "header" in parts:
+            parts["header"] = partial(_header, parts["header"], self._fit)
+        return parts
 
     def _brief(self) -> Summary:
         brief, said = super()._brief(), selection_note(self._fit)

@@ -34,18 +34,11 @@ FINE = 4
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Regions of classes in a rectangle.
+    """Regions of classes in a rectangle, on a grid across (g,) and up (h,).
 
-    Attributes
-    ----------
-    across, up : (g,) and (h,) float
-        Of the grid.
-    codes : (h, g) int
-        Class at the points of the grid, -1 where there is none.
-    colours : (FINE (h - 1), FINE (g - 1)) int
-        Class of small rectangles that fill the whole.
-    segments : (s, 2, 2) float
-        Ends of pieces of the borders.
+    Codes (h, g) are the classes at the points of the grid, -1 where there is none; colours, FINE times as
+    many a side of a cell, (FINE (h - 1), FINE (g - 1)), the classes of small rectangles that fill the whole.
+    The segments (s, 2, 2) are ends of pieces of the borders.
     """
 
     across: Floats
