@@ -10,9 +10,11 @@ what has no form that adds up: there partitions are computed one after another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import reduce
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from functools import cache, partial, reduce
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -97,9 +99,9 @@ class DaskSource(DistributedSource):
             return Kept(self.reduced(columns, work, merge, given))
         with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
             counted = _on_cluster(client, root, runs, tell)
-        value: Kept[Counted] = _KeptElsewhere(client, counted)
-        self._count(value.told(_lengths_of))
-        return value.then(_value_of)
+        made: Kept[Counted] = _KeptElsewhere(client, counted, partial(_computed, root, runs))
+        self._count(made.told(itemgetter(1)))
+        return made.then(itemgetter(0))
 
     def _tree(
         self,
@@ -318,14 +320,6 @@ def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, nu
         return work(data, given), [len(data)]
 
 
-def _value_of(counted: Counted) -> Any:
-    return counted[0]
-
-
-def _lengths_of(counted: Counted) -> list[int]:
-    return counted[1]
-
-
 def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Counted:
     """The values of several runs of partitions, merged."""
     made = [value for value, _ in values if value is not None]
@@ -353,19 +347,33 @@ def _failed(number: int, error: BaseException) -> DataError:
 
 
 class _KeptElsewhere(Kept[T]):
-    """A value that a worker keeps for as long as anybody here may ask for it."""
+    """A value that a worker keeps for as long as anybody here may ask for it.
 
-    def __init__(self, client: Any, future: Any) -> None:
-        self._client, self._future = client, future
+    Where it is lost with its worker, or the client is closed, it is made again.
+    """
+
+    def __init__(self, client: Any, future: Any, remake: Callable[[], T]) -> None:
+        self._client, self._future, self._remake = client, future, cache(remake)
 
     def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
         """What a question to this value, and to others, is answered."""
-        found: V = self._asked(question, *others).result()
-        return found
+        if self._is_reached(others):
+            with suppress(CancelledError):
+                found: V = self._asked(question, *others).result()
+                return found
+        return super().told(question, *others)
 
     def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
         """What a function makes of this value, and of others, kept likewise."""
-        return _KeptElsewhere(self._client, self._asked(change, *others))
+        if not self._is_reached(others):
+            return super().then(change, *others)
+        return _KeptElsewhere(
+            self._client, self._asked(change, *others), partial(super().told, change, *others)
+        )
+
+    def _is_reached(self, others: Sequence[Kept[Any]]) -> bool:
+        """Whether this and others are all with workers of a client that is open."""
+        return self._client.status == "running" and all(isinstance(each, _KeptElsewhere) for each in others)
 
     def _asked(self, question: Callable[..., Any], *others: Any) -> Any:
         # What is sent with a task goes through the scheduler, and should not be large.
@@ -373,8 +381,15 @@ class _KeptElsewhere(Kept[T]):
         values = [self._future, *(each._future for each in others)]
         return self._client.submit(_answer, sent, *values, pure=False)
 
+    def value(self) -> T:
+        """The value, brought here."""
+        with suppress(CancelledError):
+            found: T = self._future.result()
+            return found
+        return self._remake()
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kept, (self._future.result(),)
+        return Kept, (self.value(),)
 
 
 def _answer(question: Callable[..., Any], *values: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -305,7 +305,7 @@ class DistributedReader(SourceReader):
         source: Any = self.table.source
         kept: Kept[Made[T]] = source.kept(*self._work(design, task, merge, given))
         self._note(kept.told(_without_value), given)
-        return kept.then(_value_of)
+        return kept.then(attrgetter("value"))
 
     def _work(
         self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
@@ -403,10 +403,6 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
 
 def _without_value(made: Made[Any] | None) -> Made[Any] | None:
     return None if made is None else made._replace(value=None)
-
-
-def _value_of(made: Made[T]) -> T:
-    return made.value
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:

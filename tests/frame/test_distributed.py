@@ -514,6 +514,48 @@ def test_what_judges_stays_with_the_workers(client):
 
 
 @pytest.mark.slow
+def test_what_stays_with_workers_is_made_again_where_it_is_lost():
+    from distributed import Client, LocalCluster
+
+    def judged(fit):
+        return discrim.cross_validate(fit, 3, repeats=2, seed=1), fit.assess()
+
+    def assert_answered(validated, assessed):
+        pd.testing.assert_frame_equal(validated.table(), expected[0].table())
+        pd.testing.assert_frame_equal(validated.posteriors(2), expected[0].posteriors(2))
+        pd.testing.assert_frame_equal(assessed.overall, expected[1].overall)
+
+    frame = a_frame()
+    expected = judged(discrim.lda(FORMULA, frame))
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    with dask.config.set(scheduler=None), LocalCluster(**options) as made:
+        with Client(made) as client:
+            fit = discrim.lda(FORMULA, dd.from_pandas(frame, 4, sort=False))
+            found = judged(fit)
+            written = pickle.dumps(found)
+            client.restart()
+            assert_answered(*found)
+            found = judged(fit)
+        assert_answered(*found)
+        assert_answered(*pickle.loads(pickle.dumps(found)))
+    assert_answered(*pickle.loads(written))
+
+
+@pytest.mark.slow
+def test_repeats_may_be_scored_on_workers_and_here(client):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"g": ["a", "b"] * 60, "u": rng.normal(size=120), "kind": ["p"] * 40 + ["q"] * 80})
+    # In some repeats both rows of a kind are in one fold, without which it is not known.
+    frame.loc[[11, 91], "kind"] = "rare"
+    fits = [discrim.lda("g ~ u + kind", data) for data in (frame, dd.from_pandas(frame, 4, sort=False))]
+    with pytest.warns(DiscrimWarning, match="no label"):
+        expected, found = (discrim.cross_validate(fit, 2, repeats=8, seed=1) for fit in fits)
+    assert len(set(map(type, found._scores))) == 2
+    pd.testing.assert_frame_equal(found.table(), expected.table(), rtol=1e-9)
+    pd.testing.assert_frame_equal(found.posteriors(8), expected.posteriors(8), rtol=1e-9)
+
+
+@pytest.mark.slow
 def test_a_partition_that_fails_on_a_worker_is_named(client):
     def broken(part):
         if 100 in part.index:

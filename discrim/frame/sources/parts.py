@@ -147,9 +147,13 @@ class Kept(Generic[T]):
     def __init__(self, value: T) -> None:
         self._value = value
 
+    def value(self) -> T:
+        """The value, brought here."""
+        return self._value
+
     def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
         """What a question to this value, and to others, is answered."""
-        return question(self._value, *(each._value for each in others))
+        return question(self.value(), *(each.value() for each in others))
 
     def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
         """What a function makes of this value, and of others, kept likewise."""

@@ -263,7 +263,7 @@ class _ShownFirst(Iterable[Block]):
 def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
     """Actual class, scores (n, K) and weight of each row of a table, and its index."""
     actual, scores, weights, index = kept_scores(fit, data, method, plan)
-    return LabelledRows(actual, scores.told(np.asarray), weights, index)
+    return LabelledRows(actual, scores.value(), weights, index)
 
 
 def kept_scores(

@@ -413,11 +413,7 @@ def _no_rule(
 
 def fold_scores(fit: Fit[Any], dealt: Codes, folds: int, **options: Any) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold, here; as `kept_fold_scores`."""
-    return kept_fold_scores(fit, dealt, folds, **options).told(_as_they_are)
-
-
-def _as_they_are(scores: Floats) -> Floats:
-    return scores
+    return kept_fold_scores(fit, dealt, folds, **options).value()
 
 
 def kept_fold_scores(

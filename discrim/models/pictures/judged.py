@@ -172,12 +172,8 @@ def _judged(fit: Fit[Any], options: PictureOptions) -> LabelledScores:
     method, way = _way(options)
     level = 0.95 if options.level is None else options.level
     # The folds are the same each time, and so is the picture.
-    rows = assessed(fit, options.data, method, JudgingPlan(level=level, seed=0)).told(_as_they_are)
+    rows = assessed(fit, options.data, method, JudgingPlan(level=level, seed=0)).value()
     return LabelledScores(rows.codes, rows.values, rows.weights, way, level)
-
-
-def _as_they_are(rows: Any) -> Any:
-    return rows
 
 
 def _of_assessment(assessment: Any) -> LabelledScores:
