@@ -263,13 +263,7 @@ def labelled(
 
 
 def class_code(label: Any, classes: pd.Index) -> int:
-    """Position of a label among the classes.
-
-    Raises
-    ------
-    DataError
-        It is no class.
-    """
+    """Position of a label among the classes; a DataError of one that is no class."""
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])

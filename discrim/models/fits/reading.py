@@ -44,13 +44,7 @@ TYPES: dict[Any, TestType] = {
 
 
 def asked_type(given: Any) -> TestType:
-    """The type of the tests of terms: 1, 2 or 3, or I, II or III.
-
-    Raises
-    ------
-    DataError
-        It is another.
-    """
+    """The type of the tests of terms: 1, 2 or 3, or I, II or III; a DataError of another."""
     if isinstance(given, bool) or not isinstance(given, int | str | np.integer) or given not in TYPES:
         raise DataError(f"type={told(given)} is not known: use 1, 2 or 3 (or I, II or III).")
     return TYPES[given]
@@ -112,14 +106,8 @@ def check_number(
 ) -> float:
     """The number that an option is; a DataError names the option, its value and the range it has to be in.
 
-    Parameters
-    ----------
-    ends : {"[]", "()", "(]", "[)"}
-        Whether low and high themselves are in the range.
-    what : str
-        What the number is, in the message.
-    also : str
-        What else the option may be, which the message ends with.
+    The ends say whether low and high themselves are in the range: "[]", "()", "(]" or "[)". In the message
+    the number is `what`, and `also` says what else the option may be.
     """
     if not (is_number(value) and in_range(value, low, high, ends)):
         raise DataError(f"{name}={told(value)}: give {what} {range_words(low, high, ends)}{also}.")
@@ -149,10 +137,7 @@ def check_grid(
 ) -> list[Any]:
     """The numbers to choose from, in increasing order, each once; in messages each is `one`, all are `what`.
 
-    Raises
-    ------
-    DataError
-        There is no list of them, or none in it, or one that is out of the range.
+    A DataError says that there is no list of them, or none in it, or one that is out of the range.
     """
     way_out = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
@@ -216,18 +201,11 @@ def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -
 
 
 def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> Floats:
-    """Prior probabilities (K,) in the order of the classes.
+    """Prior probabilities (K,) in the order of the classes; None stands for the class proportions.
 
-    Parameters
-    ----------
-    prior : None, "equal", mapping or Series by class, or sequence in the order of the classes
-        None: the class proportions. Of an object with such a Series as its `prior`, as an estimate of it
-        or another fit has, that one.
-
-    Raises
-    ------
-    PriorError
-        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
+    Of an object with a Series by class as its `prior`, as an estimate of it or another fit has, they are that
+    one. A PriorError says that a class is missing or unknown, a probability is negative or missing, or they
+    do not sum to one.
     """
     k = len(classes)
     if prior is None:
@@ -282,16 +260,9 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
 
 
 def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
-    """Costs (K, K) of calling a row of one class (row) another (column).
+    """Costs (K, K) of calling a row of one class (row) another (column); labels may have any order.
 
-    Parameters
-    ----------
-    costs : None, DataFrame labelled by class, or (K, K) array in the order of the classes
-
-    Raises
-    ------
-    DataError
-        A wrong shape or label, a missing, infinite or negative cost, or no cost at all.
+    A DataError tells of a wrong shape or label, a missing, infinite or negative cost, or no cost at all.
     """
     if costs is None:
         return None
@@ -399,25 +370,12 @@ def usable_rows(
 ) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
 
-    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning.
+    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning,
+    but for those that it is to keep. A watch gives what the rows are read from in the place of the blocks, to
+    see them go by; `rooted` is as for `gather`.
 
-    Parameters
-    ----------
-    spread : {"pooled", "class", "diagonal"}
-    na_action : {"drop", "raise"}
-    watch : callable, optional
-        Gives what the rows are read from in the place of the blocks, to see them go by.
-    rooted : bool
-        As for `gather`.
-    keep : sequence of int
-        Columns that stay though they are constant.
-
-    Raises
-    ------
-    DataError
-        A missing value under `na_action="raise"`, no row left, or one class only.
-    CollinearError
-        Every column is constant.
+    A DataError tells of a missing value under `na_action="raise"`, no row left, or one class only; a
+    CollinearError says that every column is constant.
     """
     check_word("na_action", na_action, ("drop", "raise"))
     if not blocks.terms:
@@ -440,12 +398,7 @@ def without_constants(
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without the columns that have one value in all rows, which a warning names.
 
-    Those to keep, by position, stay all the same.
-
-    Raises
-    ------
-    CollinearError
-        Every column is constant.
+    Those to keep, by position, stay all the same. It is a CollinearError if every column is constant.
     """
     kept = set(keep)
     still = [j for j in constant_columns(moments) if j not in kept]
@@ -549,13 +502,7 @@ def warn_of_total(total: float, rows: int, *, whole: bool) -> None:
 
 
 def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
-    """Blocks and moments without the classes that have no row, which a warning names.
-
-    Raises
-    ------
-    DataError
-        One class only has rows.
-    """
+    """Blocks and moments without classes of no row, which a warning names; a DataError where one is left."""
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         blocks, moments = _without_empty(blocks, moments, present)
@@ -609,12 +556,8 @@ def collinear_error(
 ) -> CollinearError:
     """The error that names each column at fault and what it depends on.
 
-    Parameters
-    ----------
-    where : str
-        The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
-    instead : str
-        What may be done but to drop the columns, of all classes together.
+    It is so in some rows: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
+    The text of `instead` is what may be done but to drop the columns, of all classes together.
     """
     said = []
     for dependency in found[:4]:
@@ -666,14 +609,8 @@ def warn_of_near(
 ) -> None:
     """Say which columns are all but combinations of others, so that their coefficients are huge.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Of columns that are independent, as far as rounding says.
-    where : str
-        The rows it is so in.
-    k : int, optional
-        A class; else all together.
+    The moments are of columns that are independent, as far as rounding says, in some rows: those of class k,
+    or of all together.
     """
     found = near_dependencies(moments, k)
     if not found:
@@ -791,17 +728,9 @@ def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
 def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     """Raise where the rows of a table are too large for the machine, before they are gathered.
 
-    Parameters
-    ----------
-    why : str
-        What they are gathered for.
-    times : float
-        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
-
-    Raises
-    ------
-    NotSupportedError
-        Three copies of them, of which one is in the making, are more than its memory.
+    They become `times` rows, if these are more: the sum of weights, where rows are repeated. The error, which
+    says why they are gathered, is a NotSupportedError where three copies of them, of which one is in the
+    making, are more than its memory.
     """
     rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
     needed, there = 3 * 8 * rows * columns, at_hand()

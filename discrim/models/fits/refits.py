@@ -93,13 +93,7 @@ def _plain(value: Any) -> Any:
 
 
 def verb_of(results: Any) -> str:
-    """Name of the verb that made a fit.
-
-    Raises
-    ------
-    NotSupportedError
-        It is no fitted classifier of this package.
-    """
+    """Name of the verb that made a fit; a NotSupportedError of what is no classifier of this package."""
     name = type(results).__name__
     model = BY_RESULTS.get(name)
     if model is None or model.estimator is None:
@@ -165,12 +159,8 @@ def as_json(value: Any) -> Any:
 def read_options(model: str, written: Any, damaged: Damaged) -> dict[str, Any]:
     """The options that a file has of a model, with the defaults of those that it has not.
 
-    The verb itself checks their values, when it is called again.
-
-    Raises
-    ------
-    DataError
-        As `damaged` makes it of a reason: an option is unknown, or has a form that `save` does not write.
+    The verb itself checks their values, when it is called again. What `damaged` makes of a reason says that
+    an option is unknown, or has a form that `save` does not write.
     """
     defaults = default_options(BY_MODEL[model])
     if not isinstance(written, dict):
@@ -202,13 +192,7 @@ def _is_item(pair: Any) -> bool:
 
 
 def moment_refits(spread: Spread | None) -> Refits:
-    """Refits of a model whose numbers are a `MomentsFit`; `dataclasses.replace` says what is otherwise.
-
-    Parameters
-    ----------
-    spread : {"pooled", "class", "diagonal"} or None
-        As of `Refits`.
-    """
+    """Refits of a model whose numbers are a `MomentsFit`; `dataclasses.replace` says what is otherwise."""
     summed = rule_of_summed_rows
     return Refits(spread, rule_of_moments, of_rows=summed, held=summed, left_out=left_out_of_numbers)
 
@@ -245,12 +229,8 @@ def left_out_by_refits(fit: Fit[Any], takes: str) -> LeftOut:
 def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule | None:
     """The rule of a fit to other weights of the rows, the prior held; None where there is none.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        With the weights that are meant, and the columns of the fit or those of another design.
-    held : bool
-        What the rows were asked to choose is held, and not chosen anew.
+    The blocks have these weights, and the columns of the fit or those of another design. What the rows were
+    asked to choose is `held`, or chosen anew.
     """
     refits = fit.refits
     rule_of = refits.held if held else refits.of_rows
@@ -340,13 +320,7 @@ def largest_as_good(path: pd.DataFrame, slack: float = TIE) -> Any:
 
 
 def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:
-    """The path of a choice, of what a fit keeps.
-
-    Raises
-    ------
-    NotSupportedError
-        There is none; the message says why, and the way out.
-    """
+    """The path of a choice that a fit keeps; a NotSupportedError says why there is none, and the way out."""
     if fit.path is None:
         raise NotSupportedError(f"There is no path, {why}: {way_out}.")
     return fit.path.copy()

@@ -31,15 +31,9 @@ from discrim.models.moments.moments import Moments, Scatters, moments
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Moments that are gathered when it is known that the verb can be fitted to them.
+    """Moments of a source that is read once, gathered when it is known that the verb can be fitted to them.
 
-    Attributes
-    ----------
-    source : Source
-        It can be read once.
-    scatters : {"class", "pooled", "diagonal"}
-    table : mapping
-        The arguments of the verb that are for tables.
+    The table holds the arguments of the verb that are for tables.
     """
 
     source: Source
@@ -73,14 +67,8 @@ def _read_once(data: Any) -> Source | None:
 class Sample:
     """What a verb is fitted to: the rows of a table, or moments in the place of formula and table.
 
-    Attributes
-    ----------
-    verb : str
-    scatters : {"class", "pooled", "diagonal"}
-        What the verb needs of moments.
-    moments : Moments or Unread, optional
-    formula, data, weights, levels, functions, na_action
-        The verb's arguments that are for tables.
+    The scatters, "class", "pooled" or "diagonal", are what the verb needs of moments; the formula and what
+    follows it are the verb's arguments that are for tables.
     """
 
     verb: str
@@ -183,21 +171,9 @@ def fitting(
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments of the classes that have rows and of the columns that vary, as of `usable_rows`.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        Without rows.
-    moments : ClassMoments
-        Of the columns of the blocks.
-    keep : sequence of int
-        Columns that stay though they are constant.
-
-    Raises
-    ------
-    DataError
-        No rows, or of one class only.
-    CollinearError
-        Every column is constant.
+    The blocks have no rows, and the moments are of their columns, some of which are to be kept though they
+    are constant. A DataError says that there are no rows, or of one class only; a CollinearError, that every
+    column is constant.
     """
     if not moments.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
