@@ -451,13 +451,13 @@ def path_rules(
     method: str,
     log_prior: Floats,
     columns: int | None = None,
-    with_roots: Callable[[int], ClassMoments] | None = None,
+    with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
 ) -> Iterator[PathRule]:
     """Rules of all pairs in each part, group by group, without pairs whose covariances are singular there.
 
     The moments of the parts are by class, and no more than `parts_at_once`: where they are those of
     coordinates of fewer columns, `columns` is the number of those of the data; where a pair asks for roots in
-    a part, `with_roots` gives its moments with them.
+    a part, that of `with_roots` gives its moments with them.
     """
     rules = _by_gamma if parametrization == "esl" else _by_alpha
     alphas, gammas = np.array(pairs).T
@@ -482,7 +482,7 @@ def path_rules(
         if scatters[0].beyond:
             return
     for i in np.flatnonzero(left.any(axis=1)).tolist():
-        rooted = parts[i] if with_roots is None else with_roots(i)
+        rooted = parts[i] if with_roots is None else with_roots[i]()
         yield from _one_by_one(rooted, i, pairs, np.flatnonzero(left[i]), parametrization, method, log_prior)
 
 

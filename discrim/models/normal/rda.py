@@ -96,7 +96,7 @@ class PairChoice:
         self,
         parts: Sequence[ClassMoments],
         pairs: list[Regularization],
-        with_roots: Callable[[int], ClassMoments] | None = None,
+        with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
     ) -> Iterator[PathRule]:
         """The rules of pairs by the moments of parts, as of `path_rules`."""
         how = self.parametrization, self.method, self.log_prior, self.columns
@@ -198,7 +198,8 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
                     _refuse_few(part, few, fold, blocks, plan)
                 total[fold] = np.bincount(part.codes, part.weights, minlength=k)
             x, codes, weights = _side_by_side(some)
-            for rule in plan.rules([part.moments for part in some], plan.pairs, partial(_rooted, some)):
+            learnt, with_roots = [part.moments for part in some], [part.with_roots for part in some]
+            for rule in plan.rules(learnt, plan.pairs, with_roots):
                 at = np.ix_(rule.pairs, start + rule.parts)
                 found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
                 wrong[at] = np.where(np.isnan(found), wrong[at], found)
@@ -251,10 +252,6 @@ class _Part:
     x: Floats
     codes: Codes
     weights: Floats | None
-
-
-def _rooted(parts: Sequence[_Part], position: int) -> ClassMoments:
-    return parts[position].with_roots()
 
 
 def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
