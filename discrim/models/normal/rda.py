@@ -46,6 +46,9 @@ from discrim.models.saving.fit_file import NOTHING, Saved
 AT_ONCE = 2**22
 """Numbers of a table up to which its rows are read once for all folds."""
 
+TOGETHER = 2**18
+"""Numbers of a table up to which the rows of several folds are judged together."""
+
 CHOICE = "choice of alpha and gamma"
 """What the progress bar says."""
 
@@ -190,8 +193,9 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
     with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
-        parts, start = _parts(blocks, plan), 0
-        while some := list(islice(parts, core.parts_at_once(k, len(blocks.terms), plan.pairs))):
+        parts, start, p = _parts(blocks, plan), 0, len(blocks.terms)
+        most = core.parts_at_once(k, p, plan.pairs) if blocks.table.nrows * p <= TOGETHER else 1
+        while some := list(islice(parts, most)):
             for fold, part in enumerate(some, start):
                 few = too_few(part.moments)
                 if few:
