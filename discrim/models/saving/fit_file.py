@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from errno import EISDIR
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,11 @@ def check_values(path: Any, about: Any) -> None:
 def _is_harmless(values: list[Any]) -> bool:
     """Whether nothing of a list can be refused, as is seen at once of the long ones of names and numbers."""
     kinds = set(map(type, values))
+    # Pairs of numbers, and lists of such pairs, are many and short.
+    for _ in range(2):
+        if kinds == {list}:
+            values = list(chain.from_iterable(values))
+            kinds = set(map(type, values))
     if kinds == {str}:
         return all(map(str.isascii, values))
     if kinds == {int}:

@@ -351,7 +351,7 @@ def test_a_function_may_lack_a_class_in_a_fold():
     found = cross_validate(two_classes_now_and_then, 5, seed=1, data=data)
     assert "barolo" not in set(found.labels[1])
     assert (found.posteriors()["barolo"] == 0).all()
-    assert set(best_class(found._scores[0]).tolist()) == {0, 2}
+    assert set(best_class(found._scores[0].value()).tolist()) == {0, 2}
 
 
 def test_a_function_that_chooses_nothing_in_a_fold_gives_the_prior():
