@@ -22,12 +22,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
-from discrim.core.numerics.progress import reduced, tick
+from discrim.core.numerics.progress import Kept, reduced, tick
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
 from discrim.frame.matrix import DesignMatrix, design_of_columns, refuse_infinite
-from discrim.frame.sources.parts import Kept
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
@@ -431,7 +430,8 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
-        return self.shown_to(None)
+        left_out: list[int] = []
+        return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
 
     def shown_to(self, see: Watcher | None) -> Iterator[Block]:
         """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
@@ -570,11 +570,15 @@ class Blocks:
             p, n = len(design.terms), table.nrows
             if not n:
                 return
-            matrix = DesignMatrix(
-                design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
-                excluded=part.excluded,
-            )  # fmt: skip
-            view, checked = matrix.view, checked or design.spec is not None
+            view, matrix = table.view(design.columns) if design.plain else None, None
+            if view is None and design.spec is None:
+                table.compare_to_doubles(design.columns)
+            elif view is None:
+                matrix = DesignMatrix(
+                    design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
+                    excluded=part.excluded,
+                )  # fmt: skip
+            checked = checked or design.spec is not None
             most = n if table.part else n // 32  # A part of a source is a block already.
             in_place = view is not None and view.dtype == np.float64
             m = _rows_a_block(p, n, most, in_place=in_place, sparse=table.sparse is not None)
@@ -583,11 +587,15 @@ class Blocks:
             for start in range(0, n, m):
                 stop = min(start + m, n)
                 x = buffer[:, : stop - start].T if view is None or not in_place else view[:, start:stop].T
-                if view is None:
+                if matrix is not None:
                     matrix.write(start, stop, x)
+                elif view is None:
+                    table.fill(design.columns, start, stop, x)
                 elif not in_place:
                     x[...] = view[:, start:stop].T
-                missing = matrix.missing(start, x) if checked else None
+                missing = None
+                if checked and not _has_finite_sum(x):
+                    missing = (matrix or DesignMatrix(design, table)).missing(start, x)
                 if self.keep is not None:
                     x = x[:, self.keep]
                 if self.unit is not None:
@@ -595,6 +603,12 @@ class Blocks:
                 weights = None if part.weights is None else part.weights[start:stop]
                 yield part.start + start, x, missing, part.codes[start:stop], weights
                 tick()
+
+
+def _has_finite_sum(x: NDArray[np.float64]) -> bool:
+    # It finds NaN and inf alike; of rows whose own sum overflows a closer look is taken.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.einsum("ij->", x)))
 
 
 def _refuse_missing(blocks: Blocks) -> None:

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Kept, late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.parts import DistributedSource, Kept, Part, batch_rows, slices
+from discrim.frame.sources.parts import DistributedSource, Part, batch_rows, slices
 
 T = TypeVar("T")
 V = TypeVar("V")

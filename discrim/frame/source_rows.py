@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Kept, late_bar
 from discrim.errors import DiscrimWarning, kept_warnings, warn_user
 from discrim.frame.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fractions
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
-from discrim.frame.sources.parts import DistributedSource, Kept, no_rows
+from discrim.frame.sources.parts import DistributedSource, no_rows
 from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
 from discrim.frame.table import weight_vector
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from functools import cache
 from threading import RLock, get_ident
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Within = tuple[str, int, int]
 """What is done within what a bar shows, how many, and of how many; of zero where that is not known."""
@@ -428,3 +428,25 @@ class _Watched(Iterable[T]):
         value = reduced(self._rows, task, merge)
         self._tell(1)
         return value
+
+
+class Kept(Generic[T]):
+    """What was made of rows, kept where it was made: questions go to it, and their answers come back.
+
+    This one is kept here.
+    """
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def value(self) -> T:
+        """The value, brought here."""
+        return self._value
+
+    def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
+        """What a question to this value, and to others, is answered."""
+        return question(self.value(), *(each.value() for each in others))
+
+    def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
+        """What a function makes of this value, and of others, kept likewise."""
+        return Kept(self.told(change, *others))

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
+from discrim.core.numerics.progress import Kept
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
@@ -136,28 +137,6 @@ class TableSource(Source):
     def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
         """The table's own."""
         return parts[0]
-
-
-class Kept(Generic[T]):
-    """What was made of rows, kept where it was made: questions go to it, and their answers come back.
-
-    This one is kept here.
-    """
-
-    def __init__(self, value: T) -> None:
-        self._value = value
-
-    def value(self) -> T:
-        """The value, brought here."""
-        return self._value
-
-    def told(self, question: Callable[..., V], *others: Kept[Any]) -> V:
-        """What a question to this value, and to others, is answered."""
-        return question(self.value(), *(each.value() for each in others))
-
-    def then(self, change: Callable[..., V], *others: Kept[Any]) -> Kept[V]:
-        """What a function makes of this value, and of others, kept likewise."""
-        return Kept(self.told(change, *others))
 
 
 class DistributedSource(Source):

@@ -15,12 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Kept, late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_codes
-from discrim.frame.sources.parts import Kept
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from discrim.core.normal.lda import LDAFit
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Kept, late_bar
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.matrix import response_codes
 from discrim.frame.rows import used_of_block, used_rows
 from discrim.frame.sources.files import names_files
-from discrim.frame.sources.parts import Kept, no_rows
+from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import given_parts, named
 from discrim.frame.sources.sources import rows_given
 from discrim.frame.table import weight_vector

@@ -31,14 +31,13 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, sorted_by
 from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
-from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.progress import Kept, late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
 from discrim.core.rules.rules import Rule, stored_scores, takes_stored
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import absent_levels, learns, loses_levels, relearn, strange_rows
 from discrim.frame.rows import UsedRows, strata, used_codes, used_rows
-from discrim.frame.sources.parts import Kept
 from discrim.frame.values import shown
 from discrim.inference.error_rates import TIE, as_good
 from discrim.inference.resampling import check_folds, deal, dealt_codes, drawn_seed, generator

@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import Kept
 from discrim.core.numerics.special import normal_isf
-from discrim.frame.sources.parts import Kept
 from discrim.frame.values import shown
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.core.regression import newton, profile_likelihood
+from discrim.core.regression import newton
 
 
 def table(n: int, p: int, k: int) -> pd.DataFrame:
@@ -95,18 +95,3 @@ def test_information_at_some_points_is_that_at_each(p1: int, q: int) -> None:
         alone = newton.Information(p1, q, 30)
         alone.add(z, own[i], held[i], shares[i])
         np.testing.assert_allclose(found, alone.whole(), rtol=1e-12, atol=1e-12)
-
-
-def test_planes_whose_informations_fill_memory_are_searched_one_after_the_other(monkeypatch) -> None:
-    data, taken = table(800, 24, 4), []
-    expected = discrim.logistic("y ~ . - w", data).lr_test(by="term")
-    sweeps = newton.BlockLikelihood.sweeps
-    monkeypatch.setattr(
-        newton.BlockLikelihood, "sweeps", lambda fit, coefs: taken.append(len(coefs)) or sweeps(fit, coefs)
-    )
-    # No search by limited memory ends.
-    monkeypatch.setattr(profile_likelihood, "SHORT_STEPS", 0)
-    monkeypatch.setattr(profile_likelihood, "HELD_NUMBERS", 2 * (25 * 3) ** 2)
-    found = discrim.logistic("y ~ . - w", data).lr_test(by="term")
-    pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
-    assert max(taken) == 2
