@@ -107,7 +107,7 @@ class Sums:
         self._settled = False
         # Indicators below the deviations make one product give products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
-        self._buffer = np.empty((n_columns + self._indicators, 0))
+        self._space = np.empty((n_columns + self._indicators, 0))
 
     def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
         """Add the rows of one block."""
@@ -118,9 +118,11 @@ class Sums:
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
-        if self._buffer.shape[1] != len(x):
-            self._buffer = np.empty((len(self._buffer), len(x)))
-        deviations = self._buffer[:n_columns]
+        if self._space.shape[1] < len(x):
+            # Blocks whose missing rows are left out are of many lengths, and new memory is slow at first.
+            self._space = np.empty((len(self._space), len(x)))
+        buffer = self._space[:, : len(x)]
+        deviations = buffer[:n_columns]
         self._place_new_centres(columns, codes, rows)
         self.rows += rows
         self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
@@ -137,14 +139,14 @@ class Sums:
         if not (self.scale == 1).all():
             deviations *= self.scale[:, None]
         if self._indicators:
-            np.equal(codes, np.arange(n_classes)[:, None], out=self._buffer[n_columns:])
+            np.equal(codes, np.arange(n_classes)[:, None], out=buffer[n_columns:])
             if weights is not None:
-                self._buffer *= np.sqrt(weights)
+                buffer *= np.sqrt(weights)
             if FEW * len(x) < n_columns:
                 _add_products(self.products, deviations, first=self.rows.sum() == len(x))
-                self.sums += deviations @ self._buffer[n_columns:].T
+                self.sums += deviations @ buffer[n_columns:].T
                 return
-            product = self._buffer @ self._buffer.T
+            product = buffer @ buffer.T
             self.products += product[:n_columns, :n_columns]
             self.sums += product[:n_columns, n_columns:]
             return
@@ -181,7 +183,8 @@ class Sums:
         first = not self.rows.any()
         reference = columns[:, :1]
         means = np.zeros((len(columns), len(rows)))
-        _add_class_sums(means, np.subtract(columns, reference, out=self._buffer[: len(columns)]), codes)
+        space = self._space[: len(columns), : len(codes)]
+        _add_class_sums(means, np.subtract(columns, reference, out=space), codes)
         means = means[:, new] / rows[new] + reference
         bad = ~np.isfinite(means)
         if bad.any():
