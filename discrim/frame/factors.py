@@ -31,7 +31,7 @@ from discrim.frame.design import Spec
 from discrim.frame.grammar import Call, Column, Contrast, Expression, Negative, Node, Number, Operation
 from discrim.frame.table import Table
 from discrim.frame.transforms import State, apply, bounds_of, learn
-from discrim.frame.values import Kind, as_floats, pandas_kind, refuse_merged, rounding, shown
+from discrim.frame.values import Kind, are_numbers, as_floats, pandas_kind, refuse_merged, rounding, shown
 
 Functions = Mapping[str, Callable[..., Any]]
 Made = NDArray[np.float64] | pd.Series
@@ -73,6 +73,9 @@ def combined(symbol: str, left: Floats, right: Floats) -> Floats:
 CACHED_ROWS = 2**16
 """Rows up to which columns of numbers are kept between factors: a block, not a table."""
 
+FIRST_ROWS = 2**13
+"""Rows of a table in which labels are looked for before all others are read."""
+
 _HINTS: Mapping[str, str] = {
     "log": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
     "log2": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
@@ -111,6 +114,7 @@ class RowRange:
         self.size = stop - start if keep is None else int(keep.sum())
         self._numbers: dict[str, Floats] = {}
         self._columns: dict[str, pd.Series] = {}
+        self._codes: dict[str, tuple[NDArray[Any], list[Any]] | None] = {}
 
     @cached_property
     def index(self) -> pd.Index:
@@ -147,11 +151,20 @@ class RowRange:
         rows = RowRange(self.table, self.start, self.stop, whole, self._kinds)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
+        rows._codes = self._codes
+        return rows
+
+    def beginning(self, count: int) -> RowRange:
+        """The first so many rows, where none is left out."""
+        rows = RowRange(self.table, self.start, self.start + count, kinds=self._kinds)
+        rows._codes = self._codes
         return rows
 
     def coded(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
         """A column of categories or text as `Table.factorized` gives it."""
-        found = self.table.factorized(name)
+        if name not in self._codes:
+            self._codes[name] = self.table.factorized(name)
+        found = self._codes[name]
         if found is None:
             return None
         codes = found[0][self.start : self.stop]
@@ -462,7 +475,15 @@ def learning_rows(
     expressions: Iterable[Expression],
     functions: Functions,
 ) -> RowRange:
-    """The complete rows, from which the factors of a new design learn; a DataError where there is none."""
+    """The complete rows, from which the factors of a new design learn; a DataError where there is none.
+
+    Of a long table whose factors are columns, the first ones, where these show all labels that there are.
+    """
+    expressions = tuple(expressions)
+    if rows.size > FIRST_ROWS:
+        first, _ = rows.beginning(FIRST_ROWS).complete((*columns, *beside))
+        if first.size and all(_shows_all(each, first) for each in expressions):
+            return first
     complete, keep = rows.complete((*columns, *beside))
     if not keep.any():
         missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
@@ -479,6 +500,17 @@ def learning_rows(
             "Correct the function, or give it other columns."
         )
     return known
+
+
+def _shows_all(each: Expression, rows: RowRange) -> bool:
+    """Whether further rows would show nothing of a factor, nor make other than groups of its labels."""
+    root = each.root
+    if not isinstance(root, Column) or rows.kind(root.name) in {"numeric", "boolean"}:
+        return isinstance(root, Column)
+    coded = rows.coded(root.name)
+    if coded is None or 2 * len(coded[1]) > rows.size or len(np.unique(coded[0])) < len(coded[1]):
+        return False
+    return rows.kind(root.name) == "categorical" or not are_numbers(coded[1]).any()
 
 
 def _without_uncategorized(

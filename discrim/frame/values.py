@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.arrays import Codes, Mask
 from discrim.errors import DataError, warn_user
 
 FACTORIZED = 2**13
@@ -113,7 +113,7 @@ def refuse_numbers_as_text(
     the labels of the rows. The message names the first row that is text, or the first row where all are
     numbers, and both ways out.
     """
-    numeric = pd.to_numeric(pd.Series(list(levels), dtype=object), errors="coerce").notna().to_numpy()
+    numeric = are_numbers(levels)
     if np.bincount(codes, minlength=len(levels))[numeric].sum() * 2 <= len(codes):
         return
     unreadable = ~numeric[codes]
@@ -124,6 +124,11 @@ def refuse_numbers_as_text(
         f"{levels[codes[row]]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
         f"C({name}) in the formula to use it as categories."
     )
+
+
+def are_numbers(labels: Sequence[Scalar]) -> Mask:
+    """Which labels (L,) read as numbers."""
+    return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").notna().to_numpy()
 
 
 def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:

@@ -23,6 +23,7 @@ from patsy.eval import EvalEnvironment, EvalFactor
 
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame.design import Design
+from discrim.frame.factors import FIRST_ROWS
 from discrim.frame.formula import resolve_formula
 from discrim.frame.grammar import (
     MAX_COLUMNS,
@@ -839,6 +840,42 @@ def test_only_complete_rows_are_learnt_from(call, data):
 def test_no_complete_row_names_the_worst_column(data):
     with pytest.raises(DataError, match="'z'"):
         resolve_formula("y ~ log(x) + z", Table(data.assign(z=np.nan)))
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+@pytest.mark.parametrize("late", ["a word", "17", None], ids=repr)
+def test_labels_of_a_long_table_are_those_of_its_complete_rows(dtype, late):
+    rng = np.random.default_rng(37)
+    n = 2 * FIRST_ROWS
+    long = pd.DataFrame(
+        {"x": rng.standard_normal(n), "g": rng.choice(["b", "a", "c"], n), "y": rng.choice(2, n)}
+    )
+    long.loc[n - 5, "g"] = "alone"
+    long.loc[n - 5, "x"] = np.nan
+    long.loc[n - 2, "g"] = late
+    long.loc[:99, "x"] = np.nan
+    typed = long.astype({"g": dtype})
+    with warnings.catch_warnings():
+        # A category that no complete row has is left out with a word.
+        warnings.simplefilter("ignore", DiscrimWarning)
+        designs = [resolve_formula("y ~ x * g", Table(each))[0] for each in (typed, typed[::-1])]
+    assert designs[0].spec == designs[1].spec
+    assert designs[0].spec.factors[1].levels == tuple(sorted(long.dropna()["g"].unique()))
+
+
+def test_numbers_as_text_are_refused_wherever_they_begin():
+    long = pd.DataFrame({"g": ["a", "b"] * FIRST_ROWS + ["1", "2"] * (FIRST_ROWS + 1), "x": 1.0})
+    for table in (long, long[::-1]):
+        with pytest.raises(DataError, match="most of it reads as numbers"):
+            resolve_formula("y ~ x + g", Table(table.assign(y=np.arange(len(table)) % 2)))
+
+
+def test_rows_of_numbers_that_miss_a_value_first_are_no_reason_to_look_for_labels():
+    x = np.r_[np.full(FIRST_ROWS, np.nan), np.arange(FIRST_ROWS)]
+    table = Table({"x": x, "z": x**2, "y": np.arange(len(x)) % 2})
+    assert resolve_formula("y ~ x * z", table)[0].terms == ("x", "z", "x:z")
+    with pytest.raises(DataError, match="No row has a value"):
+        resolve_formula("y ~ x * z", Table({"x": x, "z": x[::-1], "y": np.arange(len(x)) % 2}))
 
 
 # Transformations ------------------------------------------------------------------------------------------
