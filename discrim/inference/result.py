@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -113,4 +114,10 @@ def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> Tes
 def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:
     """Table of statistic, df, df2 and p-value, one row for each approximation."""
     values = np.array(list(rows.values()), dtype=np.float64)
-    return pd.DataFrame(values, index=list(rows), columns=["statistic", "df", "df2", "p"])
+    return pd.DataFrame(values, index=list(rows), columns=_approximation_columns())
+
+
+@cache
+def _approximation_columns() -> pd.Index:
+    """What such a table has of each."""
+    return pd.Index(["statistic", "df", "df2", "p"])

@@ -155,6 +155,11 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
     return [[next(texts) for _ in column] for column in columns]
 
 
+def suits_decimals(numbers: Sequence[float]) -> bool:
+    """Whether numbers of one kind are better shown with decimals than as powers of ten."""
+    return _decimals(numbers) >= 0
+
+
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
     """Texts of rows of unlike sizes: decimals by row where one number of them does not suit all.
 
@@ -298,6 +303,8 @@ def fold(text: str, width: int) -> list[str]:
 
 def _pieces(word: str, width: int) -> list[str]:
     """A word cut wherever it fills a display width, in one pass: words may be very long."""
+    if display_width(word) <= width:
+        return [word]
     pieces, start, used = [], 0, 0
     for place, c in enumerate(word):
         taken = _character_width(c)
@@ -326,9 +333,10 @@ def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
 
 def _fewest(sizes: Sequence[float], decimals: int, error: float) -> int:
     """Decimals up to so many that show numbers as they are, or so many."""
-    return next(
-        d for d in range(decimals + 1) if d == decimals or all(_is(x, f"{x:.{d}f}", error) for x in sizes)
-    )
+    # From the last one down, since most numbers need it.
+    while decimals > 0 and all(_is(x, f"{x:.{decimals - 1}f}", error) for x in sizes):
+        decimals -= 1
+    return decimals
 
 
 def _exponent(size: float) -> int:
@@ -374,7 +382,7 @@ _ALONE: Mapping[Format, Callable[[float], str]] = {
 
 def as_float(value: Any) -> float:
     """A cell as a number, a missing one as nan."""
-    return math.nan if _missing(value) else float(value)
+    return value if type(value) is float else math.nan if _missing(value) else float(value)
 
 
 def _missing(value: Any) -> bool:
@@ -404,12 +412,49 @@ INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns with labels, of which a DataFrame is made where one is asked for.
+
+    Attributes
+    ----------
+    values : (n, m) float, or m columns
+    index, names : labels (n,) of the rows, and (m,) of the columns
+    """
+
+    values: Floats | Sequence[Any]
+    index: pd.Index | list[Any]
+    names: pd.Index | list[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return len(self.index), len(self.names)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns as a DataFrame."""
+        values = self.values
+        named = values if isinstance(values, np.ndarray) else dict(zip(self.names, values, strict=True))
+        return pd.DataFrame(named, index=self.index, columns=self.names)
+
+    def lists(self) -> list[list[Any]]:
+        """The values, column by column."""
+        values = self.values
+        return values.T.tolist() if isinstance(values, np.ndarray) else [list(column) for column in values]
+
+
+def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
+    """The table of a section as a DataFrame that shares nothing with it."""
+    return table.frame if isinstance(table, Columns) else table.copy()
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A table of the summary.
 
     Attributes
     ----------
-    table : DataFrame
+    table : DataFrame or Columns
         Full precision. A row index of two levels prints in groups.
     formats : format, or mapping of column to format
         Columns that a mapping leaves out are "general".
@@ -437,7 +482,7 @@ class Section:
     """
 
     title: str
-    table: pd.DataFrame
+    table: pd.DataFrame | Columns
     formats: Format | Mapping[Any, Format] = "general"
     row_formats: Mapping[Any, Format] = field(default_factory=dict)
     headings: Mapping[Any, str] = field(default_factory=dict)
@@ -535,21 +580,24 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def _grid(section: Section, labels: tuple[int, int]) -> Grid:
-    table = section.table
-    if not table.size:
+    table, (n, m) = section.table, section.table.shape
+    if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     rows, columns = _places(section, ROWS, COLUMNS)
     whole = rows, columns
-    if section.among and table.size > MOST_CELLS:
-        rows, columns = _places(section, FEW_ROWS if len(table) <= ROWS[0] else ROWS, FEW_COLUMNS)
+    if section.among and n * m > MOST_CELLS:
+        rows, columns = _places(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
     shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
     # A table that is shown whole is not copied.
-    part = table if -1 not in (*rows, *columns) else table.iloc[shown]
+    if -1 in (*rows, *columns):
+        table = frame_of(table).iloc[shown]
+    if not isinstance(table, Columns):
+        table = Columns([column.tolist() for _, column in table.items()], table.index, table.columns)
     before = _before(section)
-    errors = np.full(len(table), math.inf) if section.errors is None else np.asarray(section.errors)
+    errors = np.full(n, math.inf) if section.errors is None else np.asarray(section.errors)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
-    lines = _lines(section, part, errors, labels[1])
-    headers = short_labels([section.headings.get(column, column) for column in part.columns], labels)
+    lines = _lines(section, table, errors, labels[1])
+    headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
     if section.triangle:
         lines = [
             [text if j < before or j - before >= i else "" for j, text in enumerate(line)]
@@ -560,7 +608,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
         headers.insert(gap, "…")
         for i, line in enumerate(lines):
             line.insert(gap, "" if section.triangle and i >= gap - before else "…")
-    stubs, lines = _with_stubs(part.index, lines, rows.index(-1) if -1 in rows else -1, labels)
+    stubs, lines = _with_stubs(table.index, lines, rows.index(-1) if -1 in rows else -1, labels)
     return Grid(
         headers, stubs, lines, _notes(section, rows, columns, more=(rows, columns) != whole), section.triangle
     )
@@ -568,7 +616,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
 
 def _before(section: Section) -> int:
     """Columns before those of a triangle."""
-    return section.table.shape[1] - len(section.table) if section.triangle else 0
+    return section.table.shape[1] - section.table.shape[0] if section.triangle else 0
 
 
 def _places(
@@ -576,7 +624,7 @@ def _places(
 ) -> tuple[list[int], list[int]]:
     """Positions of the rows and of the columns shown, -1 where some are left out."""
     before = _before(section)
-    rows = _positions(len(section.table), most_columns if section.triangle else most_rows)
+    rows = _positions(section.table.shape[0], most_columns if section.triangle else most_rows)
     columns = _positions(section.table.shape[1] - before, most_columns)
     return rows, [*range(before), *(j + before if j >= 0 else j for j in columns)]
 
@@ -602,18 +650,18 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
     return notes
 
 
-def _lines(section: Section, part: pd.DataFrame, errors: Floats, longest: int) -> list[list[str]]:
+def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> list[list[str]]:
     """Texts of the cells of a part of the table, line by line."""
-    labels = part.index if section.row_formats else [None] * len(part)
+    labels = part.index if section.row_formats else [None] * len(part.index)
     special = [section.row_formats.get(label) for label in labels]
-    values = [column.tolist() for _, column in part.items()]
+    values, names = part.lists(), list(part.names)
     plain = [[v for v, form in zip(column, special, strict=True) if form is None] for column in values]
     formats = section.formats
-    forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in part.columns]
-    within = [section.column_errors.get(column, math.inf) for column in part.columns]
+    forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in names]
+    within = [section.column_errors.get(column, math.inf) for column in names]
     texts = [column_texts(*column) for column in zip(plain, forms, within, strict=True)]
     kept = np.array([form is None for form in special], dtype=bool)
-    for j, column in _together(section, list(part.columns), forms, plain, errors[kept]).items():
+    for j, column in _together(section, names, forms, plain, errors[kept]).items():
         texts[j] = column
     for j, column in enumerate(texts):
         texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
@@ -674,12 +722,13 @@ def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) ->
 
 
 def _with_stubs(
-    index: pd.Index, lines: list[list[str]], gap: int, labels: tuple[int, int]
+    index: pd.Index | list[Any], lines: list[list[str]], gap: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
-    grouped = index.nlevels == 2
-    stubs = short_labels(index.get_level_values(-1).tolist(), labels)
-    outer = short_labels(index.get_level_values(0).tolist(), labels) if grouped else []
+    levels, ends = index.nlevels if isinstance(index, pd.Index) else 1, list(index)
+    grouped = levels == 2
+    stubs = short_labels(ends if levels == 1 else [end[-1] for end in ends], labels)
+    outer = short_labels([end[0] for end in ends], labels) if grouped else []
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []
     out_lines: list[list[str]] = []

@@ -40,6 +40,7 @@ from discrim.report.grid import (
     display_width,
     escaped_cells,
     fold,
+    frame_of,
     grid_of,
     heading,
     pair_texts,
@@ -386,10 +387,10 @@ class Summary:
         """The sections' numbers, unrounded."""
         tables: dict[str, pd.DataFrame] = {}
         for key, part in self._parts.items():
-            tables[key] = part.table.copy()
+            tables[key] = frame_of(part.table)
             if isinstance(part, Section) and part.shown:
                 name, shown = part.shown
-                tables[name] = shown.table.copy()
+                tables[name] = frame_of(shown.table)
         return tables
 
     def extended(self, name: str, part: Part) -> Summary:

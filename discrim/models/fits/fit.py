@@ -298,10 +298,14 @@ def missing_if_refused(fit: Any, name: str) -> Any:
 
 def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
     """A covariance in the units of the data; what no double can hold shows as infinite or zero."""
+    return pd.DataFrame(covariance_values(covariance, scale), index=terms, columns=terms)
+
+
+def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Floats:
+    """The numbers (p, p) of such a frame."""
     unit = 1 / scale
     with np.errstate(over="ignore", under="ignore"):
-        matrix = covariance.matrix() * unit[:, None] * unit
-    return pd.DataFrame(matrix, index=terms, columns=terms)
+        return np.asarray(covariance.matrix() * unit[:, None] * unit)
 
 
 def beyond_doubles(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:

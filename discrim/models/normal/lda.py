@@ -185,11 +185,17 @@ class LDAResults(
     def _axis_names(self) -> pd.Index:
         return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
 
+    def _coefficients(self) -> Floats:
+        return self._axes().axes[:, : self._shown] * self._fit.numbers.moments.scale[:, None]
+
+    def _shares(self) -> Floats:
+        squares = self._axes().singular ** 2
+        return np.asarray(squares[: self._shown] / squares.sum())
+
     @property
     def scaling(self) -> pd.DataFrame:
         """Discriminant coefficients."""
-        axes = self._axes().axes[:, : self._shown] * self._fit.numbers.moments.scale[:, None]
-        return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
+        return pd.DataFrame(self._coefficients(), index=self.terms, columns=self._axis_names)
 
     @property
     def svd(self) -> pd.Series:
@@ -199,8 +205,7 @@ class LDAResults(
     @property
     def explained(self) -> pd.Series:
         """Proportion of trace of each axis, relative to all axes that there are."""
-        squares = self._axes().singular ** 2
-        return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
+        return pd.Series(self._shares(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
         fit = self._fit.numbers
@@ -303,7 +308,8 @@ class LDAResults(
                 f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
                 "columns, or leave debiased= out."
             )
-        others = np.delete(np.arange(len(self.classes)), base)
+        levels = list(self.classes)
+        others = np.delete(np.arange(len(levels)), base)
         odds = log_odds(
             fit.moments,
             fit.covariance,
@@ -313,7 +319,7 @@ class LDAResults(
             base,
             estimated_prior=fit.estimated_prior,
         )
-        index = by_class_and_term(list(self.classes[others]), ["constant", *self.terms])
+        index = by_class_and_term([levels[k] for k in others], ["constant", *self.terms])
         return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:

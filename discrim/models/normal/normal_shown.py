@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.scatter.scatter import SPHERES
-from discrim.models.fits.fit import Fit, beyond_doubles, covariance_frame
+from discrim.models.fits.fit import Fit, beyond_doubles, covariance_values
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import RowsJudged, takes_long
 from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, Pairs, Section, clean, p_text, shorten, table_texts
+from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
 from discrim.report.plots import style
 from discrim.report.plots.bars import dot_strips, heat_map
 from discrim.report.plots.points import draw_points
@@ -79,7 +79,7 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=False)
     if fit.numbers.has_distances:
         test = results.wilks
-        f = float(test.table["statistic"].iloc[0])
+        f = dict(test.numbers)["F"]
         df1, df2 = (f"{d:.6g}" for d in test.df)
         left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
         if np.isnan(f):
@@ -102,7 +102,8 @@ def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 
 def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
-    table = pd.concat([results.scaling, results.explained.to_frame("Share of trace").T])
+    numbers = np.vstack([results._coefficients(), results._shares()])
+    table = Columns(numbers, [*fit.terms, "Share of trace"], results._axis_names)
     note = "In each column the largest coefficient times its standard deviation within classes is positive."
     errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
     return Section(
@@ -120,10 +121,11 @@ def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     short = headers.instead_of(fit, "Classification functions", source)
     if short is not None:
         return short
-    table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
+    coef, constants = results._functions()
+    table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
     sizes = headers.score_sizes(fit.numbers.moments)
     note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
-    note += headers.holds_note("the functions", table, sizes, headers.SCORES)
+    note += headers.holds_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
     errors = headers.coefficient_errors(sizes, headers.SCORES)
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
@@ -317,8 +319,9 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
 def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
     errors = headers.mean_errors(fit)
+    table = Columns(fit.numbers.moments.class_means, list(fit.classes), fit.terms)
     return headers.instead_of(fit, title, "fit.means") or Section(
-        title, results.means.rename_axis(index=None), column_errors=errors, source="fit.means"
+        title, table, column_errors=errors, source="fit.means"
     )
 
 
@@ -348,19 +351,18 @@ def _covariance(
             note = f"The whole {scatter.word} covariance, {len(terms)} x {len(terms)}: {source}."
         elif not by_class:
             title = f"Variances ({scatter.word} covariance {rows}, divisor {divisor})"
-        table = pd.DataFrame([variances], index=["variance"], columns=terms)
+        table = Columns(variances[None], ["variance"], terms)
         return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
     title, note = scatter.title(rows, divisor, by_class=by_class), f"{note} {beyond}".strip()
-    table = covariance_frame(covariance, scale, terms)
+    values = covariance_values(covariance, scale)
+    table = Columns(values, terms, terms)
     section = Section(title, table, shared=True, triangle=True, note=note, source=source)
-    texts = table_texts(table.T.to_numpy().tolist())
-    plain = table.size and not any("e" in text for column in texts for text in column)
-    if plain or not (np.isfinite(sd) & (sd > 0)).all():
+    if suits_decimals(values.ravel().tolist()) or not (np.isfinite(sd) & (sd > 0)).all():
         return section
     matrix = covariance.matrix() / covariance.sd / covariance.sd[:, None]
     np.fill_diagonal(matrix, 1.0)
     spread = "sd" if "sd" not in terms else "standard deviation"
-    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=[spread, *terms])
+    correlations = Columns(np.column_stack([sd, matrix]), terms, [spread, *terms])
     formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
     words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
     note = f"{note} The covariance: {source}.".strip()
@@ -438,15 +440,8 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Secti
         if label != "Box's M"
     }
     statistics, dfs, df2s, pvalues = zip(*tests.values(), strict=True)
-    table = pd.DataFrame(
-        {
-            "statistic": statistics,
-            "df": [f"{d:.6g}" for d in dfs],
-            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in df2s],
-            "p": pvalues,
-        },
-        index=list(tests),
-    )
+    df_texts = [f"{d:.6g}" for d in dfs], ["" if np.isnan(d) else f"{d:.0f}" for d in df2s]
+    table = Columns([statistics, *df_texts, pvalues], list(tests), ["statistic", "df", "df2", "p"])
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     see = "qda() and covariance_models()" if fit.refits.spread == "pooled" else "covariance_models()"

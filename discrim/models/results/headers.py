@@ -15,11 +15,11 @@ from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
 from discrim.models.fits.displayed import number
-from discrim.models.fits.fit import Fit, missing_if_refused
+from discrim.models.fits.fit import Fit, missing_if_refused, whole_counts
 from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import JudgingPlan, counted_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
-from discrim.report.grid import DIGITS, Pairs, Section, clean, column_texts, shorten
+from discrim.report.grid import DIGITS, Columns, Pairs, Section, clean, column_texts, shorten
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -130,7 +130,7 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
 
 def classes_section(results: ClassifierResults, fit: Fit[Any]) -> Section:
     """The classes with their prior and their rows."""
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts})
+    table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "rows"])
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
@@ -199,12 +199,12 @@ def mean_errors(fit: Fit[Any]) -> dict[Any, float]:
     return dict(zip(fit.terms, _sd(fit.numbers.moments) / 200, strict=True))
 
 
-def holds_note(what: str, table: pd.DataFrame, sizes: Floats, within: float) -> str:
+def holds_note(what: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
     """What is said of sums, named in the plural, that are computed from printed coefficients, m by classes.
 
     Sizes and what the sums may be off are as of `coefficient_errors`.
     """
-    values = np.abs(table.to_numpy(dtype=np.float64))
+    values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         shown = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - DIGITS + 1)
