@@ -63,7 +63,7 @@ from discrim.core.scatter.covariance import Covariance, pooled, separate
 from discrim.core.scatter.factor import Factors
 from discrim.errors import NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
-from discrim.inference.result import TestResult, approximations, chi_square_test
+from discrim.inference.result import TestResult, chi_square_test
 
 ASSUMES = "Normal classes; equal covariances under the hypothesis. Sensitive to long tails."
 
@@ -116,13 +116,11 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
         (float(df1),),
         p_chi2,
         ASSUMES,
-        approximations(
-            {
-                "Box's M": (m, np.nan, np.nan, np.nan),
-                "Box's M, chi-square": (float(chi2), float(df1), np.nan, p_chi2),
-                "Box's M, F": (float(f), float(df1), float(df2), p_f),
-            }
-        ),
+        {
+            "Box's M": (m, np.nan, np.nan, np.nan),
+            "Box's M, chi-square": (float(chi2), float(df1), np.nan, p_chi2),
+            "Box's M, F": (float(f), float(df1), float(df2), p_f),
+        },
         (("", m), ("chi-square", float(chi2))),
     )
 

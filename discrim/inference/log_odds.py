@@ -36,7 +36,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -110,8 +109,8 @@ def log_odds(
     )
 
 
-def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
-    """Coefficients with z tests and intervals, one row of the index by (class, term) for each.
+def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats]:
+    """Coefficients with z tests and intervals, term by term within each class.
 
     `shrink` is a factor of the slopes, and of all of the constants but the prior odds. A constant that is
     infinite, or missing, has neither se nor z nor p.
@@ -125,7 +124,7 @@ def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float)
     se, z = (np.where(np.isfinite(coef), part, np.nan) for part in (se, z))
     half = np.where(np.isfinite(coef), normal_isf((1 - level) / 2) * se, 0.0)
     columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
-    return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)
+    return columns | {"low": coef - half, "high": coef + half}
 
 
 ALIKE = 1e-10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -33,12 +33,14 @@ class TestResult:
         Probability of so large a statistic under the hypothesis.
     assumes : str
         What the p-value assumes.
-    table : DataFrame
-        One row for each approximation: statistic, df, df2, p.
+    approximations : dict of str to tuple
+        The rows of the table by their labels: what its columns say of each approximation.
     numbers : tuple of (str, float)
         What the printed line says before the degrees of freedom, which are those of the last: each number
         after its word, which is empty where the name of the test is its name. By default the statistic, as a
         chi-square.
+    columns : tuple of str
+        Names of the columns of the table.
     """
 
     name: str
@@ -46,15 +48,22 @@ class TestResult:
     df: tuple[float, ...]
     pvalue: float
     assumes: str
-    table: pd.DataFrame
+    approximations: Mapping[str, tuple[float, float, float, float]]
     numbers: tuple[tuple[str, float], ...] = ()
+    columns: tuple[str, ...] = ("statistic", "df", "df2", "p")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each approximation, with these columns."""
+        values = np.array(list(self.approximations.values()), dtype=np.float64)
+        return pd.DataFrame(values, index=list(self.approximations), columns=list(self.columns))
 
     def __str__(self) -> str:
         return f"{self._line()}\n{self.assumes}"
 
     def __repr__(self) -> str:
         lines = [self._line()]
-        if len(self.table) > 1:
+        if len(self.approximations) > 1:
             cells = self._cells()
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for stub, *texts in cells:
@@ -86,11 +95,12 @@ class TestResult:
 
     def _cells(self) -> list[list[str]]:
         """The table as texts, its head first; what is missing is blank."""
+        table = self.table
         rows = [
             [str(label), *(_p(x) if name == "p" else _number(x) for name, x in row.items())]
-            for label, row in self.table.iterrows()
+            for label, row in table.iterrows()
         ]
-        return [["", *map(str, self.table.columns)], *rows]
+        return [["", *map(str, table.columns)], *rows]
 
 
 def _p(p: float) -> str:
@@ -107,17 +117,4 @@ def _number(x: Any, digits: int = 6) -> str:
 def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> TestResult:
     """A test whose statistic has a chi-square distribution."""
     pvalue = float(chi2_sf(statistic, df))
-    table = approximations({name: (statistic, df, np.nan, pvalue)})
-    return TestResult(name, statistic, (df,), pvalue, assumes, table)
-
-
-def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:
-    """Table of statistic, df, df2 and p-value, one row for each approximation."""
-    values = np.array(list(rows.values()), dtype=np.float64)
-    return pd.DataFrame(values, index=list(rows), columns=_approximation_columns())
-
-
-@cache
-def _approximation_columns() -> pd.Index:
-    """What such a table has of each."""
-    return pd.Index(["statistic", "df", "df2", "p"])
+    return TestResult(name, statistic, (df,), pvalue, assumes, {name: (statistic, df, np.nan, pvalue)})

@@ -419,11 +419,14 @@ class Columns:
     ----------
     values : (n, m) float, or m columns
     index, names : labels (n,) of the rows, and (m,) of the columns
+    levels : tuple of str
+        Names of the levels of rows whose labels are tuples.
     """
 
     values: Floats | Sequence[Any]
     index: pd.Index | list[Any]
     names: pd.Index | list[Any]
+    levels: tuple[Any, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -435,7 +438,10 @@ class Columns:
         """The columns as a DataFrame."""
         values = self.values
         named = values if isinstance(values, np.ndarray) else dict(zip(self.names, values, strict=True))
-        return pd.DataFrame(named, index=self.index, columns=self.names)
+        labels: Any = self.index
+        if self.levels:
+            labels = pd.MultiIndex.from_tuples(labels, names=self.levels)
+        return pd.DataFrame(named, index=labels, columns=self.names)
 
     def lists(self) -> list[list[Any]]:
         """The values, column by column."""
@@ -592,7 +598,9 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     if -1 in (*rows, *columns):
         table = frame_of(table).iloc[shown]
     if not isinstance(table, Columns):
-        table = Columns([column.tolist() for _, column in table.items()], table.index, table.columns)
+        levels = tuple(table.index.names) if table.index.nlevels > 1 else ()
+        lists = [column.tolist() for _, column in table.items()]
+        table = Columns(lists, table.index, table.columns, levels)
     before = _before(section)
     errors = np.full(n, math.inf) if section.errors is None else np.asarray(section.errors)
     errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
@@ -608,7 +616,7 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
         headers.insert(gap, "…")
         for i, line in enumerate(lines):
             line.insert(gap, "" if section.triangle and i >= gap - before else "…")
-    stubs, lines = _with_stubs(table.index, lines, rows.index(-1) if -1 in rows else -1, labels)
+    stubs, lines = _with_stubs(table, lines, rows.index(-1) if -1 in rows else -1, labels)
     return Grid(
         headers, stubs, lines, _notes(section, rows, columns, more=(rows, columns) != whole), section.triangle
     )
@@ -722,12 +730,11 @@ def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) ->
 
 
 def _with_stubs(
-    index: pd.Index | list[Any], lines: list[list[str]], gap: int, labels: tuple[int, int]
+    table: Columns, lines: list[list[str]], gap: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
-    levels, ends = index.nlevels if isinstance(index, pd.Index) else 1, list(index)
-    grouped = levels == 2
-    stubs = short_labels(ends if levels == 1 else [end[-1] for end in ends], labels)
+    ends, grouped = list(table.index), len(table.levels) == 2
+    stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)
     outer = short_labels([end[0] for end in ends], labels) if grouped else []
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []

@@ -167,6 +167,8 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
     """Covariance of each class, with a divisor (K,) for each."""
     if diagonal:
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
+    if moments.roots is not None:
+        return Covariance.from_roots(moments.roots / np.sqrt(divisors)[:, None, None])
     return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
 
 

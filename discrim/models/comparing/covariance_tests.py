@@ -19,7 +19,7 @@ from discrim.frame.rows import read, repeated, used_rows
 from discrim.inference.covariance_models import likelihood_ratio
 from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
-from discrim.inference.result import TestResult, approximations, chi_square_test
+from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.comparing import comparable
 from discrim.models.fits.displayed import displayed, number
 from discrim.models.fits.fit import Fit, distinct
@@ -199,7 +199,8 @@ def lr_test(
                 "covariance= and ncomp=."
             )
         return result
-    tables = [result.table, box_m_of_moments(quadratic.moments).table.drop(index="Box's M")]
+    rows = {**result.approximations, **box_m_of_moments(quadratic.moments).approximations}
+    del rows["Box's M"]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
         if not is_whole(replicates) or replicates < 0:
@@ -207,9 +208,8 @@ def lr_test(
         if replicates:
             ratios = _ratios(name, large, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
-            row = (result.statistic, np.nan, np.nan, pvalue)
-            tables.append(approximations({f"Likelihood ratio, {name}": row}))
-    return dataclasses.replace(result, table=pd.concat(tables))
+            rows[f"Likelihood ratio, {name}"] = (result.statistic, np.nan, np.nan, pvalue)
+    return dataclasses.replace(result, approximations=rows)
 
 
 def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:

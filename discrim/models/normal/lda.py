@@ -30,7 +30,7 @@ from discrim.core.scatter.scatter import CovarianceKeywords, Scatter
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.levels import Unseen
-from discrim.inference.log_odds import log_odds, wald_table
+from discrim.inference.log_odds import log_odds, wald_columns
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
@@ -301,6 +301,13 @@ class LDAResults(
                 f"{reading.listed(self.classes)}, or give a share between 0 and 1, as level=0.95."
             )
         base = 0 if reference is None else class_code(reference, self.classes)
+        classes = [label for k, label in enumerate(self.classes) if k != base]
+        index = by_class_and_term(classes, ["constant", *self.terms])
+        return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
+
+    def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
+        """The columns of `log_odds` against the class at a position."""
+        fit = self._fit.numbers
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
@@ -308,19 +315,12 @@ class LDAResults(
                 f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
                 "columns, or leave debiased= out."
             )
-        levels = list(self.classes)
-        others = np.delete(np.arange(len(levels)), base)
+        others = np.delete(np.arange(fit.moments.n_classes), base)
         odds = log_odds(
-            fit.moments,
-            fit.covariance,
-            fit.divisor,
-            fit.prior,
-            others,
-            base,
+            fit.moments, fit.covariance, fit.divisor, fit.prior, others, base,
             estimated_prior=fit.estimated_prior,
-        )
-        index = by_class_and_term([levels[k] for k in others], ["constant", *self.terms])
-        return wald_table(odds, shrink, index, level)
+        )  # fmt: skip
+        return wald_columns(odds, shrink, level)
 
     def _plane(self, i: int, j: int) -> Plane:
         return self._fit.numbers.plane(i, j, self._fit.log_prior())

@@ -103,7 +103,8 @@ def _covariance_within(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     numbers = np.vstack([results._coefficients(), results._shares()])
-    table = Columns(numbers, [*fit.terms, "Share of trace"], results._axis_names)
+    axes = [f"LD{i + 1}" for i in range(numbers.shape[1])]
+    table = Columns(numbers, [*fit.terms, "Share of trace"], axes)
     note = "In each column the largest coefficient times its standard deviation within classes is positive."
     errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
     return Section(
@@ -131,17 +132,20 @@ def _functions(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 
 def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
-    title = f"Log odds against {results.classes[0]} (asymptotic standard errors under the model)"
+    first, *others = fit.classes
+    title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
     short = headers.instead_of(fit, title, source)
     if short is not None:
         return short
-    table = results.log_odds()
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
+    columns, terms = results._wald(0, 0.95, debiased=False), ["constant", *fit.terms]
+    labels = [(label, term) for label in others for term in terms]
+    table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
+    formats: dict[Any, Any] = dict.fromkeys(columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
     errors = headers.coefficient_errors(headers.score_sizes(fit.numbers.moments), headers.LOG_ODDS)
-    repeated = np.tile(errors, len(table) // len(errors))
-    none = results.classes[results.prior.to_numpy() == 0]
+    repeated = np.tile(errors, len(others))
+    none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
     return Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
 
@@ -436,7 +440,7 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: Fit[Any]) -> Secti
     tests = {
         label: numbers
         for test in (ratio, box)
-        for label, numbers in zip(test.table.index, test.table.to_numpy().tolist(), strict=True)
+        for label, numbers in test.approximations.items()
         if label != "Box's M"
     }
     statistics, dfs, df2s, pvalues = zip(*tests.values(), strict=True)

@@ -861,22 +861,20 @@ def _permutation_test(fit: Fit[PLSFit], n: int, folds: int, seed: int | None) ->
     with late_bar((n + 1) * folds, "permutations") as tell:
         q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, tell)
     r2 = core.r2_of(z, labelling, n + 1, k, how)
-    columns = {
-        "statistic": [q2[0], r2[0]],
-        "mean": [q2[1:].mean(), r2[1:].mean()],
-        "largest": [q2[1:].max(), r2[1:].max()],
-        "p": [resampling.permutation_pvalue(values[0], values[1:]) for values in (q2, r2)],
-    }
-    table = pd.DataFrame(columns, index=["Q2", "R2"])
+    figures: dict[str, tuple[float, float, float, float]] = {}
+    for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
+        pvalue = resampling.permutation_pvalue(seen, others)
+        figures[name] = (float(seen), float(others.mean()), float(others.max()), pvalue)
     return TestResult(
         f"Permutation test of Q2, {n} permutations",
         float(q2[0]),
         (),
-        float(table["p"].iloc[0]),
+        figures["Q2"][-1],
         "The labels are shuffled, and rows left out by folds are predicted anew, with as many "
         "components; p = (1 + b) / (1 + n), where b counts the permutations with a statistic as "
         "large or larger. Folds are dealt without regard to the classes, so that all labellings "
         "share them; mean and largest are of those shuffled.",
-        table,
+        figures,
         (("Q2", float(q2[0])),),
+        ("statistic", "mean", "largest", "p"),
     )
