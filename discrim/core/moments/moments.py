@@ -32,6 +32,7 @@ another pass takes the roots of each part about the means of all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple
@@ -304,11 +305,20 @@ def gather(
 
 def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
-    shared = ((a.counts > 0) & (b.counts > 0))[:, None]
-    gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
-    spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
+    a, b = on_one_scale([a, b])
+    return a.merge(b)
+
+
+def on_one_scale(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
+    """The moments of several sets of rows on the scale that all of them show."""
+    there = np.stack([part.counts > 0 for part in parts])[..., None]
+    centres = np.stack([part.centres for part in parts])
+    highest, lowest = (np.where(there, centres, end) for end in (-np.inf, np.inf))
+    gaps = np.maximum(highest.max(axis=0) - lowest.min(axis=0), 0.0).max(axis=0)
+    spreads = [np.sqrt(part.squares.max(axis=0)) / part.scale for part in parts]
     wanted = row_sums.column_scale(np.max([gaps, *spreads], axis=0))
-    return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
+    scale = np.where(wanted == 1, parts[0].scale, wanted)
+    return [part.rescaled(scale) for part in parts]
 
 
 def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
@@ -333,7 +343,12 @@ def gather_parts(
     """
     sums = row_sums.products(spread)
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
-    task = partial(_one_pass, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns, spread=sums)
+    # Where each class has a scatter, those of a part are so many more classes.
+    cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
+    groups = 1 if sums == "class" else n_parts
+    task = partial(
+        _one_pass, n_parts=groups, n_classes=cells.size // groups, n_columns=n_columns, spread=sums
+    )
     found = reduced(blocks, task, _both_gathered)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
@@ -341,8 +356,10 @@ def gather_parts(
         and spread != "diagonal"
         and (few or any(lacks_digits(each.moments) for each in found if each.moments.total))
     ):
-        return _with_roots(blocks, found, spread)
-    return [each.moments for each in found]
+        parts = _with_roots(blocks, found, spread)
+    else:
+        parts = [each.moments for each in found]
+    return [parts[0].classes(cell) for cell in cells] if sums == "class" else parts
 
 
 class _Gathered(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged
+from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, on_one_scale
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
@@ -276,13 +276,14 @@ def moment_folds(
             rooted=rooted,
         )
     # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
+    parts = on_one_scale(parts)
     before, after = [parts[0]], [parts[-1]]
-    for part in parts[1:]:
-        before.append(merged(before[-1], part))
-    for part in parts[-2::-1]:
-        after.append(merged(part, after[-1]))
-    inner = [merged(before[f - 1], after[folds - 2 - f]) for f in range(1, folds - 1)]
-    return [after[-2], *inner, before[-2]]
+    for part in parts[1:-1]:
+        before.append(before[-1].merge(part))
+    for part in parts[-2:0:-1]:
+        after.append(part.merge(after[-1]))
+    inner = [before[f - 1].merge(after[folds - 2 - f]) for f in range(1, folds - 1)]
+    return [after[-1], *inner, before[-1]]
 
 
 def _parts_of_stored(
