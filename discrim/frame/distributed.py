@@ -14,7 +14,6 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import cache, partial, reduce
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,16 +21,19 @@ import pandas as pd
 
 from discrim.core.numerics.progress import Kept, late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.sources.parts import DistributedSource, Part, batch_rows, slices
+from discrim.frame.sources.parts import DistributedSource, Part, PartWork, batch_rows, slices
 
 T = TypeVar("T")
+U = TypeVar("U")
 V = TypeVar("V")
 
 TOGETHER = 8
 """Values that are merged by one task."""
 
-RUNS = 32
-"""Most runs of partitions that are each worked on by one task: a task costs the scheduler a millisecond."""
+RUNS, OF_THREAD = 16, 4
+"""Runs of partitions, each worked on by one task, and how many for each thread if that is more.
+
+A task costs the scheduler a millisecond."""
 
 
 class DaskSource(DistributedSource):
@@ -52,7 +54,7 @@ class DaskSource(DistributedSource):
     def lengths(self) -> list[int]:
         """Rows of each partition, counted by a pass over one column where nothing else has."""
         if self._lengths is None:
-            self.reduced(self.names[:1], _nothing, _nothing)
+            self.reduced(PartWork(self.names[:1], _nothing, _nothing))
         return list(self._lengths or [])
 
     @property
@@ -72,52 +74,45 @@ class DaskSource(DistributedSource):
         known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
         return known
 
-    def reduced(
-        self,
-        columns: Sequence[str],
-        work: Callable[[Any, Any], T | None],
-        merge: Callable[[T, T], T],
-        given: Sequence[Any] | None = None,
-    ) -> T | None:
+    def reduced(self, work: PartWork[T]) -> T | None:
         """What some work makes of each partition, merged as a tree; an error names one that fails."""
-        value, lengths = _computed(*self._tree(columns, work, merge, given))
+        root, runs = self._tree(work)
+        value, lengths = _computed(root, runs)
         self._count(lengths)
         merged: T | None = value
         return merged
 
     def kept(
-        self,
-        columns: Sequence[str],
-        work: Callable[[Any, Any], T | None],
-        merge: Callable[[T, T], T],
-        given: Sequence[Any] | None = None,
-    ) -> Kept[T | None]:
-        """The same, which stays with the worker that merged it last, where a client is connected to any."""
-        root, runs = self._tree(columns, work, merge, given)
-        client = _client_of(root)
-        if client is None:
-            return Kept(self.reduced(columns, work, merge, given))
-        with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
-            counted = _on_cluster(client, root, runs, tell)
-        made: Kept[Counted] = _KeptElsewhere(client, counted, partial(_computed, root, runs))
-        self._count(made.told(itemgetter(1)))
-        return made.then(itemgetter(0))
+        self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
+    ) -> tuple[V, Kept[U]]:
+        """What is told of the value, and the rest, with the worker that merged it where a client has any."""
+        from dask import delayed
 
-    def _tree(
-        self,
-        columns: Sequence[str],
-        work: Callable[[Any, Any], T | None],
-        merge: Callable[[T, T], T],
-        given: Sequence[Any] | None,
-    ) -> tuple[Any, list[_Run]]:
+        client = _client_of(self._frame)
+        if client is None:
+            value = self.reduced(work)
+            return told(value), Kept(rest(value))
+        root, runs = self._tree(work)
+        kept = delayed(_part_of, pure=False)(rest, root)
+        with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
+            answer, future = _on_cluster(
+                client, [delayed(_told_of, pure=False)(told, root), kept], runs, tell
+            )
+        said, lengths = answer.result()
+        self._count(lengths)
+        return said, _KeptElsewhere(client, future, partial(_computed, kept, runs))
+
+    def _tree(self, work: PartWork[Any]) -> tuple[Any, list[_Run]]:
         """The task whose value is that of all partitions, and the runs of partitions that it is made of."""
         from dask import delayed
 
-        keys, graph, parts = self._partitions(self._checked_columns(columns))
-        sent, merging = (delayed(each, pure=False, traverse=False) for each in (work, merge))
+        keys, graph, parts = self._partitions(self._checked_columns(work.columns))
+        sent, merging = (delayed(each, pure=False, traverse=False) for each in (work.work, work.merge))
         joined = delayed(_joined, pure=False)
-        known = given or [None] * len(keys)
-        count = min(len(keys), RUNS)
+        known = work.given or [None] * len(keys)
+        count = len(keys)
+        if count > RUNS:
+            count = min(count, max(RUNS, OF_THREAD * _threads(_client_of(self._frame))))
         ends = [len(keys) * k // count for k in range(count + 1)]
         runs = []
         for start, stop in pairwise(ends):
@@ -359,7 +354,7 @@ class _KeptElsewhere(Kept[T]):
         """What a question to this value, and to others, is answered."""
         if self._is_reached(others):
             with suppress(CancelledError):
-                found: V = self._asked(question, *others).result()
+                found: V = self._asked(question, others).result()
                 return found
         return super().told(question, *others)
 
@@ -367,19 +362,17 @@ class _KeptElsewhere(Kept[T]):
         """What a function makes of this value, and of others, kept likewise."""
         if not self._is_reached(others):
             return super().then(change, *others)
-        return _KeptElsewhere(
-            self._client, self._asked(change, *others), partial(super().told, change, *others)
-        )
+        # What changes a value may hold rows, which should not go through the scheduler.
+        (sent,) = self._client.scatter([change], hash=False)
+        return _KeptElsewhere(self._client, self._asked(sent, others), partial(super().told, change, *others))
 
     def _is_reached(self, others: Sequence[Kept[Any]]) -> bool:
         """Whether this and others are all with workers of a client that is open."""
         return self._client.status == "running" and all(isinstance(each, _KeptElsewhere) for each in others)
 
-    def _asked(self, question: Callable[..., Any], *others: Any) -> Any:
-        # What is sent with a task goes through the scheduler, and should not be large.
-        (sent,) = self._client.scatter([question], hash=False)
+    def _asked(self, question: Any, others: Sequence[Any]) -> Any:
         values = [self._future, *(each._future for each in others)]
-        return self._client.submit(_answer, sent, *values, pure=False)
+        return self._client.submit(_answer, question, *values, pure=False)
 
     def value(self) -> T:
         """The value, brought here."""
@@ -396,32 +389,48 @@ def _answer(question: Callable[..., Any], *values: Any) -> Any:
     return question(*values)
 
 
-def _client_of(root: Any) -> Any:
-    """The client of a cluster that Dask would have compute a task, if there is one."""
+def _told_of(told: Callable[[Any], Any], counted: Counted) -> Counted:
+    return told(counted[0]), counted[1]
+
+
+def _part_of(part: Callable[[Any], Any], counted: Counted) -> Any:
+    return part(counted[0])
+
+
+def _client_of(collection: Any) -> Any:
+    """The client of a cluster that Dask would have compute a collection, if there is one."""
     from dask.base import get_scheduler
 
-    client = getattr(get_scheduler(collections=[root]), "__self__", None)
+    client = getattr(get_scheduler(collections=[collection]), "__self__", None)
     return client if hasattr(client, "compute") else None
 
 
-def _computed(root: Any, runs: list[_Run]) -> Counted:
+def _threads(client: Any) -> int:
+    """Threads of the workers of a client, or of this machine where there is none."""
+    from dask.system import CPU_COUNT
+
+    return CPU_COUNT if client is None else sum(client.nthreads().values())
+
+
+def _computed(root: Any, runs: list[_Run]) -> Any:
     """The value of a tree of tasks, by the scheduler that Dask finds."""
     client = _client_of(root)
     with late_bar(sum(len(run.numbers) for run in runs), "partitions") as tell:
         if client is None:
             return _on_this_machine(root, runs, tell)
-        counted: Counted = _on_cluster(client, root, runs, tell).result()
-        return counted
+        (future,) = _on_cluster(client, [root], runs, tell)
+        return future.result()
 
 
-def _on_cluster(client: Any, root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Any:
-    """The future of a tree of tasks, when it is there."""
+def _on_cluster(client: Any, roots: list[Any], runs: list[_Run], tell: Callable[[int], None]) -> list[Any]:
+    """The futures of trees of tasks, when they are there."""
     from dask import delayed
     from distributed import as_completed, wait
 
     # Of each run there is a mark that holds nothing, so that what was made of it may be let go of.
     mark = delayed(_nothing, pure=False)
-    future, *marks = client.compute([root, *(mark(run.task) for run in runs)])
+    futures = client.compute([*roots, *(mark(run.task) for run in runs)])
+    roots, marks = futures[: len(roots)], futures[len(roots) :]
     run_of = {each.key: run for each, run in zip(marks, runs, strict=True)}
     for done in as_completed(marks):
         if done.status in ("error", "cancelled"):
@@ -433,11 +442,11 @@ def _on_cluster(client: Any, root: Any, runs: list[_Run], tell: Callable[[int], 
                 raise error
             raise _failed(number, error) from error
         tell(len(run_of[done.key].numbers))
-    wait(future)
-    return future
+    wait(roots)
+    return roots
 
 
-def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Counted:
+def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -> Any:
     import dask
     from dask.callbacks import Callback
 
@@ -459,8 +468,7 @@ def _on_this_machine(root: Any, runs: list[_Run], tell: Callable[[int], None]) -
         if number is None:
             raise
         raise _failed(number, error) from error
-    counted: Counted = found
-    return counted
+    return found
 
 
 def _failing(runs: list[_Run], kind: type[Exception]) -> int | None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from discrim.frame.blocks import NO_ROWS, Block, Blocks, Rows, TableRows, has_fr
 from discrim.frame.design import Design
 from discrim.frame.factors import Functions
 from discrim.frame.matrix import response_codes
-from discrim.frame.sources.parts import DistributedSource, no_rows
+from discrim.frame.sources.parts import DistributedSource, PartWork, no_rows
 from discrim.frame.sources.rows import SourceTable, column_kinds, named, part_table, tables
 from discrim.frame.table import weight_vector
 
@@ -293,24 +292,15 @@ class DistributedReader(SourceReader):
             There are no rows.
         """
         source: Any = self.table.source
-        made = source.reduced(*self._work(design, task, merge, given))
-        self._note(made, given)
+        made = source.reduced(self.work(design, task, merge, given))
+        self.note(made, given)
         value: T = made.value
         return value
 
-    def kept(
+    def work(
         self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
-    ) -> Kept[T]:
-        """The same, kept where it was merged."""
-        source: Any = self.table.source
-        kept: Kept[Made[T]] = source.kept(*self._work(design, task, merge, given))
-        self._note(kept.told(_without_value), given)
-        return kept.then(attrgetter("value"))
-
-    def _work(
-        self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
-    ) -> tuple[Any, ...]:
-        """Columns that are read, the work on a part, how its values merge, and what is known of each part."""
+    ) -> PartWork[Made[T]]:
+        """What the source is to do with its parts."""
         source: Any = self.table.source
         column = self.column if given.weights is None else None
         beside = (
@@ -320,9 +310,9 @@ class DistributedReader(SourceReader):
         columns = list(dict.fromkeys((*design.columns, *beside)))
         work = PartTask(design, self.design, self.functions, column, task)
         nothing = all(each is None for each in given)
-        return columns, work, _Merge(merge), None if nothing else _dealt(given, source)
+        return PartWork(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
 
-    def _note(self, made: Made[Any] | None, given: GivenRows) -> None:
+    def note(self, made: Made[Any] | None, given: GivenRows) -> None:
         """Take note of what a pass has met, and say what it warns of."""
         source: Any = self.table.source
         if made is None:
@@ -360,8 +350,12 @@ class DistributedRows(SourceRows):
 
     def kept(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> Kept[T]:
         """The same, kept where it was merged."""
-        made: Kept[tuple[T, int | None]] = self.reader.kept(blocks.design, *self._work(blocks, task, merge))
-        return made.then(itemgetter(0))
+        source: Any = self.table.source
+        work = self._work(blocks, task, merge)
+        made, kept = source.kept(self.reader.work(blocks.design, *work), _without_value, _first_value)
+        self.reader.note(made, work[2])
+        value: Kept[T] = kept
+        return value
 
     def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
         """A task for a part of the blocks, how its values merge, and what is known of the rows."""
@@ -403,6 +397,10 @@ def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) ->
 
 def _without_value(made: Made[Any] | None) -> Made[Any] | None:
     return None if made is None else made._replace(value=None)
+
+
+def _first_value(made: Made[Any] | None) -> Any:
+    return None if made is None else made.value[0]
 
 
 def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:

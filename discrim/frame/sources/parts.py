@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from discrim.core.numerics.progress import Kept
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
+U = TypeVar("U")
 V = TypeVar("V")
 
 ROWS = 2**16
@@ -139,6 +140,19 @@ class TableSource(Source):
         return parts[0]
 
 
+class PartWork(NamedTuple, Generic[T]):
+    """Work on each part of a source where it lies, and how its values merge.
+
+    The work goes from a part, with these columns, and what is given of it to a value, None of one without
+    rows; values of two runs of parts are merged in their order.
+    """
+
+    columns: Sequence[str]
+    work: Callable[[Any, Any], T | None]
+    merge: Callable[[T, T], T]
+    given: Sequence[Any] | None = None
+
+
 class DistributedSource(Source):
     """Rows whose parts lie elsewhere, and are worked on there."""
 
@@ -153,28 +167,14 @@ class DistributedSource(Source):
         """A frame without rows, of the types of the columns."""
 
     @abstractmethod
-    def reduced(
-        self,
-        columns: Sequence[str],
-        work: Callable[[Any, Any], T | None],
-        merge: Callable[[T, T], T],
-        given: Sequence[Any] | None = None,
-    ) -> T | None:
-        """What some work makes of each part where it lies, merged; None where no part has rows.
-
-        The work goes from a part, with these columns, and what is given of it to a value, None of one without
-        rows; values of two runs of parts are merged in their order.
-        """
+    def reduced(self, work: PartWork[T]) -> T | None:
+        """What some work makes of each part where it lies, merged; None where no part has rows."""
 
     @abstractmethod
     def kept(
-        self,
-        columns: Sequence[str],
-        work: Callable[[Any, Any], T | None],
-        merge: Callable[[T, T], T],
-        given: Sequence[Any] | None = None,
-    ) -> Kept[T | None]:
-        """The same, kept where it was merged last."""
+        self, work: PartWork[T], told: Callable[[T | None], V], rest: Callable[[T | None], U]
+    ) -> tuple[V, Kept[U]]:
+        """What is told of the same value, and the rest of it, which is kept where it was merged last."""
 
     @abstractmethod
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:

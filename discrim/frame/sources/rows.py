@@ -26,7 +26,7 @@ from discrim.frame.factors import Categories, Functions, Memory, RowRange, check
 from discrim.frame.formula import ParsedFormula, Reader, WholeTable, parsed_formula, settle_formula
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.sources.parts import DistributedSource, Source, TableSource, no_rows
+from discrim.frame.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
 from discrim.frame.table import Table
 from discrim.frame.values import Kind, label_type
 
@@ -280,7 +280,9 @@ def _seen(
     Where all labels that there are have been seen in complete rows, the rows that follow show nothing new.
     """
     if isinstance(source, DistributedSource):
-        of_workers = source.reduced(columns, partial(_look, parsed, functions, columns, levels), _Seen.joined)
+        of_workers = source.reduced(
+            PartWork(columns, partial(_look, parsed, functions, columns, levels), _Seen.joined)
+        )
         if of_workers is None:
             raise no_rows(source)
         return of_workers
