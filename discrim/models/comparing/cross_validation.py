@@ -23,7 +23,7 @@ from discrim.frame.rows import used_codes
 from discrim.frame.table import rows_of
 from discrim.frame.values import shown
 from discrim.inference.calibration import JudgedRows, fold_means, loss_rate
-from discrim.inference.error_rates import check_level, confusion_table, counts_of
+from discrim.inference.error_rates import check_level, confusion_table
 from discrim.inference.resampling import drawn_seed, fold_errors
 from discrim.models.comparing import permuted
 from discrim.models.comparing.comparable import HasFit, need_fits, need_rows, verb_named
@@ -217,6 +217,10 @@ class CrossValidation(Shown):
         first, *others = self._scores
         return first.then(rows.scored, *others)
 
+    @cached_property
+    def _means(self) -> list[dict[str, NDArray[Any]]]:
+        return self._folded.told(FoldedRows.means)
+
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
         """Share of each class among the rows outside each fold, by (repeat, fold).
@@ -248,32 +252,22 @@ class CrossValidation(Shown):
     @displayed(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
-        parts = [pd.DataFrame(part) for part in self._folded.told(FoldedRows.means)]
-        table = pd.concat(parts)
+        table = pd.concat([pd.DataFrame(part) for part in self._means])
         if not self._weighted:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
         labels: list[Any] = [self._repeats(), self._fold_labels]
         return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
 
-    def _counts(self) -> Floats:
-        """Actual by predicted (K, K), the mean over repeats."""
-        actual = np.where(self._judged, self._actual, -1)
-        k = len(self._fit.classes)
-        tables = [counts_of(actual, predicted, k, self._weights) for predicted in self._predicted]
-        return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
-
     @property
     @displayed(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, the mean over repeats."""
-        if len(self._dealt) == 1:
-            weights = self._weights if self._weighted else None
-            actual = np.where(self._judged, self._actual, -1)
-            return confusion_table(actual, self._predicted[0], self._fit.classes, weights)
-        classes = self._fit.classes
-        return pd.DataFrame(
-            self._counts(), index=classes.rename("actual"), columns=classes.rename("predicted")
+        weights = self._weights if self._weighted else None
+        actual = np.where(self._judged, self._actual, -1)
+        first, *others = (
+            confusion_table(actual, predicted, self._fit.classes, weights) for predicted in self._predicted
         )
+        return sum(others, first) / len(self._dealt) if others else first
 
     @property
     @displayed(every="share")

@@ -611,43 +611,42 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: JudgingPla
     shares = plan.prior
     if shares is None and not fit.numbers.estimated_prior:
         shares = fit.prior_values()
-    bare = AssessedRows(
-        np.zeros(0, dtype=np.intp),
-        np.zeros(0, dtype=np.intp),
-        np.zeros((0, len(fit.classes))),
-        np.zeros(0),
-        weights is not None,
-        shares,
-        0,
-        0,
-        _way(fit, data, method, plan),
-        method if data is None else "new",
-        plan.folds,
-        not fit.model.instead,
-    )
+    way = _way(fit, data, method, plan), method if data is None else "new", plan.folds
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
-    return scores.then(partial(_with_rows, bare, codes, weights, fit.classes))
+    return scores.then(
+        partial(_with_scores, codes, weights, fit.classes, shares, way, posteriors=not fit.model.instead)
+    )
 
 
-def _with_rows(
-    bare: AssessedRows, codes: Codes, weights: Floats | None, classes: pd.Index, scores: Floats
+def _with_scores(
+    codes: Codes,
+    weights: Floats | None,
+    classes: pd.Index,
+    shares: Floats | None,
+    way: tuple[str, str, int],
+    scores: Floats,
+    *,
+    posteriors: bool,
 ) -> AssessedRows:
     """The rows that are judged, of all rows' classes (n,), weights (n,) and scores (n, K)."""
     actual, predicted = codes.astype(np.intp), best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     known = (actual >= 0) & (predicted >= 0) & (counts > 0)
     refuse_none(known)
-    refuse_no_share(actual[known], bare.shares, classes)
+    refuse_no_share(actual[known], shares, classes)
     # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
-    logs = bare.posteriors or len(classes) == 2
-    return replace(
-        bare,
-        codes=actual[known],
-        predicted=predicted[known],
-        values=against_rest(scores[known]) if logs else np.asarray(scores[known]),
-        weights=counts[known],
-        unlabelled=int(((actual < 0) & (counts > 0)).sum()),
-        unpredicted=int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
+    logs = posteriors or len(classes) == 2
+    return AssessedRows(
+        actual[known],
+        predicted[known],
+        against_rest(scores[known]) if logs else np.asarray(scores[known]),
+        counts[known],
+        weights is not None,
+        shares,
+        int(((actual < 0) & (counts > 0)).sum()),
+        int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
+        *way,
+        posteriors,
     )
 
 

@@ -148,7 +148,7 @@ class Assessment(Shown):
     def brier(self) -> pd.DataFrame:
         """Brier's score by class, and its parts."""
         self._fit.need_posteriors("brier")
-        table = pd.DataFrame(self._figures.told(_brier), index=self.classes)
+        table = pd.DataFrame(self._figures.told(attrgetter("brier")), index=self.classes)
         whole = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
             {"bins": np.int64}
         )
@@ -285,6 +285,13 @@ class _Figures:
         rows = self.rows
         return recalibrated(rows.values, rows.codes, rows.weights, sampled=rows.shares is None)
 
+    @cached_property
+    def brier(self) -> list[Any]:
+        rows, shares, k = self.rows, self.judged.shares(), self.rows.values.shape[1]
+        # Of two classes the parts of the second are those of the first.
+        wanted = [1, 1] if k == 2 else range(k)
+        return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, shares) for k in wanted]
+
 
 def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
     """What is known of all rows together, their counts of actual by predicted classes, and their sum."""
@@ -296,14 +303,6 @@ def _without_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]
         rows, codes=rows.codes[:0], predicted=rows.codes[:0], values=rows.values[:0], weights=rows.weights[:0]
     )
     return bare, counts, float(rows.weights.sum())
-
-
-def _brier(figures: _Figures) -> list[Any]:
-    """Brier's score and its parts for each class."""
-    rows, shares, k = figures.rows, figures.judged.shares(), figures.rows.values.shape[1]
-    # Of two classes the parts of the second are those of the first.
-    wanted = [1, 1] if k == 2 else range(k)
-    return [brier_parts(figures.proba[:, k], rows.codes == k, figures.bins, shares) for k in wanted]
 
 
 def _bins(figures: _Figures) -> dict[int, Any]:

@@ -223,6 +223,20 @@ def test_figures_by_their_definitions():
     assert by_fold["rows"].groupby("repeat").sum().eq(fit.nobs).all()
 
 
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_confusion_is_the_mean_of_a_crosstab_of_each_repeat(repeats, weighted):
+    weights = np.random.default_rng(4).integers(1, 4, len(IRIS)) if weighted else None
+    found = cross_validate(lda("species ~ sepal_width", IRIS, weights=weights), 4, repeats, seed=2)
+    tables = [
+        pd.crosstab(IRIS["species"], found.labels[repeat], weights, aggfunc="sum" if weighted else None)
+        for repeat in found.labels
+    ]
+    expected = sum(table.fillna(0.0) for table in tables) / repeats
+    np.testing.assert_allclose(found.confusion, expected, rtol=1e-14)
+    assert (found.confusion.index.name, found.confusion.columns.name) == ("actual", "predicted")
+
+
 def test_a_given_prior_weights_the_classes():
     prior = pd.Series({"Adelie": 0.1, "Chinstrap": 0.6, "Gentoo": 0.3})
     fit = qda("species ~ body_mass_g", PENGUINS, prior=prior)
