@@ -2,12 +2,15 @@
 
     python -m tests.benchmarks --only dask
 
-Two worker processes of one thread each, beside the scheduler and the client in this one, whose processor time
-is that of both. Bytes are those that the client receives.
+Two worker processes of one thread each, and a process of the scheduler and of what watches the workers. The
+client is in this one: its processor time, and the bytes that it receives, are measured; the scheduler's time,
+which grows with the seconds that it waits, is printed beside. What small partitions cost is printed beside a
+pass that makes them and looks at nothing, which is the limit of any pass over them.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import time
 from collections.abc import Iterator
@@ -34,24 +37,32 @@ def part(number: int, rows: int) -> pd.DataFrame:
 
 
 class Taken(NamedTuple):
-    """Seconds, seconds of the processor of this process, and bytes that came to the client."""
+    """Seconds, seconds of the processor of this process and of the scheduler's, and bytes that came here."""
 
     seconds: float
     processor: float
+    scheduler: float
     received: float
 
 
 class Cluster:
     """Two workers, and what goes on with them."""
 
-    def __init__(self, client: Any, received: list[int]) -> None:
-        self.client, self._received = client, received
+    def __init__(self, client: Any, pipe: Any, received: list[int]) -> None:
+        self.client, self._pipe, self._received = client, pipe, received
+
+    def _scheduler(self) -> float:
+        self._pipe.send(True)
+        seconds: float = self._pipe.recv()
+        return seconds
 
     def taken(self, run: Run) -> Taken:
+        before = self._scheduler()
         self._received[0] = 0
         start, own = time.perf_counter(), time.process_time()
         run()
-        return Taken(time.perf_counter() - start, time.process_time() - own, self._received[0])
+        seconds, processor = time.perf_counter() - start, time.process_time() - own
+        return Taken(seconds, processor, self._scheduler() - before, self._received[0])
 
     def medians(self, run: Run, repeat: int) -> Taken:
         """Of several runs, after one that is not counted."""
@@ -59,27 +70,39 @@ class Cluster:
         return Taken(*(statistics.median(each) for each in zip(*runs, strict=True)))
 
 
+def serve(pipe: Any) -> None:
+    """Run the workers and their scheduler until the pipe says no more, and tell their seconds when asked."""
+    from distributed import LocalCluster
+
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    with LocalCluster(n_workers=2, **options) as made:
+        pipe.send(made.scheduler_address)
+        while pipe.recv():
+            pipe.send(time.process_time())
+
+
 @contextmanager
 def cluster() -> Iterator[Cluster]:
     import distributed.comm.tcp as tcp
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
-    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
-    with LocalCluster(n_workers=2, **options) as made, Client(made) as client:
-        received, read = [0], tcp.read_bytes_rw
-        port = int(client.scheduler.address.rsplit(":", 1)[1])
+    pipe, other = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(other,))
+    process.start()
+    received, read = [0], tcp.read_bytes_rw
 
-        async def counted(stream: Any, n: int) -> Any:
-            # The scheduler reads in this process, too, but from others.
-            if stream.socket is not None and stream.socket.getpeername()[1] == port:
-                received[0] += n
-            return await read(stream, n)
+    async def counted(stream: Any, n: int) -> Any:
+        received[0] += n
+        return await read(stream, n)
 
-        tcp.read_bytes_rw = counted
-        try:
-            yield Cluster(client, received)
-        finally:
-            tcp.read_bytes_rw = read
+    tcp.read_bytes_rw = counted
+    try:
+        with Client(pipe.recv()) as client:
+            yield Cluster(client, pipe, received)
+    finally:
+        tcp.read_bytes_rw = read
+        pipe.send(False)
+        process.join()
 
 
 def frame_of(n: int, parts: int) -> Any:
@@ -106,7 +129,10 @@ def judging(n: int, repeat: int) -> None:
     task = f"Dask {n:,} x {COLUMNS}"
     scale = n / 1_000_000
     for name, each in taken.items():
-        print(f"    {name:20} {each.seconds:6.2f} s, {each.received / 1e6:8.3f} MB to the client")
+        print(
+            f"    {name:20} {each.seconds:6.2f} s, {each.received / 1e6:8.3f} MB to the client; the client's "
+            f"processor {each.processor:.2f} s, the scheduler's {each.scheduler:.2f} s"
+        )
         bar = 0.01 if name == "lda" else (2.2 if name == "apparent" else 10) * scale + 0.05
         row(task, f"{name}, MB to the client", each.received / 1e6, bar)
         if name not in ("lda", "apparent"):
@@ -114,19 +140,24 @@ def judging(n: int, repeat: int) -> None:
 
 
 def small_partitions(n: int, repeat: int) -> None:
-    """A fit to a thousand partitions over the same rows in ten."""
+    """A fit to a thousand partitions over the same rows in ten, beside a pass that makes them alone."""
     from discrim import lda
 
     with cluster() as workers:
-        taken = {}
+        taken, bare = {}, {}
         for parts in (10, 1000):
             frame = frame_of(n, parts)
             taken[parts] = workers.medians(lambda frame=frame: lda("y ~ .", frame), repeat)
+            bare[parts] = workers.medians(lambda frame=frame: frame.map_partitions(len).compute(), repeat)
     few, many = taken[10], taken[1000]
+    limit = bare[1000].seconds / bare[10].seconds
+    print(f"    a pass of Dask's that makes the partitions and nothing else, 1,000 over 10: {limit:.1f}")
+    print(f"    the fit of 1,000 over that pass of 1,000: {many.seconds / bare[1000].seconds:.2f}")
+    print(f"    the scheduler's processor, 1,000 over 10: {many.scheduler / few.scheduler:.2f}")
     task = f"Dask {n:,} rows in 1,000 over 10"
     row(task, "wall time", many.seconds / few.seconds, 2)
     row(task, "bytes to the client", many.received / few.received, 2)
-    row(task, "processor of scheduler and client", many.processor / few.processor, 5)
+    row(task, "client's processor", many.processor / few.processor, 5)
 
 
 def tasks(part: int, repeat: int) -> dict[str, Run]:
