@@ -90,6 +90,8 @@ def written_alike(labels: Sequence[str]) -> list[list[str]]:
 
 def _skeleton(label: str) -> str:
     """What a label looks like: UTS 39's skeleton, for a few scripts, up to case and blanks."""
+    if label.isascii() and label.isprintable():
+        return " ".join(label.split()).casefold()
     # NFKD makes a letter sigma of the symbol that looks like c, and letters of the table of wide ones.
     shapes = unicodedata.normalize("NFKD", label.translate(_LOOKS)).translate(_LOOKS)
     # Controls are dropped as well: a screen does not show them.

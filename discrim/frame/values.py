@@ -529,8 +529,8 @@ def pandas_kind(series: pd.Series) -> Kind:
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return "boolean" if dtype.kind == "b" else "numeric"
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "categorical"
+    if isinstance(dtype, pd.StringDtype | pd.CategoricalDtype):
+        return "text" if isinstance(dtype, pd.StringDtype) else "categorical"
     if pd.api.types.is_bool_dtype(dtype):
         return "boolean"
     if pd.api.types.is_complex_dtype(dtype):
@@ -637,8 +637,8 @@ def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[
             return None
     found = found if coded else found.dictionary_encode()
     found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
-    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes, found.dictionary.to_pylist()
+    indices = found.indices.fill_null(-1) if found.indices.null_count else found.indices
+    return indices.to_numpy(zero_copy_only=False), found.dictionary.to_pylist()
 
 
 def _narwhals_categories(series: Any) -> pd.Categorical:

@@ -305,7 +305,14 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     """
     one = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
-    lengths = np.sqrt(one.squares.sum(axis=0))
+    lengths, p, turned = np.sqrt(one.squares.sum(axis=0)), one.n_columns, turning(one)
+    varies = bool((lengths > rounding).all())
+    if varies and (
+        one.roots is None
+        or diagonal
+        or _plainly_independent(one.roots[0] / lengths, rounding / lengths, turned)
+    ):
+        return []
     separates = cache(partial(_separates, moments))
 
     def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
@@ -318,9 +325,6 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
     root, rounding = one.roots[0] / unit, rounding / unit
-    p, turned = one.n_columns, turning(one)
-    if not barren and _plainly_independent(root, rounding, turned):
-        return []
     # The columns kept are basis @ triangle, so that slopes come by substitution.
     basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
     kept: list[int] = []
