@@ -614,7 +614,7 @@ def resolve(address: str) -> Any:
 
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
-    "CanonicalResults": "discrim.models.results.canonical:summary",
+    "CanonicalResults": "discrim.models.normal.normal_shown:canonical_summary",
     "CrossValidation": "discrim.models.comparing.cross_validation:cross_validation_summary",
     "MLMResults": "discrim.models.comparing.mlm_shown:mlm_summary",
     "TermCanonicalResults": "discrim.models.comparing.mlm_shown:canonical_summary",

@@ -29,7 +29,7 @@ from discrim.models.fits import reading
 from discrim.models.fits.displayed import ShownModel, displayed
 from discrim.models.fits.fit import Decision, distinct, labelled
 from discrim.models.pictures.pictured import Pictured
-from discrim.models.reports.report import Reported
+from discrim.models.reports import Reported
 
 if TYPE_CHECKING:
     from discrim.models.judging.estimated_prior import PriorEstimate

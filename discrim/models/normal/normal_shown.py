@@ -7,9 +7,10 @@ The pictures are those of these models alone; what all models can draw is in `mo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text
 from discrim.report.plots import style
 from discrim.report.plots.bars import dot_strips, heat_map
 from discrim.report.plots.points import draw_points
-from discrim.report.tables import Parts, Sections
+from discrim.report.tables import Parts, Sections, Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.core.normal.lda import LDAFit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from discrim.models.normal.qda import QDAResults
     from discrim.models.normal.rda import RDAResults
     from discrim.models.pictures.pictured import PictureOptions
+    from discrim.models.results.canonical import CanonicalResults
     from discrim.report.plots.style import Axes
 
 DRAWN = 0.01
@@ -158,6 +160,102 @@ def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     title = f"Columns by their {scores}{more}"
     note = "q: false discovery rate; HC: higher criticism."
     return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
+
+
+# ---- its canonical variates
+
+Structure = Literal["within", "total", "between"]
+
+STRUCTURES: dict[Structure, str] = {
+    "within": "correlations with the scores within classes (as Stata, SPSS)",
+    "total": "total correlations with the scores (as R's candisc)",
+    "between": "correlations of the class means",
+}
+
+
+def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of a canonical analysis, or some of them."""
+    title = f"Canonical discriminant analysis: {result._fit.formula}"
+    return summarize(title, _canonical_sections(result), pick=sections)
+
+
+def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
+    """Sections of a canonical analysis, in their order."""
+    if not len(result.eigenvalues):
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
+        return {"correlations": lambda: nothing}
+    parts: dict[str, Callable[[], Section]] = {
+        "correlations": lambda: _canonical_correlations(result),
+        "dimensions": lambda: _dimensions(result),
+        "raw": lambda: _raw_coefficients(result),
+        "standardized": lambda: Section(
+            "Standardized coefficients (pooled standard deviations within classes)",
+            result.standardized,
+            shared=True,
+            source=".standardized",
+        ),
+        "standardized_total": lambda: Section(
+            "Standardized coefficients (total standard deviations)",
+            result.standardized_total,
+            shared=True,
+            source=".standardized_total",
+        ),
+        **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
+        "centroids": lambda: Section(
+            "Class means on the canonical variates",
+            result.centroids.rename_axis(index=None),
+            shared=True,
+            source=".centroids",
+        ),
+    }
+    if result._numbers.moments.total <= 1:
+        # No variance over all rows is defined by weights that sum to so little.
+        del parts["standardized_total"]
+    return parts
+
+
+def _structure(result: CanonicalResults, kind: Structure) -> Section:
+    title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
+    return Section(title, table, shared=True, source=f'.structure("{kind}")')
+
+
+def _canonical_correlations(result: CanonicalResults) -> Section:
+    parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
+    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
+    return Section("Eigenvalues of W^-1 B and canonical correlations", pd.concat(parts, axis=1), formats)
+
+
+def _dimensions(result: CanonicalResults) -> Section:
+    table = result.dimension_tests
+    for name in ("df1", "df2", "df"):
+        table[name] = [f"{x:.6g}" for x in table[name]]
+    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
+    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
+    return Section(
+        "Tests that this and all later eigenvalues are zero",
+        table,
+        formats,
+        note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),
+        source=".dimension_tests",
+    )
+
+
+def _without_freedom(result: CanonicalResults) -> str:
+    tests, total = result.dimension_tests, result._numbers.moments.total
+    if tests["F"].notna().all() and tests["chi2"].notna().all():
+        return ""
+    return (
+        f" Missing where rows of a total weight of {total:.6g} leave no degrees of freedom for a test of "
+        f"{len(result._fit.terms)} columns."
+    )
+
+
+def _raw_coefficients(result: CanonicalResults) -> Section:
+    table = pd.concat([result.constant.to_frame("constant").T, result.raw])
+    sizes = headers.score_sizes(result._numbers.moments)
+    note = f"{result._system.described}. {headers.holds_note('scores', table, sizes, headers.SCORES)}"
+    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
 
 
 # ---- quadratic discriminant analysis

@@ -1,1 +1,66 @@
 """What a report of a fit says: tables, tests, pictures, rows, and the code that repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+class Reported:
+    """What can be reported; for classes with a verb, a summary and pictures."""
+
+    def report(
+        self: Any,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        load: str | None = None,
+        pictures: Sequence[str] | None = None,
+    ) -> None:
+        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data and the code for it.
+
+        The page contains all that it shows and asks no server for anything. It has light and dark colours, as
+        its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
+        was loaded, a sentence says so.
+
+        Nearly all of the time goes into the pictures: about a quarter of a second for each, and up to two
+        with many columns or classes.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write. A file that is already there is replaced whole, or not at all.
+        title : str, optional
+            Title of the page; by default that of the model.
+        load : str, optional
+            Expression of Python that loads the table, for the code in the page, such as
+            "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
+        pictures : sequence of str, optional
+            Kinds of pictures, as `plot` takes them; [] stands for none. By default all that the fit has,
+            except those that fit it again ("partition").
+
+        Raises
+        ------
+        DataError
+            `path` is no path, `title` is no text, `load` is no expression, or a picture is not known.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or the like. A file that was there before is still
+            there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fit.report(f"{folder}/iris.html", title="Irises", load="discrim.datasets.load_iris()")
+        ...     Path(folder, "iris.html").read_text(encoding="utf-8").count("<h2")
+        7
+        """
+        from discrim.models.reports.report import write_report
+
+        write_report(self, path, title, load, pictures)

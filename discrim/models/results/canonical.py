@@ -7,8 +7,7 @@ determined by the rows is seen from how it turns when these are drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,107 +30,10 @@ from discrim.models.fits.fit import Fit, Gaps
 from discrim.models.fits.reading import check_word, class_moments
 from discrim.models.judging.validation import BootstrapSamples
 from discrim.models.registry import summary_of
-from discrim.models.results.headers import SCORES, coefficient_errors, holds_note, score_sizes
-from discrim.report.grid import Section
-from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
-
-
-Structure = Literal["within", "total", "between"]
-
-
-def summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
-    """The tables of a canonical analysis, or some of them."""
-    title = f"Canonical discriminant analysis: {result._fit.formula}"
-    return summarize(title, _sections(result), pick=sections)
-
-
-def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
-    """Sections of a canonical analysis, in their order."""
-    if not len(result.eigenvalues):
-        nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
-        return {"correlations": lambda: nothing}
-    parts: dict[str, Callable[[], Section]] = {
-        "correlations": lambda: _correlations(result),
-        "dimensions": lambda: _dimensions(result),
-        "raw": lambda: _raw(result),
-        "standardized": lambda: Section(
-            "Standardized coefficients (pooled standard deviations within classes)",
-            result.standardized,
-            shared=True,
-            source=".standardized",
-        ),
-        "standardized_total": lambda: Section(
-            "Standardized coefficients (total standard deviations)",
-            result.standardized_total,
-            shared=True,
-            source=".standardized_total",
-        ),
-        **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
-        "centroids": lambda: Section(
-            "Class means on the canonical variates",
-            result.centroids.rename_axis(index=None),
-            shared=True,
-            source=".centroids",
-        ),
-    }
-    if result._numbers.moments.total <= 1:
-        # No variance over all rows is defined by weights that sum to so little.
-        del parts["standardized_total"]
-    return parts
-
-
-STRUCTURES: dict[Structure, str] = {
-    "within": "correlations with the scores within classes (as Stata, SPSS)",
-    "total": "total correlations with the scores (as R's candisc)",
-    "between": "correlations of the class means",
-}
-
-
-def _structure(result: CanonicalResults, kind: Structure) -> Section:
-    title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
-    return Section(title, table, shared=True, source=f'.structure("{kind}")')
-
-
-def _correlations(result: CanonicalResults) -> Section:
-    parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
-    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
-    return Section("Eigenvalues of W^-1 B and canonical correlations", pd.concat(parts, axis=1), formats)
-
-
-def _dimensions(result: CanonicalResults) -> Section:
-    table = result.dimension_tests
-    for name in ("df1", "df2", "df"):
-        table[name] = [f"{x:.6g}" for x in table[name]]
-    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
-    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
-    return Section(
-        "Tests that this and all later eigenvalues are zero",
-        table,
-        formats,
-        note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),
-        source=".dimension_tests",
-    )
-
-
-def _without_freedom(result: CanonicalResults) -> str:
-    tests, total = result.dimension_tests, result._numbers.moments.total
-    if tests["F"].notna().all() and tests["chi2"].notna().all():
-        return ""
-    return (
-        f" Missing where rows of a total weight of {total:.6g} leave no degrees of freedom for a test of "
-        f"{len(result._fit.terms)} columns."
-    )
-
-
-def _raw(result: CanonicalResults) -> Section:
-    table = pd.concat([result.constant.to_frame("constant").T, result.raw])
-    sizes = score_sizes(result._numbers.moments)
-    note = f"{result._system.described}. {holds_note('scores', table, sizes, SCORES)}"
-    errors = coefficient_errors(sizes, SCORES)
-    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
+    from discrim.report.tables import Summary
 
 
 def axis_stability(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -33,15 +34,15 @@ from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
 from discrim.models.pictures.pictured import Pictured
-from discrim.models.reports.report import Reported
+from discrim.models.reports import Reported
 from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality, answered
-from discrim.report.grid import Pairs
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from discrim.models.judging.assessment import Classification
     from discrim.models.results.assessed import Assessment
+    from discrim.report.grid import Pairs
     from discrim.report.tables import Parts, Summary
 
 ANEW = "Error, columns chosen anew"
@@ -63,7 +64,7 @@ def selection_note(fit: Fit[Any]) -> str:
 
 def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
     """The header, with how the rows chose the columns, and the error of that."""
-    made = make()
+    made: Pairs = make()
     items, said = list(made.items), [made.note, selection_note(fit)]
     if fit.choosing_anew() is not fit:
         item = _error(fit)
@@ -74,7 +75,7 @@ def _header(make: Callable[[], Any], fit: Fit[Any]) -> Pairs:
             else f"The error with columns chosen anew is that of {FOLDS} folds (seed 0), each judged by a "
             "choice and a fit without it."
         )
-    return Pairs(made.title, items, " ".join(filter(None, said)))
+    return replace(made, items=items, note=" ".join(filter(None, said)))
 
 
 def _error(fit: Fit[Any]) -> tuple[str, float, str] | None:
