@@ -224,12 +224,8 @@ def labelled(
     """Labels of codes, in the dtype of the response; -1 is missing, K is rejected, K + 1 unknown.
 
     Whole numbers and truth values are nullable where one is missing. Rows without a class make two more
-    categories of a categorical, which then has no order, and objects of other labels.
-
-    Raises
-    ------
-    DataError
-        A class bears the label of rows without a class.
+    categories of a categorical, which then has no order, and objects of other labels; a DataError says that a
+    class bears their label.
     """
     names, dtype = classes.tolist(), None if kind is None else kind.dtype
     beyond = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
@@ -595,13 +591,7 @@ class Fit(Generic[N]):
         return " and ".join(each for each in (columns, self.refits.choice) if each)
 
     def choosing_anew(self) -> Fit[Any]:
-        """The fit whose refits choose the columns anew; itself where its rows chose none.
-
-        Raises
-        ------
-        DataError
-            The table was changed since the fit.
-        """
+        """The fit whose refits choose the columns anew, as of `rows`; itself where its rows chose none."""
         if self.selection is None or self.selection.anew is None:
             return self
         self.blocks.table.refuse_changes()
@@ -652,14 +642,9 @@ class Fit(Generic[N]):
         return pd.DataFrame(numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
-        """The rows of the fit.
+        """The rows of the fit; a DataError says that the table was changed since.
 
-        Raises
-        ------
-        NotSupportedError
-            It has none; the message says that `what` needs them, and the way out.
-        DataError
-            The table was changed since the fit.
+        A NotSupportedError says that it has none, that `what` needs them, and the way out.
         """
         if not self.has_rows:
             raise NotSupportedError(
@@ -670,15 +655,7 @@ class Fit(Generic[N]):
         return self.blocks
 
     def drawn_rows(self, what: str = "plot()") -> Blocks:
-        """The rows of the fit, for a picture of each.
-
-        Raises
-        ------
-        NotSupportedError
-            It has none, or they are read part by part.
-        DataError
-            The table was changed since the fit.
-        """
+        """The rows of the fit, as of `rows`, for a picture of each; refused where they are read in parts."""
         blocks = self.rows(what)
         blocks.rows.need_table(
             f"{what} draws each row, and ",
@@ -790,13 +767,7 @@ class Fit(Generic[N]):
         return self.labelled(self.predicted_codes(blocks), blocks.table.index)
 
     def augmented(self, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The table with each row's label, and values by class under a name.
-
-        Raises
-        ------
-        DataError
-            The table has a column of such a name.
-        """
+        """The table with each row's label, and values by class; a DataError where it has such a column."""
         table = blocks.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
         taken = [column for column in (".fitted", *columns) if column in table.names]

@@ -96,13 +96,7 @@ class Sample:
         return self.moments is None
 
     def read(self, in_memory: str | None = None) -> Blocks:
-        """The rows of the table, as of `frame.rows.read`.
-
-        Raises
-        ------
-        DataError
-            There is no formula, or no table.
-        """
+        """The rows of the table, as of `frame.rows.read`; a DataError of no formula or no table."""
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
             raise DataError(f"{self.verb}() was given no {missing}: pass formula and data, or moments=.")
@@ -111,18 +105,8 @@ class Sample:
     def of_moments(self, spread: Spread, why_rows: str = "") -> tuple[Blocks, ClassMoments]:
         """Blocks without rows, and the moments, of the classes that have rows and the columns that vary.
 
-        Parameters
-        ----------
-        spread : {"pooled", "class", "diagonal"}
-        why_rows : str
-            As of `checked_moments`.
-
-        Raises
-        ------
-        DataError
-            As of `checked_moments`; or they are of no rows, or of one class only.
-        NotSupportedError
-            The model needs the rows, or scatters by class where these are pooled.
+        Errors are those of `checked_moments` and `fitting`, or say that the model needs scatters by class
+        where these are pooled.
         """
         given = self.checked_moments(why_rows)
         one = spread == "pooled"
@@ -136,17 +120,9 @@ class Sample:
     def checked_moments(self, why_rows: str) -> Moments:
         """The moments, from one pass where they are not read yet.
 
-        Parameters
-        ----------
-        why_rows : str
-            What of the arguments is found from the rows, and a way out; empty where nothing is.
-
-        Raises
-        ------
-        DataError
-            These are no moments, or there is an argument beside them that is for tables.
-        NotSupportedError
-            The model needs the rows.
+        A DataError says that these are no moments, or that there is an argument beside them that is for
+        tables; a NotSupportedError says why the model needs the rows, where there is such a reason, and a way
+        out.
         """
         given = self.moments
         if isinstance(given, Unread):

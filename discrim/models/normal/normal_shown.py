@@ -185,33 +185,30 @@ def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Sect
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
         return {"correlations": lambda: nothing}
     parts: dict[str, Callable[[], Section]] = {
-        "correlations": lambda: _canonical_correlations(result),
-        "dimensions": lambda: _dimensions(result),
-        "raw": lambda: _raw_coefficients(result),
-        "standardized": lambda: Section(
-            "Standardized coefficients (pooled standard deviations within classes)",
-            result.standardized,
-            shared=True,
-            source=".standardized",
-        ),
-        "standardized_total": lambda: Section(
-            "Standardized coefficients (total standard deviations)",
-            result.standardized_total,
-            shared=True,
-            source=".standardized_total",
-        ),
+        "correlations": partial(_canonical_correlations, result),
+        "dimensions": partial(_dimensions, result),
+        "raw": partial(_raw_coefficients, result),
+        "standardized": partial(_on_the_axes, result, "standardized"),
+        "standardized_total": partial(_on_the_axes, result, "standardized_total"),
         **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
-        "centroids": lambda: Section(
-            "Class means on the canonical variates",
-            result.centroids.rename_axis(index=None),
-            shared=True,
-            source=".centroids",
-        ),
+        "centroids": partial(_on_the_axes, result, "centroids"),
     }
     if result._numbers.moments.total <= 1:
         # No variance over all rows is defined by weights that sum to so little.
         del parts["standardized_total"]
     return parts
+
+
+ON_THE_AXES = {
+    "standardized": "Standardized coefficients (pooled standard deviations within classes)",
+    "standardized_total": "Standardized coefficients (total standard deviations)",
+    "centroids": "Class means on the canonical variates",
+}
+
+
+def _on_the_axes(result: CanonicalResults, name: str) -> Section:
+    table = getattr(result, name).rename_axis(index=None)
+    return Section(ON_THE_AXES[name], table, shared=True, source=f".{name}")
 
 
 def _structure(result: CanonicalResults, kind: Structure) -> Section:

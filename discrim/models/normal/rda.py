@@ -148,14 +148,8 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
 
     By folds, the error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its
     prior, and its standard error that of the mean; by leave-one-out, both are those of
-    `discrim.inference.error_rates.counted`.
-
-    Raises
-    ------
-    DataError
-        Folds that are too many or too few.
-    CollinearError
-        No pair has a rule without every fold or row.
+    `discrim.inference.error_rates.counted`. A DataError tells of folds that are too many or too few, and a
+    CollinearError of no pair that has a rule without every fold or row.
     """
     if plan.standardize:
         blocks, moments = reading.in_own_units(blocks, moments)
