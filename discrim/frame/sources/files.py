@@ -35,6 +35,8 @@ FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Ends of the names of compressed files, which are read as the name before says."""
 
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
 
 class File(NamedTuple):
     """A file of a table, and what its folders say: ``year=2024/a.parquet`` is of the year 2024."""
@@ -198,6 +200,18 @@ def _keys(path: str, base: str) -> dict[str, str | None]:
         unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
         for name, _, value in pairs
     }
+
+
+def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
+    """What folders are named for, by its text in the order of the files: whole numbers, else the text."""
+    known: dict[str, dict[str | None, Any]] = {}
+    for file in files:
+        for name, text in file.keys.items():
+            known.setdefault(name, {}).update({} if text is None else {text: text})
+    for labels in known.values():
+        if all(map(_WHOLE.fullmatch, labels.values())):
+            labels.update({text: int(label) for text, label in labels.items()})
+    return known
 
 
 def _covers(given: str, real: str) -> bool:
@@ -378,7 +392,8 @@ class CSVSource(Source):
     """Files of comma-separated values, or (.tsv) of tab-separated ones, in UTF-8, each with its header.
 
     The columns are those of all files; one that a file lacks is refused when it is read. Columns that
-    `as_text` picks are text, whatever they hold.
+    `as_text` picks are text, whatever they hold. What folders are named for (``year=2024``) is a column of
+    categories where no file has a column of that name.
     """
 
     def __init__(
@@ -390,29 +405,46 @@ class CSVSource(Source):
         self._dialect = dialect or Dialect()
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path, self._dialect) for path in self._paths}
+        written = dict.fromkeys(name for header in self._headers.values() for name in header)
+        self.labels = {k: each for k, each in folder_labels(files.files).items() if k not in written}
+        self._folders = {
+            file.path: {k: text for k, text in file.keys.items() if k in self.labels} for file in files.files
+        }
         self._contents: dict[str, Content] = {}
         self._read_through = False
-        super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+        super().__init__(files.what, [*written, *self.labels])
         self.files = files
         self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        columns_of = {path: set(header) for path, header in self._headers.items()}
+        columns_of = {path: {*header, *self._folders[path]} for path, header in self._headers.items()}
         for name in columns:
             refuse_lacking(name, columns_of)
         return self._parts(columns)
 
-    def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def _parts(self, names: Sequence[str]) -> Iterator[Part]:
+        columns = [name for name in names if name not in self.labels]
         self._learn([name for name in columns if name not in self._contents])
         for path in self._paths:
             # Only where all columns are read does pandas notice that a row has too many values.
             header = self._headers[path]
-            chosen = columns if self._read_through else header
+            chosen = columns if self._read_through and columns else header
             text = [name for name in chosen if self._contents.get(name, "text") == "text"]
             for frame in self._frames(path, chosen, text):
-                values = {name: self._fitted(frame[name], name, path) for name in columns}
+                values = {
+                    name: self._repeated(name, path, len(frame))
+                    if name in self.labels
+                    else self._fitted(frame[name], name, path)
+                    for name in names
+                }
                 yield Part(pd.DataFrame(values, index=frame.index), path)
         self._read_through = True
+
+    def _repeated(self, name: str, path: str, nrows: int) -> pd.Categorical:
+        """What the folder of a file is named for, in each of its rows."""
+        labels = self.labels[name]
+        label = labels.get(self._folders[path][name])
+        return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
 
     def _learn(self, columns: Sequence[str]) -> None:
         """Learn what columns hold by the first part of the files in which each has a value."""
@@ -491,7 +523,7 @@ class WrittenLabels(Source):
         self.files = files
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        typed = [name for name in columns if name in self._typed]
+        typed = [name for name in columns if name in self._typed and name not in self._inner.labels]
         parts = self._inner.begun(columns)
         self._learn([name for name in typed if name not in self._known])
         for part in parts:

@@ -7,8 +7,7 @@ Arrow finds, with its filters and the schema that it has.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.sources.files import File, Files, refuse_lacking
+from discrim.frame.sources.files import File, Files, folder_labels, refuse_lacking
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import Kind
 
@@ -33,8 +32,6 @@ TEXT = ("string", "large_string", "string_view")
 
 FEW_BYTES = 2
 """Bytes a row of a column of text up to which its texts are few."""
-
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class _End(NamedTuple):
@@ -57,7 +54,8 @@ class ParquetSource(Source):
 
     def __init__(self, files: Files) -> None:
         self._files = files.files
-        self._keys = _key_values(self._files)
+        self._labels = folder_labels(self._files)
+        self._keys = {name: _categories(labels.values()) for name, labels in self._labels.items()}
         self._ends = [self._end(file) for file in self._files]
         names = dict.fromkeys(name for end in self._ends for name in end.types)
         super().__init__(files.what, list(names))
@@ -116,7 +114,9 @@ class ParquetSource(Source):
             if name in batch.schema.names:
                 columns.append(_cast(batch.column(name), dtype, name, file.path))
             else:
-                columns.append(_repeated(self._keys[name], file.keys[name], batch.num_rows))
+                columns.append(
+                    _repeated(self._keys[name], self._labels[name].get(file.keys[name]), batch.num_rows)
+                )
         return pa.table(columns, names=list(types))
 
 
@@ -193,32 +193,18 @@ def _read_errors(path: str) -> Iterator[None]:
         ) from error
 
 
-def _key_values(files: Sequence[File]) -> dict[str, Any]:
-    """What folders are named for, as categories in the order of the files: whole numbers, else text."""
-    texts_of: dict[str, dict[str, None]] = {}
-    for file in files:
-        for name, value in file.keys.items():
-            known = texts_of.setdefault(name, {})
-            if value is not None:
-                known[value] = None
-    values = {}
-    for name, texts in texts_of.items():
-        whole = bool(texts) and all(_WHOLE.fullmatch(text) for text in texts)
-        numbers = dict.fromkeys(int(text) for text in texts) if whole else {}
-        values[name] = (
-            pa.array(list(numbers), _whole_type(numbers)) if whole else pa.array(list(texts), pa.string())
-        )
-    return values
+def _categories(labels: Collection[Any]) -> Any:
+    """Labels of folders, each of which is there once: of 32 bits where all are whole numbers that fit."""
+    distinct = list(dict.fromkeys(labels))
+    if not distinct or isinstance(distinct[0], str):
+        return pa.array(distinct, pa.string())
+    short = all(-(2**31) <= number < 2**31 for number in distinct)
+    return pa.array(distinct, pa.int32() if short else pa.int64())
 
 
-def _whole_type(numbers: Iterable[int]) -> Any:
-    return pa.int32() if all(-(2**31) <= number < 2**31 for number in numbers) else pa.int64()
-
-
-def _repeated(values: Any, text: str | None, nrows: int) -> Any:
-    """One of the values as a column of categories; a missing one where there is no text."""
-    value = text if text is None or pa.types.is_string(values.type) else int(text)
-    place = pa.scalar(None if value is None else values.index(value).as_py(), pa.int32())
+def _repeated(values: Any, label: Any, nrows: int) -> Any:
+    """One of the values as a column of categories; a missing one where there is no label."""
+    place = pa.scalar(None if label is None else values.index(label).as_py(), pa.int32())
     return pa.DictionaryArray.from_arrays(pa.repeat(place, nrows), values)
 
 

@@ -214,6 +214,23 @@ def test_folders_that_are_named_for_values_are_columns_as_pandas_reads_them(tmp_
     assert rows_of(source_of(folder), ["to"])["to"].isna().sum() == 1
 
 
+def test_folders_of_csv_are_columns_as_those_of_parquet(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(6.0), "year": [2, 10, 1, 2, 10, 1], "to": [None, *"b/ca%"]})
+    frame.to_parquet(tmp_path / "parquet", partition_cols=["year", "to"])
+    for path in (tmp_path / "parquet").rglob("*.parquet"):
+        written = tmp_path / "csv" / path.relative_to(tmp_path / "parquet").with_suffix(".csv")
+        written.parent.mkdir(parents=True)
+        pq.ParquetFile(path).read().to_pandas().to_csv(written, index=False)
+    parquet, csv = source_of(tmp_path / "parquet"), source_of(tmp_path / "csv")
+    assert csv.names == parquet.names == ("x", "year", "to")
+    for columns in (None, ["year"], ["to", "x"]):
+        assert_same(rows_of(csv, columns), rows_of(parquet, columns))
+    # A column that a file has is the file's, as in Parquet.
+    frame.to_csv(tmp_path / "csv" / "year=1" / "all.csv", index=False)
+    with pytest.raises(DataError, match="lacks the column 'year'"):
+        rows_of(source_of(tmp_path / "csv"), ["year"])
+
+
 def test_only_the_columns_that_are_asked_for_are_computed():
     def fail(column):
         raise RuntimeError("computed")
