@@ -111,7 +111,7 @@ def calibration_rows(
     if uncounted:
         warn_user(
             f"{uncounted} of the {total} rows of calibration= {'misses' if uncounted == 1 else 'miss'} the "
-            "class, a value or a weight, and do not count."
+            f"class, a value or a weight, and {'does' if uncounted == 1 else 'do'} not count."
         )
     return CalibrationRows(
         scores[known], rows.actual[known], None if rows.weights is None else rows.weights[known]
