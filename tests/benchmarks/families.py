@@ -34,7 +34,7 @@ def bandwidth(n: int, p: int, repeat: int) -> None:
     task = f"kernel_density {n:,} x {p}, chosen"
     print(f"{task}: {taken['all']:.2f} s; {BANDWIDTHS} n^2 exponentials {limit:.2f} s")
     row(task, "seconds", taken["all"], 2)
-    # Half of them are beyond reach; what is beside them is sorted, multiplied and added.
+    # An expansion takes one exponential for many rows and bandwidths; what is left are distances and powers.
     row(task, f"over {BANDWIDTHS} n^2 exponentials", taken["all"] / limit, 1.5)
     row(task, "over that of half the rows", taken["all"] / taken["half"], 4.5)
 

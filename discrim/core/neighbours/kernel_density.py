@@ -17,16 +17,28 @@ are products of columns. Where 1 - e q is next to nothing the row is left to a r
 Where a bandwidth is to be chosen, all rows that are equal to a row leave their kernels with it. Kernels of no
 radius about its copies would give it any density, however large, and rounded or repeated values have many
 copies: the choice would say how the values were written down (Silverman, 1986, Density Estimation, sec. 3.4).
+
+*Many radii* of normal kernels share what takes time. At the squared distances u = c + h x of an interval, x
+from -1 to 1, the kernels of all rates s = 1 / (2 r^2) are series in the same Chebyshev polynomials,
+
+    exp(-s u) = exp(-s c) (I_0(s h) + 2 sum_q (-1)^q I_q(s h) T_q(x)),
+
+with modified Bessel functions I_q (Abramowitz & Stegun, 1964, 9.6.34). So sums of powers of x, taken once of
+each interval, give the sums of kernels of every radius by one product. In intervals [a, (1 + g) a], what is
+left after Q terms is at most (g/4)^Q at any rate, by I_q(z) <= (z/2)^q exp(z) / q!. The nearest row's kernel
+is one, as distances are taken from its own: an error of so much in each kernel is as much of the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import lgamma, log, pi
+from math import ceil, lgamma, log, pi
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
 from discrim.core.moments.row_sums import Spread
@@ -47,6 +59,15 @@ AT_ONCE = 2**16
 REACH, LEAST_EXPONENT = 37.0, -700.0
 """By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
 half its rounding; and the exponent of numbers that are still normal."""
+
+PARTS, STEP = 4, 50
+"""Intervals of an expansion for each power of two, and the bits of a double that tell places within them."""
+
+MOST_TERMS, LONGEST = 24, 2.0**60
+"""Of an expansion, whose coefficients would else lose digits, and where its last interval may begin."""
+
+FEW_RADII, FEW_ROWS, FEW_PAIRS = 8, 64, 2**16
+"""Radii, rows of a class, and pairs of rows below which kernels one by one take less time than expansions."""
 
 
 def _log_ball(p: int) -> float:
@@ -101,7 +122,9 @@ class Places:
     def squared(self, z: Floats) -> tuple[Floats, Floats]:
         """Squared distances (m, n) of coordinates z (p, m) from the rows, and their rounding (m,)."""
         squares, lengths = column_squares(self.points), column_squares(z)
-        d2 = squares - 2 * (z.T @ self.points)
+        d2 = z.T @ self.points
+        d2 *= -2
+        d2 += squares
         d2 += lengths[:, None]
         return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
 
@@ -153,49 +176,128 @@ def pieces(m: int, places: Sequence[Places]) -> Iterator[slice]:
 
 
 def log_means(
-    kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, total: Floats
+    kernel: Kernel,
+    d2: Floats,
+    edge: Floats,
+    radii: Floats,
+    weights: Floats,
+    total: Floats,
+    expansion: Expansion | None = None,
 ) -> Floats:
     """Logarithms (L, m) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
 
     Squared distances (m, n), which are written over, are known to `edge` (m,); rows that are left out are
     infinitely far. The radii are (L, m), the weights (n,) or (m, n), and their sum without what is left out
-    is (m,).
+    is (m,). Normal kernels may have an expansion, which is of the same radii for all rows.
     """
-    weighed, several = bool((weights != 1).any()), len(radii) > 1
     np.maximum(d2, 0.0, out=d2)
-    if several and weighed:
-        order = np.argsort(d2, axis=1)
-        d2 = np.take_along_axis(d2, order, axis=1)
-        weights = np.take_along_axis(np.broadcast_to(weights, d2.shape), order, axis=1)
-    elif several:
-        d2.sort(axis=1)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
     d2 -= np.where(nearest < np.inf, nearest, 0.0)[:, None]
-    far = REACH + float(np.log(d2.shape[1] * weights.max() / weights.min(where=weights > 0, initial=np.inf)))
-    least, work, sums = np.fmin.reduce(d2, axis=0), np.empty(d2.shape), np.empty(radii.shape)
+    far = _far(d2.shape[1], weights)
+    if expansion is not None and far <= expansion.far:
+        sums = expansion.sums(d2, weights)
+    else:
+        sums = _sums(kernel, d2, edge, radii, weights, far)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.log(sums) - np.log(total) - 0.5 * _in_radii(nearest, radii)
+    means[:, ~(total > 0)] = -np.inf
+    return np.asarray(means)
+
+
+def _far(n: int, weights: Floats) -> float:
+    """By how much the logarithms of kernels lie below the nearest row's, where n of them are left out."""
+    least = weights.min(where=weights > 0, initial=np.inf)
+    return REACH + float(np.log(n * weights.max(initial=0.0) / least))
+
+
+def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floats, far: float) -> Floats:
+    """Sums (L, m) of weighted kernels at squared distances (m, n), the kernels of one radius at a time."""
+    weighed, work, sums = bool((weights != 1).any()), np.empty(d2.shape), np.empty(radii.shape)
     if kernel == "normal":
         d2 *= -0.5
     for radius, out in zip(radii, sums, strict=True):
-        # In the order of distance, those within reach of a radius are the first.
-        square = np.maximum(radius**2, TINY)
-        reach = 2 * far * square if kernel == "normal" else (square + edge) * (1 + 4 * EPS)
-        end = max(int(np.searchsorted(least, reach.max(), side="right")), 1) if several else d2.shape[1]
-        values = _in_radii(d2[:, :end], radius[:, None], work[:, :end])
+        values = _in_radii(d2, radius[:, None], work)
         if kernel == "normal":
             # What is too small to count takes long where it is no normal number.
-            if (values[:, -1:] if several else values).min() < LEAST_EXPONENT:
+            if values.min() < LEAST_EXPONENT:
                 np.maximum(values, -far, out=values)
             np.exp(values, out=values)
         else:
             values = _ending_kernel(KERNELS[kernel], values, _in_radii(edge, radius))
         if weighed:
-            np.einsum("mn,mn->m", values, np.broadcast_to(weights[..., :end], values.shape), out=out)
+            np.einsum("mn,mn->m", values, np.broadcast_to(weights, values.shape), out=out)
         else:
             values.sum(axis=1, out=out)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.log(sums) - np.log(total) - 0.5 * _in_radii(nearest, radii)
-    means[:, ~(total > 0)] = -np.inf
-    return np.asarray(means)
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Normal kernels of several radii (L,) as polynomials within intervals of the squared distance.
+
+    Squared distances are in units of the least radius's square. Intervals have middles (B,) and halves, of
+    which these are the inverses (B,); the last begins beyond the reach of every kernel. The coefficients
+    (Q, B, L) are of powers of the place within an interval, from -1 to 1.
+    """
+
+    radius: Floats
+    far: float
+    middles: Floats
+    inverses: Floats
+    coefficients: Floats
+
+    @classmethod
+    def of(cls, radii: Floats, far: float) -> Expansion | None:
+        """What loses less than exp(-far) of any kernel; None where that takes too many terms or intervals."""
+        rates = 0.5 * (radii.min() / radii) ** 2
+        n_terms = ceil(far / log(4 * PARTS))
+        with np.errstate(divide="ignore"):
+            reach = float(np.fmin(far / rates.min(), LONGEST))
+        if n_terms > MOST_TERMS or reach == LONGEST:
+            return None
+        first, last = _interval(np.array([1.0, reach])).tolist()
+        ends = (np.arange(first, last + 2) << STEP).view(np.float64)
+        starts = np.append(0.0, ends[:-1])
+        halves = 0.5 * (ends - starts)
+        lost, orders = np.outer(starts, rates), np.arange(n_terms)[:, None]
+        within = lost < far
+        bessel = scipy.special.ive(orders, np.outer(halves, rates)[within]) * np.exp(-lost[within])
+        chebyshev = np.zeros((n_terms, len(ends) + 1, len(radii)))
+        chebyshev[:, :-1][:, within] = np.where(orders > 0, 2 * (-1.0) ** orders, 1) * bessel
+        coefficients = np.tensordot(_chebyshev_powers(n_terms), chebyshev, (0, 0))
+        middles = np.append(starts + halves, ends[-1])
+        return cls(radii.min(keepdims=True), far, middles, np.append(1 / halves, 1.0), coefficients)
+
+    def sums(self, d2: Floats, weights: Floats) -> Floats:
+        """Sums (L, m) of weighted kernels at squared distances (m, n)."""
+        m, size = len(d2), len(self.middles)
+        u = _in_radii(d2, self.radius)
+        np.minimum(u, self.middles[-1], out=u)
+        interval = _interval(u)
+        interval -= _interval(self.middles[-1:]) - (size - 1)
+        np.clip(interval, 0, size - 1, out=interval)
+        u -= self.middles[interval]
+        u *= self.inverses[interval]
+        interval += size * np.arange(m)[:, None]
+        cells, place = interval.ravel(), u.ravel()
+        power, sums = np.broadcast_to(weights, d2.shape).flatten(), np.zeros((m, self.coefficients.shape[2]))
+        for of_power in self.coefficients:
+            sums += np.bincount(cells, power, m * size).reshape(m, size) @ of_power
+            power *= place
+        return sums.T
+
+
+def _interval(u: Floats) -> NDArray[np.int64]:
+    """Numbers of the intervals of u >= 0, of which each power of two begins PARTS equal ones."""
+    return np.asarray(u.view(np.int64) >> STEP)
+
+
+def _chebyshev_powers(n: int) -> Floats:
+    """Coefficients (n, n) of powers in each of the first Chebyshev polynomials."""
+    powers = np.eye(n)
+    for q in range(2, n):
+        powers[q] = 2 * np.roll(powers[q - 1], 1) - powers[q - 2]
+    return powers
 
 
 def _in_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
@@ -261,6 +363,7 @@ def left_out_kernel_scores(
     """
     n_classes = len(fit.places)
     totals = np.array([float(place.weights.sum()) for place in fit.places])
+    expansions = _expansions(fit, radii, len(x))
     for g, of_rows in enumerate(fit.places):
         at = np.flatnonzero(codes == g)
         unit = np.minimum(1.0, of_rows.weights)
@@ -278,8 +381,20 @@ def left_out_kernel_scores(
                 without = downdate.part(part) if changed else None
                 own = part if k == g else None
                 equal = None if groups is None else groups[rows, None] == groups[codes == k]
-                scores[:, :, k] = log_prior[k] + _density(fit, place, z, radius, without, own, equal)
+                scores[:, :, k] = log_prior[k] + _density(
+                    fit, place, z, radius, without, own, equal, expansions[k]
+                )
             yield rows, scores
+
+
+def _expansions(fit: KernelDensityFit, radii: Floats, n: int) -> list[Expansion | None]:
+    """Of the kernels of each class, at radii (L, K), where n rows are scored and kernels take longer."""
+    expansion, sizes = None, [place.points.shape[1] for place in fit.places]
+    many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
+    if fit.kernel == "normal" and many and (radii == radii[:, :1]).all():
+        far = max(_far(size, place.weights) for size, place in zip(sizes, fit.places, strict=True))
+        expansion = Expansion.of(radii[:, 0], far)
+    return [expansion if size >= FEW_ROWS else None for size in sizes]
 
 
 def _density(
@@ -290,6 +405,7 @@ def _density(
     rows: _Downdate | None,
     own: slice | None,
     equal: Mask | None,
+    expansion: Expansion | None,
 ) -> Floats:
     """Log densities (L, m) of a class at coordinates z (p, m) by radii (L, m), without each of the rows."""
     p, logdet = len(z), np.full(z.shape[1], place.logdet)
@@ -305,12 +421,15 @@ def _density(
         elif rows is not None:
             without = 1 - rows.share * column_squares(rows.deviations)
             without = np.where((without > LEAST_METRIC) & (rows.left > 0), without, np.nan)
-            across = np.einsum("ij,ij->j", z, rows.deviations)[:, None] - rows.deviations.T @ place.points
-            d2 += (rows.share / without)[:, None] * across**2
+            across = rows.deviations.T @ place.points
+            across -= np.einsum("ij,ij->j", z, rows.deviations)[:, None]
+            across *= across
+            across *= (rows.share / without)[:, None]
+            d2 += across
             d2 *= rows.left[:, None]
             logdet += np.log(without) - p * np.log(rows.left)
             edge = edge * rows.left * (1 + rows.share / without * column_squares(rows.deviations))
-        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal))
+        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal), expansion)
         logs = means + log_constant(fit.kernel, p) - p * np.log(radii) - 0.5 * logdet
     logs[:, np.isnan(logdet)] = np.nan
     return np.asarray(logs)

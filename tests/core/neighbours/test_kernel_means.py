@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from discrim import kernel_density
-from discrim.core.neighbours.kernel_density import KERNELS, Places, log_means
+from discrim.core.neighbours.kernel_density import KERNELS, Expansion, Places, log_means
 from discrim.core.scatter.covariance import Covariance
 from tests.benchmarks.timing import made
 
@@ -59,6 +59,78 @@ def test_what_lies_beyond_reach_is_less_than_rounding():
     radii = np.array([[0.9], [1.0], [1.1]])
     means = log_means("normal", d2.copy(), np.zeros(1), radii, np.ones(5001), np.array([5001.0]))
     np.testing.assert_allclose(means[:, 0], exact, rtol=4e-16)
+
+
+GRIDS = {
+    "geometric": np.geomspace(0.15, 6.0, 30),
+    "wide": np.array([1e-4, 3.0, 1e4, 0.2, 0.9, 30.0, 1e-3, 1.1]),
+    "equal": np.full(8, 0.7),
+    "tiny": 1e-170 * np.arange(1.0, 9.0),
+}
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("weighed", [False, True])
+def test_expansions_are_sums_of_40_digits(grid, weighed):
+    radii, rng = GRIDS[grid], np.random.default_rng(11)
+    # Distances within the narrowest kernel and beyond the widest, equal ones, and ends of intervals.
+    d2 = radii.min() * rng.uniform(0, 1, 60) * radii.max() * 10.0 ** rng.uniform(-9, 2, 60)
+    d2 = np.concatenate([[0.0, 0.0], d2, radii.min() ** 2 * 2.0 ** np.arange(-3, 9), [np.inf]])
+    weights = 10.0 ** rng.uniform(-3, 3, len(d2)) if weighed else np.ones(len(d2))
+    far = 37 + np.log(len(d2) * weights.max() / weights.min())
+    expansion = Expansion.of(radii, far)
+    assert expansion is not None
+    sums = expansion.sums(d2[None].copy(), weights)[:, 0]
+    with mpmath.workdps(40):
+        pairs = list(zip(d2[:-1].tolist(), weights.tolist(), strict=False))
+        exact = [
+            mpmath.fsum(w * mpmath.exp(-mpmath.mpf(u) / (2 * mpmath.mpf(r) ** 2)) for u, w in pairs)
+            for r in radii.tolist()
+        ]
+        errors = [float(s / e - 1) for s, e in zip(sums.tolist(), exact, strict=True)]
+    assert np.abs(errors).max() < 2e-15
+
+
+def test_what_an_expansion_loses_does_not_count_in_the_worst_place():
+    """Ten thousand rows at any one distance beside the nearest row."""
+    radii = np.geomspace(1.0, 2.0, 8)
+    expansion = Expansion.of(radii, 37 + np.log(1e4))
+    assert expansion is not None
+    at = np.linspace(1e-3, 200.0, 997)
+    sums = expansion.sums(np.stack([np.zeros_like(at), at], axis=1), np.array([1.0, 1e4]))
+    with np.errstate(under="ignore"):
+        expected = 1.0 + 1e4 * np.exp(-at / (2 * radii[:, None] ** 2))
+    # Exponents are below 10 where the rows count, and are rounded here and there.
+    np.testing.assert_allclose(sums, expected, rtol=4e-15)
+
+
+def test_there_is_no_expansion_of_kernels_too_unlike():
+    assert Expansion.of(np.array([1e-200, 1.0, 1e200]), 40.0) is None
+    assert Expansion.of(np.geomspace(0.1, 1.0, 9), 600.0) is None
+
+
+def test_rows_that_are_left_to_a_refit_stay_alone():
+    expansion = Expansion.of(np.geomspace(0.1, 1.0, 9), 40.0)
+    assert expansion is not None
+    d2 = np.array([[0.0, 1.0], [np.nan, -np.nan], [0.0, 2.0]])
+    sums = expansion.sums(d2, np.ones(2))
+    assert np.isnan(sums[:, 1]).all()
+    np.testing.assert_array_equal(sums[:, [0, 2]], expansion.sums(d2[[0, 2]], np.ones(2)))
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_long_grid_gives_what_each_of_its_bandwidths_gives(metric, repeated):
+    _, _, table = made(300, 2, 2)
+    if repeated:
+        table[["x0", "x1"]] = table[["x0", "x1"]].round(1)
+    grid = np.geomspace(0.1, 4.0, 12)
+    path = kernel_density("y ~ .", table, grid=grid, metric=metric).path
+    for part in (grid[:6], grid[6:]):
+        few = kernel_density("y ~ .", table, grid=part, metric=metric).path
+        rows = path["bandwidth"].isin(part)
+        np.testing.assert_allclose(path.loc[rows, "llf"], few["llf"], rtol=1e-14)
+        np.testing.assert_array_equal(path.loc[rows, "error"], few["error"])
 
 
 def test_rows_that_all_leave_have_no_mean():
