@@ -33,7 +33,7 @@ Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
 rows, a root with as few rows, for all classes or for each."""
 
 ONE_HOT_CLASSES = 32
-"""Classes up to which a product with the indicator matrix sums faster than `bincount`."""
+"""Classes up to which a product with the indicator matrix sums faster than one with a sparse matrix."""
 
 LITTLE = 3.0
 """Between over within sums of squares up to which one centre serves all classes of a pooled scatter."""

@@ -123,46 +123,38 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
     centres = np.empty((n_classes, x.shape[1]))
     z = np.empty_like(x)
     for k in range(n_classes):
-        own = codes == k
+        members = codes == k
+        rows = x[members]
         # About a first value: a sum of large numbers would lose digits of their mean.
-        first = _first_values(x[own])
-        gaps = x[own] - first
-        there = ~np.isnan(gaps) * w[own, None]
+        first = rows[np.argmax(~np.isnan(rows), axis=0), np.arange(x.shape[1])]
+        gaps = rows - first
+        there = ~np.isnan(gaps) * w[members, None]
         centres[k] = first + np.nansum(gaps * there, axis=0) / there.sum(axis=0)
-        z[own] = x[own] - centres[k]
+        z[members] = rows - centres[k]
     sizes = np.sqrt(np.nanmean(z**2, axis=0))
     unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
     z *= unit
-    found = patterns(np.isnan(x))
+    kinds = patterns(np.isnan(x))
     groups = []
-    for q in sorted({len(columns) for columns, _ in found}):
-        own_patterns = [(columns, rows) for columns, rows in found if len(columns) == q]
-        groups.append(_group(own_patterns, z, codes, w, n_classes))
+    for q in sorted({len(columns) for columns, _ in kinds}):
+        same = [(columns, rows) for columns, rows in kinds if len(columns) == q]
+        groups.append(_group(same, z, codes, w, n_classes))
     counts = np.bincount(codes, w, n_classes).astype(np.float64)
     incomplete = int(np.isnan(x).any(axis=1).sum())
-    return Observed(tuple(groups), counts, centres, unit, len(found), incomplete)
+    return Observed(tuple(groups), counts, centres, unit, len(kinds), incomplete)
 
 
-def _first_values(x: Floats) -> Floats:
-    """The first value (p,) of each column that is there."""
-    return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
-
-
-def _group(found: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
-    p, q = z.shape[1], len(found[0][0])
-    order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in found])
-    counts, means, roots = (
-        np.zeros((len(found), k)),
-        np.zeros((len(found), k, q)),
-        np.zeros((len(found), q, q)),
-    )
-    for i, (columns, rows) in enumerate(found):
-        part, own, weight = z[rows][:, columns], codes[rows], w[rows]
-        counts[i] = np.bincount(own, weight, k)
+def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
+    p, q = z.shape[1], len(kinds[0][0])
+    order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in kinds])
+    counts, means, roots = (np.zeros((len(kinds), *shape)) for shape in ((k,), (k, q), (q, q)))
+    for i, (columns, rows) in enumerate(kinds):
+        part, classes, weight = z[rows][:, columns], codes[rows], w[rows]
+        counts[i] = np.bincount(classes, weight, k)
         for c in np.flatnonzero(counts[i]).tolist():
-            mine = own == c
+            mine = classes == c
             means[i, c] = weight[mine] @ part[mine] / counts[i, c]
-        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (part - means[i, own]))
+        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (part - means[i, classes]))
     return _Group(order, counts, means, roots)
 
 
@@ -174,12 +166,18 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
         first, llf = _sweep(observed, now)
         steps += 1
         tell(1)
+        if not np.isfinite(llf) and steps == 1:
+            raise DataError(
+                "The rows have no likelihood at the means and deviations of what is observed: values or "
+                "weights are out of range. Divide them by their largest, or leave them out."
+            )
         if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
             # Extrapolated too far.
             now, before = fallback, -np.inf
             continue
         last, ahead = ahead, _distance(observed, now, first)
-        if _is_collapsed(first[1]):
+        size = np.sqrt((first[1] ** 2).sum(axis=0))
+        if (np.abs(np.diagonal(first[1])) / size).min() <= COLLAPSED:
             at_fault = _at_fault(observed, first[1])
             return EMMaximum(*first, llf + _units(observed), steps, False, at_fault)
         second, middle = _sweep(observed, first)
@@ -207,8 +205,8 @@ def _start(observed: Observed) -> _State:
     squares, counts = np.zeros(p), np.zeros(p)
     for group in observed.groups:
         q = group.n_observed
-        own = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
-        np.add.at(squares, group.order[:, :q], own)
+        sums = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
+        np.add.at(squares, group.order[:, :q], sums)
         np.add.at(counts, group.order[:, :q], group.counts.sum(axis=1)[:, None])
     return np.zeros_like(observed.centres), np.diag(np.sqrt(squares / counts))
 
@@ -221,17 +219,17 @@ def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
     for group in observed.groups:
         q, order = group.n_observed, group.order
         turned: Floats = np.asarray(np.linalg.qr(np.moveaxis(root[:, order], 1, 0), mode="r"))
-        own, slopes = turned[:, :q, :q], np.zeros((len(order), q, p))
+        observed_root, slopes = turned[:, :q, :q], np.zeros((len(order), q, p))
         slopes[:, :, :q] = np.eye(q)
-        slopes[:, :, q:] = np.linalg.solve(own, turned[:, :q, q:])
+        slopes[:, :, q:] = np.linalg.solve(observed_root, turned[:, :q, q:])
         gaps = group.means - np.moveaxis(means[:, order[:, :q]], 0, 1)
         n = group.counts.sum(axis=1)
-        transposed = np.swapaxes(own, 1, 2)
+        transposed = np.swapaxes(observed_root, 1, 2)
         squares = (np.linalg.solve(transposed, np.swapaxes(group.roots, 1, 2)) ** 2).sum()
         squares += (
             (np.linalg.solve(transposed, np.swapaxes(gaps, 1, 2)) ** 2).sum(axis=1) * group.counts
         ).sum()
-        logs = np.log(np.abs(np.diagonal(own, axis1=1, axis2=2))).sum(axis=1)
+        logs = np.log(np.abs(np.diagonal(observed_root, axis1=1, axis2=2))).sum(axis=1)
         llf -= 0.5 * (squares + n @ (2 * logs + q * np.log(2 * np.pi)))
         whole = _in_place(gaps @ slopes, order)
         moved += np.einsum("bk,bkp->kp", group.counts, whole)
@@ -259,11 +257,6 @@ def _distance(observed: Observed, old: _State, new: _State) -> float:
     change = np.abs(turned @ turned.T - np.eye(len(turned))).max() * np.sqrt(observed.counts.sum())
     gaps = np.linalg.solve(old[1].T, (new[0] - old[0]).T) * np.sqrt(observed.counts)
     return float(max(change, np.abs(gaps).max()))
-
-
-def _is_collapsed(root: Floats) -> bool:
-    left = np.abs(np.diagonal(root)) / np.sqrt((root**2).sum(axis=0))
-    return bool(left.min() <= COLLAPSED)
 
 
 def _at_fault(observed: Observed, root: Floats) -> int:
@@ -431,16 +424,16 @@ def fit_em(
     kinds = len(patterns(np.isnan(x)))
     parts, searches = [], []
     for k in [None] if common else range(n_classes):
-        own = np.ones(len(x), dtype=bool) if k is None else codes == k
-        w = None if weights is None else weights[own]
-        labels = codes if k is None else np.zeros(int(np.count_nonzero(own)), dtype=np.intp)
-        observed = observed_rows(x[own], labels, w, n_classes if k is None else 1)
-        found = fit_observed(observed, tell)
-        if found.collapsed is not None:
-            return Collapsed(k, found.collapsed)
+        members = np.ones(len(x), dtype=bool) if k is None else codes == k
+        w = None if weights is None else weights[members]
+        labels = codes if k is None else np.zeros(int(np.count_nonzero(members)), dtype=np.intp)
+        observed = observed_rows(x[members], labels, w, n_classes if k is None else 1)
+        maximum = fit_observed(observed, tell)
+        if maximum.collapsed is not None:
+            return Collapsed(k, maximum.collapsed)
         rows = np.bincount(labels, minlength=len(observed.counts))
-        parts.append(found.moments(observed, rows))
-        searches.append(found)
+        parts.append(maximum.moments(observed, rows))
+        searches.append(maximum)
     steps, llf = sum(each.steps for each in searches), sum(each.llf for each in searches)
     made = Em(steps, all(each.converged for each in searches), llf, kinds, incomplete)
     return (parts[0] if common else _joined(parts)), made
@@ -450,12 +443,8 @@ def _joined(parts: list[ClassMoments]) -> ClassMoments:
     """The moments of classes, each of which has its own, on one scale."""
     scale = parts[0].scale
     rescaled = [part.rescaled(scale) for part in parts]
-    return ClassMoments(
-        np.concatenate([part.counts for part in rescaled]),
-        np.concatenate([part.rows for part in rescaled]),
-        np.concatenate([part.centres for part in rescaled]),
-        np.concatenate([part.rests for part in rescaled]),
-        scale,
-        np.concatenate([part.scatters for part in rescaled]),
-        np.concatenate([np.asarray(part.roots) for part in rescaled]),
-    )
+    names = ("counts", "rows", "centres", "rests", "scatters", "roots")
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in rescaled]) for name in names
+    }
+    return ClassMoments(scale=scale, **joined)

@@ -268,11 +268,13 @@ class FewFactors(Scatter):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[Item]:
         """Form, dimensions and the units of the sphere."""
-        dimensions = () if self.factors is None else tuple(self.factors.dimensions.tolist())
-        least, most = min(dimensions), max(dimensions)
-        text = f"{least}" if least == most else f"{least} to {most}"
-        form, label = self.wanted.form, f"Dimensions, {self.found_label}"
-        return [("Form", form, form), (label, dimensions, text), self.sphere.item]
+        items: list[Item] = [("Form", self.wanted.form, self.wanted.form)]
+        if self.factors is not None:
+            dimensions = tuple(self.factors.dimensions.tolist())
+            least, most = min(dimensions), max(dimensions)
+            text = f"{least}" if least == most else f"{least} to {most}"
+            items.append((f"Dimensions, {self.found_label}", dimensions, text))
+        return [*items, self.sphere.item]
 
     def options(self) -> Parts:
         """Form, how dimensions were found, and the units of the sphere."""

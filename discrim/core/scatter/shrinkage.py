@@ -163,19 +163,22 @@ def read_shrinkage(
 
     A DataError names a word that is not known, a number outside [0, 1], or keywords that do not go together.
     """
-    value = by_default if shrinkage is None else shrinkage
-    if isinstance(value, str) and value == "loo" and value in rules:
+    value, known = by_default if shrinkage is None else shrinkage, ", ".join(map(repr, rules))
+    if isinstance(value, str) and value not in rules:
+        raise DataError(
+            f"shrinkage={value!r} is not known for covariance={word!r}: use one of {known}, or a number from "
+            "0 to 1."
+        )
+    if isinstance(value, str) and value == "loo":
         return Shrinkage("loo", grid=_read_grid(grid))
+    if grid is not None and "loo" not in rules:
+        raise DataError(
+            f'grid= goes with shrinkage="loo", which covariance={word!r} does not have: leave it out.'
+        )
     refuse_grid(grid)
     if value is None:
         return None
-    known = ", ".join(map(repr, rules))
     if isinstance(value, str):
-        if value not in rules:
-            raise DataError(
-                f"shrinkage={value!r} is not known for covariance={word!r}: use one of {known}, or a number "
-                "from 0 to 1."
-            )
         return Shrinkage(rules[value])
     if not is_share_or_end(value):
         raise DataError(f"shrinkage={value!r}: give a number from 0 to 1, or one of {known}.")

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 import discrim
 from discrim.cli import main
+from discrim.core.scatter.em import fit_observed, observed_rows
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from tests.support import classic
@@ -362,3 +363,10 @@ def test_the_column_that_few_rows_have_is_at_fault_wherever_it_stands():
         with pytest.raises(CollinearError, match="others determine 'few' there"):
             discrim.lda(formula, frame, missing="em")
     assert discrim.lda("g ~ a + b + c + d + e", frame, missing="em").nobs == 60
+
+
+def test_rows_without_a_likelihood_are_refused_and_not_searched_for_ever():
+    x = np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, 5.0], [2.0, 2.5]])
+    for weights in (np.array([1.0, np.nan, 1.0, 1.0]), np.array([1.0, 1.0, np.inf, 1.0])):
+        with np.errstate(invalid="ignore"), pytest.raises(DataError, match="no likelihood at the means"):
+            fit_observed(observed_rows(x, np.zeros(4, dtype=np.intp), weights, 1))

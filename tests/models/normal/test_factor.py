@@ -479,3 +479,11 @@ def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
             assert np.abs(lengths[:q] - found.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
             along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
             assert np.allclose(1 / found.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
+
+
+def test_before_the_dimensions_are_known_a_header_has_none():
+    fit = qda("species ~ .", IRIS, covariance="factor")
+    kind = fit._fit.numbers.scatter.anew()
+    labels = [label for label, _, _ in kind.items(fit._fit.numbers.moments, ())]
+    assert labels[0] == "Form"
+    assert not any(label.startswith("Dimensions") for label in labels)

@@ -360,3 +360,12 @@ def test_variances_shrunk_to_their_median_need_that_fewer_than_half_are_zero(p, 
     assert np.isfinite(fit.predict_log_proba(frame).to_numpy()).all()
     with pytest.raises(CollinearError, match="constant within classes"):
         lda("y ~ .", frame.assign(**{f"x{constant}": codes}), covariance="diagonal", shrinkage="strimmer")
+
+
+def test_a_grid_is_not_asked_for_where_no_shrinkage_chooses_from_one():
+    for shrinkage in ("loo", "ledoit-wolf"):
+        with pytest.raises(DataError, match=f"shrinkage='{shrinkage}' is not known for covariance='corr"):
+            lda("species ~ .", IRIS, covariance="correlation", shrinkage=shrinkage, grid=[0.1, 0.2])
+    for shrinkage in (None, 0.1, "strimmer"):
+        with pytest.raises(DataError, match=r"grid= .*covariance='correlation' does not have: leave it out"):
+            lda("species ~ .", IRIS, covariance="correlation", shrinkage=shrinkage, grid=[0.1, 0.2])
