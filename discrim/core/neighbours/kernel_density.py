@@ -56,6 +56,9 @@ TINY = float(np.finfo(np.float64).tiny)
 AT_ONCE = 2**16
 """Distances that are worked on at once: in the processor's cache they cost less than their exponentials."""
 
+MOST_EXPONENT = 400
+"""Of two, of values or one over them whose squares and sums of these are well within the range of doubles."""
+
 REACH, LEAST_EXPONENT = 37.0, -700.0
 """By how much the logarithm of all kernels that are left out lies below that of the nearest row's, which is
 half its rounding; and the exponent of numbers that are still normal."""
@@ -106,7 +109,8 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
 class Places:
     """The rows of one class, points (p, n) in coordinates in which its metric is Euclidean.
 
-    These are about the mean of the class (p,); the covariance of the metric is in units of the scale (p,).
+    These are about the mean of the class (p,). The covariance of the metric is in units of the scale (p,); a
+    radius times the unit is in those of the coordinates.
     """
 
     centre: Floats
@@ -114,6 +118,7 @@ class Places:
     covariance: Covariance
     points: Floats
     weights: Floats
+    unit: float = 1.0
 
     def coordinates(self, x: Floats) -> Floats:
         """Those (p, m) of rows x (m, p)."""
@@ -131,7 +136,7 @@ class Places:
     @property
     def resolution(self) -> float:
         """Distance between rows of the class below which rounding may have made it."""
-        return 4 * float(np.sqrt(EPS * column_squares(self.points).max(initial=0.0)))
+        return 4 * float(np.sqrt(EPS * column_squares(self.points).max(initial=0.0))) / self.unit
 
     @property
     def logdet(self) -> float:
@@ -164,9 +169,10 @@ class KernelRule:
         place, out = self.places[k], np.empty(z.shape[1])
         for part in pieces(z.shape[1], [place]):
             d2, edge = place.squared(z[:, part])
-            radii, left = np.full((1, len(d2)), self.radii[k]), _left(place, d2, None, None)
+            radii, left = np.full((1, len(d2)), self.radii[k] * place.unit), _left(place, d2, None, None)
             out[part] = log_means(self.kernel, d2, edge, radii, *left)[0]
-        out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * place.logdet
+        out += log_constant(self.kernel, len(z)) - 0.5 * place.logdet
+        out -= len(z) * np.log(self.radii[k] * place.unit)
         return out
 
 
@@ -374,10 +380,10 @@ def left_out_kernel_scores(
             for k, place in enumerate(fit.places):
                 z = of_rows.points[:, part] if k == g else place.coordinates(x[rows])
                 changed = fit.metric != "euclidean" and (fit.common or k == g)
-                radius = np.repeat(radii[:, [k]], len(rows), axis=1)
+                radius = np.repeat(radii[:, [k]] * place.unit, len(rows), axis=1)
                 if fit.rule_of_radii == "normal" and k == g:
                     with np.errstate(divide="ignore"):
-                        radius[:] = normal_radius(fit.kernel, len(z), totals[g] - unit[part])
+                        radius[:] = normal_radius(fit.kernel, len(z), totals[g] - unit[part]) * place.unit
                 without = downdate.part(part) if changed else None
                 own = part if k == g else None
                 equal = None if groups is None else groups[rows, None] == groups[codes == k]
@@ -393,7 +399,7 @@ def _expansions(fit: KernelDensityFit, radii: Floats, n: int) -> list[Expansion 
     many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
     if fit.kernel == "normal" and many and (radii == radii[:, :1]).all():
         far = max(_far(size, place.weights) for size, place in zip(sizes, fit.places, strict=True))
-        expansion = Expansion.of(radii[:, 0], far)
+        expansion = Expansion.of(radii[:, 0] * fit.places[0].unit, far)
     return [expansion if size >= FEW_ROWS else None for size in sizes]
 
 
@@ -589,10 +595,12 @@ def fit_kernel_density(
     """
     k, p = moments.n_classes, moments.n_columns
     diagonal = metric == "diagonal"
-    scale = within.scale
+    scale, unit = within.scale, 1.0
     if metric == "euclidean":
-        scale = np.ones(p)
-        covariances = (Covariance.from_root(np.ones(p)),) * k
+        # One power of two for all columns brings squares into range, where they are not.
+        exponent = int(np.frexp(np.abs(x).max())[1])
+        unit = 2.0**-exponent if abs(exponent) > MOST_EXPONENT else 1.0
+        scale, covariances = np.full(p, unit), (Covariance.from_root(np.ones(p)),) * k
     elif common:
         covariances = (pooled(within, within.total - k, diagonal=diagonal),) * k
     else:
@@ -601,7 +609,7 @@ def fit_kernel_density(
     places = []
     for c, covariance in enumerate(covariances):
         rows = codes == c
-        place = Places(moments.centres[c], scale, covariance, np.empty((p, 0)), w[rows])
+        place = Places(moments.centres[c], scale, covariance, np.empty((p, 0)), w[rows], unit)
         places.append(replace(place, points=place.coordinates(x[rows])))
     fit = KernelDensityFit(
         moments, prior, estimated_prior, kernel, metric, common, np.ones(k), "normal", tuple(places)
@@ -634,7 +642,8 @@ def kernel_from_file(
     for c, end in enumerate(ends):
         covariance = Covariance.from_root(np.empty(0) if whole is None else whole[c])
         rows = np.ascontiguousarray(points[start:end].T)
-        places.append(Places(centres_of_rows[c], unit, covariance, rows, weights[start:end]))
+        of_radius = float(unit[0]) if metric == "euclidean" else 1.0
+        places.append(Places(centres_of_rows[c], unit, covariance, rows, weights[start:end], of_radius))
         start = end
     return KernelDensityFit(
         moments, prior, estimated_prior, kernel, metric, common, radii, rule_of_radii, tuple(places)

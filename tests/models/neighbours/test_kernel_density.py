@@ -339,10 +339,28 @@ def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_
         KernelDensityResults(replace(fit._fit, numbers=numbers)).save(tmp_path / "tiny")
 
 
-@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**10, 2.0**400])
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**-400, 2.0**-60, 2.0**10, 2.0**400, 2.0**900])
 def test_a_choice_in_the_units_of_the_columns_follows_them(unit):
     table = rounded_table()
     moved = table.assign(a=table.a * unit, b=table.b * unit)
     once, again = (kernel_density("y ~ .", each, metric="euclidean") for each in (table, moved))
     np.testing.assert_allclose(again.bandwidth, once.bandwidth * unit, rtol=1e-9)
     assert (again.predict() == once.predict()).all()
+
+
+@pytest.mark.parametrize("kernel", ["normal", "biweight"])
+@pytest.mark.parametrize("exponent", [-900, 700, 990])
+def test_squares_of_values_may_be_out_of_range(kernel, exponent, tmp_path):
+    """Another unit of all columns leaves posteriors as they are, and moves densities by its power."""
+    table, unit = rounded_table(), 2.0**exponent
+    moved = table.assign(a=table.a * unit, b=table.b * unit)
+    options = {"metric": "euclidean", "kernel": kernel}
+    fit = kernel_density("y ~ .", table, bandwidth=0.7, **options)
+    far = kernel_density("y ~ .", moved, bandwidth=0.7 * unit, **options)
+    far.save(tmp_path / "far")
+    for other in (far, load(tmp_path / "far")):
+        np.testing.assert_allclose(other.predict_proba(moved), fit.predict_proba(table), rtol=1e-10)
+    np.testing.assert_allclose(
+        far.log_densities(), fit.log_densities() - 2 * exponent * np.log(2), rtol=1e-12
+    )
+    np.testing.assert_allclose(far.leave_one_out().iloc[:, -2:], fit.leave_one_out().iloc[:, -2:], rtol=1e-9)
