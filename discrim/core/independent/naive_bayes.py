@@ -65,16 +65,6 @@ from discrim.core.scatter.principal import weighted_centre
 from discrim.errors import DataError, NotSupportedError
 
 
-def available_llf(moments: ClassMoments, counts: Floats, added: Floats | float = 0.0) -> float:
-    """Log-likelihood of columns given the class, at variances of divisor n_kj to which some is added (p,).
-
-    The sums of squares of the moments, diagonal, are of the rows that have the column, of weights (K, p).
-    """
-    variances = moments.scatters / counts + added
-    logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
-    return float(-0.5 * (counts * logs + moments.scatters / variances).sum())
-
-
 def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats, short: float) -> LeftOut:
     """Scores of rows under normal columns fitted without each of them, of what each row has.
 
@@ -430,14 +420,17 @@ class NaiveBayesFit:
         return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
 
     def _normal_llf(self, normal: QDAFit) -> float:
+        moments = normal.moments
         if self.available is not None:
-            added = added_variances(normal.moments, self.smoothing, self._of_normal)
+            # Sums of squares are of the rows that have the column.
+            variances = moments.scatters / self._of_normal
+            variances += added_variances(moments, self.smoothing, self._of_normal)
+            logs = np.log(2 * np.pi * variances) - 2.0 * np.log(moments.scale)
             with np.errstate(divide="ignore"):
                 classes = float(self.moments.counts @ np.log(self.prior))
-            return classes + available_llf(normal.moments, self._of_normal, added)
+            return classes - 0.5 * float((self._of_normal * logs + moments.scatters / variances).sum())
         if not self.smoothing:
             return normal.llf()
-        moments = normal.moments
         added = added_variances(moments, self.smoothing)
         variances = moments.scatters / moments.counts[:, None] + added
         # Beyond the maximum, where a sum of squares is n_k variances: it is short of that by n_k added.

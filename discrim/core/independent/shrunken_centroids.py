@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refuse_method
@@ -172,7 +172,10 @@ def fit_shrunken(
     >>> fit.sd.round(4).tolist(), fit.differences.round(4).tolist(), fit.shrunken().round(4).tolist()
     ([1.4142, 0.0], [[-2.4853, 0.0], [2.4853, 0.0]], [[-1.4853, 0.0], [1.4853, 0.0]])
     """
-    centre, deviations = unshrunken(moments)
+    means = moments.means
+    anchor = means[int(np.argmax(moments.counts))]
+    centre = anchor + moments.counts / moments.total @ (means - anchor)
+    deviations = means - centre
     sd = np.sqrt(moments.scatters.sum(axis=0) / (moments.total - moments.n_classes)) / moments.scale
     added = float(np.median(sd)) if offset == "median" else float(offset)
     unit = _unit(sd, added, moments.scale)
@@ -182,14 +185,6 @@ def fit_shrunken(
     return ShrunkenFit(
         moments, prior, estimated_prior, float(threshold), offset, centre, sd, added, differences, errors
     )
-
-
-def unshrunken(moments: ClassMoments) -> tuple[Floats, Floats]:
-    """Mean (p,) of all rows in z, and the class means' deviations (K, p) from it."""
-    means = moments.means
-    anchor = means[int(np.argmax(moments.counts))]
-    centre = anchor + moments.counts / moments.total @ (means - anchor)
-    return centre, means - centre
 
 
 def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
@@ -291,7 +286,10 @@ def _left_out_piece(
                 gaps = (_between(moments, k, best) + moves * inner) / unit - (_clipped(*gaps_of(k)) - lead)
                 scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, beside - 0.5 * gaps)
     scores[codes[alone], np.flatnonzero(alone)] = -np.inf
-    scores[:, _doubtful(squares, fit, unit) | ~(free > 0)] = np.nan
+    # Without these rows some scale has lost its digits to subtraction, or is gone: they are left to a refit.
+    whole = moments.scatters.sum(axis=0)[:, None]
+    spoilt = ((squares <= FEW_SQUARES * whole) & (whole > 0)) | ~(unit > 0)
+    scores[:, spoilt.any(axis=0) | ~(free > 0)] = np.nan
     return scores
 
 
@@ -304,13 +302,6 @@ def _between(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
 def _clipped(values: Floats, by: Floats) -> Floats:
     """What `_soft` takes off."""
     return np.asarray(np.clip(values, -by, by))
-
-
-def _doubtful(squares: Floats, fit: ShrunkenFit, unit: Floats) -> Mask:
-    """Rows (m,) without which some scale has lost its digits to subtraction, or is gone: left to a refit."""
-    whole = fit.moments.scatters.sum(axis=0)[:, None]
-    spoilt = (squares <= FEW_SQUARES * whole) & (whole > 0)
-    return np.asarray((spoilt | ~(unit > 0)).any(axis=0))
 
 
 def _soft(values: Floats, by: float | Floats) -> Floats:

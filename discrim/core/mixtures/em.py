@@ -122,10 +122,11 @@ def _separate(scatters: Floats, counts: Floats) -> Floats:
     return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
-def _equal_volumes(squares: Floats, counts: Floats) -> Floats:
-    """Variances (G, p) of equal volume, each with the shape of its sums of squares (G, p)."""
-    volumes = np.exp(np.log(squares).mean(axis=1))
-    return np.asarray(squares * (volumes.sum() / (counts.sum() * volumes))[:, None])
+def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
+    """Covariances (G, p, p), or variances (G, p), of equal volume, each with the shape of its scatter."""
+    logs = np.log(scatters).sum(axis=1) if scatters.ndim == 2 else np.linalg.slogdet(scatters)[1]
+    volumes = np.exp(logs / scatters.shape[1])
+    return np.asarray((scatters.T * (volumes.sum() / (counts.sum() * volumes))).T)
 
 
 def _common_shape(scatters: Floats, counts: Floats, settled: float) -> Floats:
@@ -177,12 +178,6 @@ def _vev(scatters: Floats, counts: Floats, settled: float) -> Floats:
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
-def _evv(scatters: Floats, counts: Floats) -> Floats:
-    p = scatters.shape[1]
-    volumes = np.exp(np.linalg.slogdet(scatters)[1] / p)
-    return np.asarray(scatters * (volumes.sum() / (counts.sum() * volumes))[:, None, None])
-
-
 _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
     "EII": _equal_spheres,
     "VII": _spheres,
@@ -191,7 +186,7 @@ _OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
     "VVI": _separate,
     "EEE": _pooled,
     "EEV": _eev,
-    "EVV": _evv,
+    "EVV": _equal_volumes,
     "VVV": _separate,
 }
 _IN_TURN: dict[str, Callable[[Floats, Floats, float], Floats]] = {

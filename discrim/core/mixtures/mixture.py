@@ -43,10 +43,7 @@ class MixtureRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        return self.of_components(self.components.scores(x))
-
-    def of_components(self, scores: Floats) -> Floats:
-        """Scores (m, K) of the classes, from those (m, T) of all components."""
+        scores = self.components.scores(x)
         if len(self.first) == scores.shape[1]:
             return scores
         with np.errstate(invalid="ignore"):

@@ -191,12 +191,6 @@ def _squared_pairs(moments: ClassMoments) -> float:
     return float((correlation**2).sum())
 
 
-def at_unit_lengths(moments: ClassMoments) -> ClassMoments:
-    """The moments of columns over the length of their deviations from the class means."""
-    lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
-    return in_units(moments, lengths)
-
-
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
     """Sums over the rows of moments without a column that is constant within classes, in one pass."""
     lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
@@ -239,7 +233,8 @@ def correlation_shrunk(
     sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
     # Column by column: what is next to nothing beside the median has a correlation all the same.
     unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
-    correlation, _ = shrunk(at_unit_lengths(moments), divisor, g)
+    lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
+    correlation, _ = shrunk(in_units(moments, lengths), divisor, g)
     if isinstance(correlation, ThinCovariance):
         root, factor = correlation.root * unit, correlation.inverse / unit[:, None]
         return replace(correlation, root=root, factor=factor, unit=correlation.unit / unit)

@@ -637,7 +637,8 @@ def fit_t(
     moments = found.scatters()
     if inflated:
         factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
-        moments = _scaled(moments, factor)
+        roots = None if moments.roots is None else moments.roots * np.sqrt(factor)
+        moments = replace(moments, scatters=moments.scatters * factor, roots=roots)
     llf, _ = student.student_log_likelihood(blocks, found)
     return moments, Robust("t", found.nu, nu is None, inflated, steps=found.steps, row_llf=llf), found
 
@@ -660,8 +661,3 @@ def _no_likelihood() -> NotSupportedError:
     return NotSupportedError(
         'method="mcd" maximises no likelihood, so that there are no AIC and BIC either: fit with method="t".'
     )
-
-
-def _scaled(moments: ClassMoments, factor: float) -> ClassMoments:
-    roots = None if moments.roots is None else moments.roots * np.sqrt(factor)
-    return replace(moments, scatters=moments.scatters * factor, roots=roots)

@@ -169,7 +169,9 @@ class Shrunk(Scatter):
     def _without(self, k: int | None) -> Intensity:
         """The shrinkage of class k, or the pooled one, without a row."""
         g = self.shrinkage.of(k)
-        return oas_without if g is None or self.shrinkage.rule == "oas" else held_at(g)
+        if g is None or self.shrinkage.rule == "oas":
+            return oas_without
+        return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
     @classmethod
     def from_file(cls, parts: Parts) -> Shrunk:
@@ -332,11 +334,6 @@ def oas_without(spectrum: Principal, rows: Removed) -> Floats:
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
     return intensity(rows.from_sphere(spectrum), spectrum.count - rows.gone.out, spectrum.n_columns)
-
-
-def held_at(g: float) -> Intensity:
-    """One shrinkage, whatever row is left out."""
-    return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
 
 def ledoit_wolf_without(powers: Powers) -> Intensity:

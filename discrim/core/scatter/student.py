@@ -222,11 +222,10 @@ def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
     )
     moments = replace(found, counts=start.counts, rows=start.rows)
     shrunken = np.any(_lengths(found) <= SHRUNKEN * _lengths(start), axis=1)
-    collapsed = next(
-        (k for k, small in enumerate(shrunken.tolist()) if small or _is_singular(found, k)), None
-    )
-    if collapsed is not None:
-        return replace(now, moments=moments, collapsed=collapsed)
+    for k, root in enumerate([None] * len(shrunken) if found.roots is None else found.roots):
+        # Without roots the scatter was found well-conditioned.
+        if shrunken[k] or (root is not None and is_singular(root, found, IN_A_PLANE)):
+            return replace(now, moments=moments, collapsed=k)
     return replace(now, moments=moments, covariances=_scales(found, found.counts))
 
 
@@ -241,13 +240,6 @@ def _lengths(moments: ClassMoments) -> Floats:
     counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
     squares = np.diagonal(moments.scatters, axis1=1, axis2=2)
     return np.asarray(np.sqrt(squares / counts[:, None]) / moments.scale)
-
-
-def _is_singular(moments: ClassMoments, k: int) -> bool:
-    # Without roots the scatter was found well-conditioned.
-    if moments.roots is None:
-        return False
-    return is_singular(moments.roots[k], moments, IN_A_PLANE)
 
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:
