@@ -214,7 +214,10 @@ class CountColumns:
     def _left_out_of_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         logs, counts = self.log_densities(x), x.columns(self.positions)
         if counts.base.any():
-            return self._left_out_written(x, codes, weights)
+            # Columns that are seldom zero are written out, a few rows at a time.
+            parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
+            some = ((x.rows(at).dense(), codes[at], None if weights is None else weights[at]) for at in parts)
+            return np.concatenate([self.left_out(*each) for each in some], axis=1)
         row, column, values = counts.row_of_stored(), counts.steps.indices, counts.steps.data
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         sums = self.sums[codes[row], column]
@@ -229,17 +232,6 @@ class CountColumns:
         theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
         logs[codes, np.arange(len(x))] = np.bincount(row, scipy.special.xlogy(values, theta), len(x))
         return logs
-
-    def _left_out_written(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
-        """Columns that are seldom zero are written out, a few rows at a time."""
-        parts = slices(len(x), max(WRITTEN // max(x.shape[1], 1), 1))
-        return np.concatenate(
-            [
-                self.left_out(x.rows(rows).dense(), codes[rows], None if weights is None else weights[rows])
-                for rows in parts
-            ],
-            axis=1,
-        )
 
     def llf(self) -> float:
         """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""

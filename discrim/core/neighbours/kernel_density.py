@@ -341,18 +341,6 @@ class _Downdate(NamedTuple):
     share: Floats
     left: Floats
 
-    @classmethod
-    def of(cls, place: Places, unit: Floats, total: float, free: float) -> _Downdate:
-        """Without the units (n,) of weight of all rows of the class, in turn."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = place.points @ place.weights / total
-            share = unit * total / (total - unit) / free
-            return cls(place.points - mean[:, None], share, (free - unit) / free)
-
-    def part(self, rows: slice) -> _Downdate:
-        """That of some of the rows."""
-        return _Downdate(self.deviations[:, rows], self.share[rows], self.left[rows])
-
 
 def left_out_kernel_scores(
     fit: KernelDensityFit,
@@ -374,7 +362,9 @@ def left_out_kernel_scores(
         at = np.flatnonzero(codes == g)
         unit = np.minimum(1.0, of_rows.weights)
         free = totals.sum() - n_classes if fit.common else totals[g] - 1
-        downdate = _Downdate.of(of_rows, unit, totals[g], free)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviations = of_rows.points - (of_rows.points @ of_rows.weights / totals[g])[:, None]
+            share, left = unit * totals[g] / (totals[g] - unit) / free, (free - unit) / free
         for part in pieces(len(at), fit.places):
             rows, scores = at[part], np.empty((len(radii), len(at[part]), n_classes))
             for k, place in enumerate(fit.places):
@@ -384,7 +374,7 @@ def left_out_kernel_scores(
                 if fit.rule_of_radii == "normal" and k == g:
                     with np.errstate(divide="ignore"):
                         radius[:] = normal_radius(fit.kernel, len(z), totals[g] - unit[part]) * place.unit
-                without = downdate.part(part) if changed else None
+                without = _Downdate(deviations[:, part], share[part], left[part]) if changed else None
                 own = part if k == g else None
                 equal = None if groups is None else groups[rows, None] == groups[codes == k]
                 scores[:, :, k] = log_prior[k] + _density(

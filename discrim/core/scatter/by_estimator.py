@@ -194,8 +194,4 @@ def copied(value: Any) -> Any:
         # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
         return copy.deepcopy(value)
     parameters = value.get_params(deep=False)
-    return type(value)(**{name: _parameter(parameter) for name, parameter in parameters.items()})
-
-
-def _parameter(value: Any) -> Any:
-    return copied(value) if hasattr(value, "get_params") else copy.deepcopy(value)
+    return type(value)(**{name: copied(parameter) for name, parameter in parameters.items()})

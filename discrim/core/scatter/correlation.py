@@ -274,11 +274,6 @@ class CorrelationPowers:
     codes: Codes
     weights: Floats
 
-    def in_data_units(self, moments: ClassMoments) -> Powers:
-        """Those by column of a pooled scatter of trace one in the units of the data."""
-        size = _lengths(moments) * data_units(moments, by_class=False)[0]
-        return Powers(self.own.seconds * size**2, self.own.thirds * size**3, self.own.fourths * size**4)
-
 
 def _lengths(moments: ClassMoments) -> Floats:
     """Lengths (p,) of the columns about the class means, in z."""
@@ -380,12 +375,14 @@ def correlation_left_out(
     moments, divisor, log_prior = fitted.moments, float(fitted.divisors[0]), fitted.log_prior
     correlations, variances = shrinkages
     g = correlations.values[0]
-    by_column, noise = column_held_at(variances.values[0]), None
+    by_column, noise, lengths = column_held_at(variances.values[0]), None, _lengths(moments)
     if powers is not None:
         noise = powers if correlations.by_rows else None
         if variances.by_rows:
-            by_column = strimmer_without(moments, powers.in_data_units(moments), common=True)
-    lengths = _lengths(moments)
+            # Of columns of a pooled scatter of trace one in the units of the data.
+            size, each = lengths * data_units(moments, by_class=False)[0], powers.own
+            by_size = Powers(each.seconds * size**2, each.thirds * size**3, each.fourths * size**4)
+            by_column = strimmer_without(moments, by_size, common=True)
     factored: Few | Many
     if moments.spread == "thin":
         factored = Few.of(one_scatter(moments, None), lengths)

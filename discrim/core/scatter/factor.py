@@ -237,7 +237,10 @@ class FewFactors(Scatter):
     @property
     def refits_left_out(self) -> bool:
         """Where classes have something in common."""
-        return self.factors is not None and not found_by_class(self.factors)
+        # Of its own rows is what no other class has, and a number of dimensions that is not of all.
+        form, given = self.wanted.form, self.wanted.found == "given"
+        apart = of_each_class(form) and (given or not common_dimension(form))
+        return self.factors is not None and not apart
 
     def free_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Axes, variances and, where the rows chose them, dimensions."""
@@ -436,12 +439,6 @@ def common_dimension(form: str) -> bool:
 def of_each_class(form: str) -> bool:
     """Whether the variances and axes of a class are found from its own rows alone."""
     return form.startswith("Ak") and "BkQk" in form
-
-
-def found_by_class(factors: Factors) -> bool:
-    """Whether the covariance of a class would be the same whatever the rows of the others."""
-    chosen = factors.wanted.found != "given"
-    return of_each_class(factors.form) and not (chosen and common_dimension(factors.form))
 
 
 def one_signal(form: str) -> bool:
