@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from discrim.errors import DataError
@@ -356,12 +357,9 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
     """Keys as parts of labels; those of classes in other scripts are told apart by numbers."""
     names: dict[str, str] = {}
     for key in keys:
-        slug = name = _slug(key)
-        number = 1
-        while name in names.values():
-            number += 1
-            name = f"{slug}-{number}"
-        names[key] = name
+        slug = _slug(key)
+        numbered = chain([slug], (f"{slug}-{number}" for number in count(2)))
+        names[key] = next(name for name in numbered if name not in names.values())
     return names
 
 
@@ -410,12 +408,8 @@ def _table(grid: Grid, textwidth: float, header_share: float) -> LatexTable:
     for j, texts in enumerate(zip(*grid.cells, strict=True)):
         align = grid.aligns[j % len(grid.aligns)]
         room = WIDEST_CELL * textwidth
-        columns.append(
-            [
-                _box(text, cell, number_width(text), room, f"[t]{{@{{}}{align}@{{}}}}")
-                for text, cell in zip(texts, column_cells(texts), strict=True)
-            ]
-        )
+        layout, cells = f"[t]{{@{{}}{align}@{{}}}}", zip(texts, column_cells(texts), strict=True)
+        columns.append([_box(text, cell, number_width(text), room, layout) for text, cell in cells])
         widths.append(max(box.width for box in columns[-1]))
         if grid.headers:
             headers.append(_label(grid.headers[j], max(widths[-1], header_share * textwidth), "[b]{@{}r@{}}"))
@@ -493,11 +487,8 @@ def _runs(
     """Runs of at most so many rows, each as high as a page allows; they begin with groups where they can."""
     runs, top = [], 0
     while top < rows:
-        bottom = top + 1
-        while (
-            bottom < min(rows, top + most)
-            and _height(table, size, TabularPart(top, bottom + 1, *panel)) <= room
-        ):
+        bottom, last = top + 1, min(rows, top + most)
+        while bottom < last and _height(table, size, TabularPart(top, bottom + 1, *panel)) <= room:
             bottom += 1
         starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
         if bottom < rows and starts:

@@ -109,16 +109,9 @@ def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFr
         rectangle_limits(share, rows, level)
         for share, rows in zip((curve.false_positive, curve.true_positive), sides, strict=True)
     ]
-    return pd.DataFrame(
-        {
-            "false_positive": curve.false_positive,
-            "true_positive": curve.true_positive,
-            "false_low": limits[0][0],
-            "false_high": limits[0][1],
-            "true_low": limits[1][0],
-            "true_high": limits[1][1],
-        }
-    )
+    shares = {"false_positive": curve.false_positive, "true_positive": curve.true_positive}
+    ends = ("false_low", "false_high", "true_low", "true_high")
+    return pd.DataFrame(shares | dict(zip(ends, [*limits[0], *limits[1]], strict=True)))
 
 
 def calibration(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

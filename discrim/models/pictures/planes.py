@@ -232,10 +232,8 @@ def told_held(ground: Ground, names: Sequence[str]) -> str:
     if not held:
         return ""
     order = [*(name for name in held if name in ground.given), *(n for n in held if n not in ground.given)]
-    said = []
-    for name in order[:MOST_TOLD]:
-        value = held[name]
-        said.append(f"{name} = {value:.4g}" if is_number(value) else f"{name} = {value}")
+    values = {name: held[name] for name in order[:MOST_TOLD]}
+    said = [f"{name} = {value:{'.4g' if is_number(value) else ''}}" for name, value in values.items()]
     more = len(order) - MOST_TOLD
     rest = f" and {more} more at their means or most frequent levels" if more > 0 else ""
     return f"held: {', '.join(said)}{rest}"
@@ -266,30 +264,26 @@ def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> Axes:
     """The plane of two columns."""
+    names = (ground.columns[0], ground.columns[1])
+    held = told_held(ground, names)
+    signs = options.signs(list(ground.fit.classes))
+    title = f"{title}\n{held}" if held else title
+    return _plane(ground, names, ax=options.ax, signs=signs, title=title, weak=bool(held))
+
+
+def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
+    """The regions and rows in the plane of two columns."""
     from discrim.report.plots.regions import draw_plane
 
-    fit, names = ground.fit, (ground.columns[0], ground.columns[1])
     points, codes = ground.points(names)
-    held = told_held(ground, names)
     across, up = ground.limits(names)
-    return draw_plane(
-        ground.classify(names),
-        (across, up),
-        names,
-        points,
-        codes,
-        list(fit.classes),
-        ax=options.ax,
-        signs=options.signs(list(fit.classes)),
-        title=f"{title}\n{held}" if held else title,
-        weak=bool(held),
-    )
+    place = ground.classify(names), (across, up), names, points, codes
+    return draw_plane(*place, list(ground.fit.classes), **look)
 
 
 def _matrix(ground: Ground, options: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
     from discrim.report.plots.bars import draw_triangle, finish
-    from discrim.report.plots.regions import draw_plane
 
     fit, columns = ground.fit, ground.columns
     signs = options.signs(list(fit.classes))
@@ -297,22 +291,8 @@ def _matrix(ground: Ground, options: PictureOptions) -> Axes:
     title = f"{TITLE}, in each panel with the other columns held" + (f"\n{rest}" if rest else "")
     outer, place = draw_triangle(options.ax, columns, list(fit.classes), signs)
     for i, j in combinations(range(len(columns)), 2):
-        names = (columns[i], columns[j])
-        points, codes = ground.points(names)
-        across, up = ground.limits(names)
-        draw_plane(
-            ground.classify(names),
-            (across, up),
-            names,
-            points,
-            codes,
-            list(fit.classes),
-            ax=place[i, j],
-            signs=signs,
-            title="",
-            weak=True,
-            panel=True,
-        )
+        look: dict[str, Any] = {"ax": place[i, j], "signs": signs, "weak": True, "panel": True}
+        _plane(ground, (columns[i], columns[j]), title="", **look)
     return finish(outer, place, title)
 
 
@@ -375,11 +355,8 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     rows = needed_rows(fit, options, "partition")
     signs, classes = options.signs(list(fit.classes)), list(fit.classes)
     which = "apparent error rates" if options.data is None else "error rates on the new rows"
-    some = (
-        f"; {len(names)} of {len(every)} columns"
-        if options.columns is None and len(every) > len(names)
-        else ""
-    )
+    few = options.columns is None and len(every) > len(names)
+    some = f"; {len(names)} of {len(every)} columns" if few else ""
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)

@@ -183,22 +183,9 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     names = chosen_terms(results, options, 2)
     if len(names) > 2:
         return pairs(results, fit, options)
-    rows = drawn_rows(fit, options)
-    if rows is not None:
-        rows.need_classes("ellipses")
-    means, covariances, pooled = _spreads(results, fit, names, rows)
+    (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
     level, centred = level_of(options, LEVEL), bool(options.centred)
-    axes = draw(
-        means,
-        covariances,
-        pooled,
-        _radius(level),
-        points=None if rows is None else rows.terms(names),
-        labels=None if rows is None else rows.labels,
-        centred=centred,
-        ax=options.ax,
-        signs=options.signs(fit.classes),
-    )
+    axes = draw(means, covariances, pooled, _radius(level), centred=centred, **shown)
     about = ", about one centre" if centred else ""
     set_title(axes, f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %")
     return axes
@@ -209,20 +196,9 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     from discrim.report.plots.columns import draw_pairs as draw
 
     names = chosen_terms(results, options, MOST_PAIRS)
-    rows = drawn_rows(fit, options)
-    if rows is not None:
-        rows.need_classes("pairs")
-    means, covariances, _ = _spreads(results, fit, names, rows)
+    (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
-    outer = draw(
-        means,
-        covariances,
-        _radius(level),
-        points=None if rows is None else rows.terms(names),
-        labels=None if rows is None else rows.labels,
-        ax=options.ax,
-        signs=options.signs(fit.classes),
-    )
+    outer = draw(means, covariances, _radius(level), **shown)
     some = f" of the first {len(names)} of {len(results.terms)} columns" if options.columns is None else ""
     some = some if len(names) < len(results.terms) else ""
     set_title(outer, f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class")
@@ -327,9 +303,22 @@ def _radius(level: float) -> float:
     return math.sqrt(-2.0 * math.log1p(-level))
 
 
-def _spreads(
-    results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None
-) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]:
+Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
+
+
+def _drawn_spreads(
+    results: Any, fit: Fit[Any], names: Sequence[str], options: PictureOptions, kind: str
+) -> tuple[Spreads, dict[str, Any]]:
+    """Means and covariances of some columns, and the rows and signs that are drawn with them."""
+    rows = drawn_rows(fit, options)
+    shown: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
+    if rows is not None:
+        rows.need_classes(kind)
+        shown |= {"points": rows.terms(names), "labels": rows.labels}
+    return _spreads(results, fit, names, rows), shown
+
+
+def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
     """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
     held = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
@@ -477,10 +466,4 @@ def _limits(values: Floats, means: Floats) -> tuple[float, float]:
 
 def _told(every: list[str], names: list[str]) -> str:
     others = [name for name in every if name not in names]
-    return (
-        others[0]
-        if len(others) == 1
-        else f"{others[0]} to {others[-1]}"
-        if len(others) > 3
-        else " = ".join(others)
-    )
+    return f"{others[0]} to {others[-1]}" if len(others) > 3 else " = ".join(others)

@@ -126,13 +126,8 @@ def draw_updates(
             xlabel=style.shown_name(points.columns[0], 20), ylabel=style.shown_name(points.columns[1], 20)
         )
         if row is not None:
-            ring: dict[str, Any] = {
-                "facecolors": "none",
-                "edgecolors": style.ink(),
-                "linewidths": 1.6,
-                "zorder": 5,
-            }
-            pane.scatter(xy[row, :1], xy[row, 1:], s=130, **ring)
+            look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.6}
+            pane.scatter(xy[row, :1], xy[row, 1:], s=130, zorder=5, **look)
         low, high = _limits(xy, [coef for _, coef, _ in panes])
         pane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         _draw_line(pane, coef)

@@ -328,14 +328,7 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
     box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": style.faint(0.25),
-            "linewidth": 1.1,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        stick = axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
+        stick = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow(), zorder=5)
         side = "left" if left >= 0 else "right"
         name = axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
         # The limits below have room for them; before, they may lie far outside, where no layout suits them.
@@ -343,6 +336,11 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
         name.set_in_layout(False)
     axes.update_datalim(ends)
     axes.autoscale_view()
+
+
+def _arrow() -> dict[str, Any]:
+    tips: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+    return tips | {"color": style.faint(0.25), "linewidth": 1.1}
 
 
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
@@ -392,14 +390,7 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
     middle = 0.5 * (low + high)
     for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
         height = bottom - step * (i + 1)
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": style.faint(0.25),
-            "linewidth": 1.1,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
+        axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=_arrow())
         side = "right" if length >= 0 else "left"
         edge = middle - math.copysign(0.01 * (high - low), length)
         axes.text(edge, height, style.shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
@@ -468,8 +459,6 @@ def draw_he(
     outlines lie at the radius from the mean of all rows. Arrows are structure correlations, columns by axes;
     `equal` are the units on both axes.
     """
-    from matplotlib.patheffects import withStroke
-
     spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
     axes, is_new = style.new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
     places = style.numbers(means)
@@ -485,9 +474,7 @@ def draw_he(
             axes.plot(*place, linestyle="none", label=name, **sign)
             continue
         axes.plot(*place, **sign)
-        look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
-        text = axes.annotate(name, tuple(place.tolist()), (0, 6), textcoords="offset points", **look)
-        text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
+        _name_above(axes, name, place, 6)
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
@@ -498,6 +485,15 @@ def draw_he(
             style.lay_out(axes)
         draw_arrows(axes, outline(centre, hypothesis, radius), style.numbers(arrows), list(arrows.index))
     return axes
+
+
+def _name_above(axes: Axes, name: str, place: Floats, up: float, **look: Any) -> None:
+    """A name some points above a place (2,), with a halo."""
+    from matplotlib.patheffects import withStroke
+
+    look |= {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+    text = axes.annotate(name, tuple(place.tolist()), (0, up), textcoords="offset points", **look)
+    text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
 
 
 MOST_NAMED = 12
@@ -520,8 +516,6 @@ def he_terms(
     A term of one degree of freedom is a line. The means of its cells are in the plane of two columns, as
     hypotheses and error (2, 2) are.
     """
-    from matplotlib.patheffects import withStroke
-
     axes, is_new = style.new_axes(ax)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     for k, (term, shape) in enumerate(hypotheses.items()):
@@ -531,14 +525,8 @@ def he_terms(
         cells = means[term]
         for label, place in zip(cells.index, style.numbers(cells), strict=True):
             axes.plot(*place, marker=signs.marker(k), color=colour, markersize=6, zorder=4)
-            if len(cells) > MOST_NAMED:
-                continue
-            look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
-            at = tuple(place.tolist())
-            text = axes.annotate(
-                style.shown_name(label, 18), at, (0, 5), textcoords="offset points", color=colour, **look
-            )
-            text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
+            if len(cells) <= MOST_NAMED:
+                _name_above(axes, style.shown_name(label, 18), place, 5, color=colour)
     axes.margins(0.08)
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
     style.add_legend(axes, is_new)
