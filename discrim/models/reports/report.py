@@ -206,12 +206,8 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     if read_from := fit.blocks.rows.read_from:
         told = [f"Load the table of the fit here, or name it: it was {read_from}."]
     elif not fit.has_rows:
-        told = [
-            (
-                "The fit has no rows, because it was loaded or made of moments: load the table that they "
-                "come from."
-            )
-        ]
+        why = "because it was loaded or made of moments"
+        told = [f"The fit has no rows, {why}: load the table that they come from."]
     return [*told, f"Columns: {shown}"]
 
 
@@ -331,12 +327,11 @@ def _kinds(results: Any, pictures: Any) -> Sequence[str]:
 
 def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence[str]) -> str:
     """The report of a fit, as HTML, with pictures of some kinds."""
+    errors = _tried("A table of errors", partial(_errors, results))
     chapters = [
         Chapter("summary", "Summary", _tried("The summary", partial(_summary, results))),
         Chapter("tests", "Tests", _tests(results)),
-        Chapter(
-            "errors", "Errors on the rows of the fit", _tried("A table of errors", partial(_errors, results))
-        ),
+        Chapter("errors", "Errors on the rows of the fit", errors),
         Chapter("pictures", "Pictures", _pictures(results, kinds)),
         Chapter("fitted", "How it was fitted", _fitted(results)),
         Chapter("data", "The data", _data(results)),
@@ -438,10 +433,10 @@ def _pictures(results: Any, kinds: Sequence[str]) -> str:
     drawn, missing = [], []
     lines = {kind.name: kind.line for kind in BY_MODEL[results._model()].pictures}
     with late_bar(len(kinds), "pictures") as tell:
-        for kind in kinds:
+        for number, kind in enumerate(kinds):
             line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"
             try:
-                image = image_of(partial(results.plot, kind))
+                image = image_of(partial(results.plot, kind), f"g{number}")
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             else:

@@ -50,8 +50,8 @@ table, thead, tbody, tr, th, td {{ border-color: var(--line); }}
 .figures {{ display: grid; gap: 1.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }}
 figure {{ margin: 0; }}
-figure img {{ max-width: 100%; height: auto; }}
-.day {{ display: block; }}
+figure img, figure svg {{ max-width: 100%; height: auto; }}
+.both, .day {{ display: block; }}
 .night {{ display: none; }}
 @media screen and (prefers-color-scheme: dark) {{ .day {{ display: none; }} .night {{ display: block; }} }}
 figcaption {{ color: var(--faint); font-size: 0.9rem; margin-top: 0.25rem; }}
@@ -179,10 +179,13 @@ def code_block(text: str) -> str:
 def figure(image: Image, alt: str, caption: str) -> str:
     """A picture with what it shows, in the colours that the reader prefers; in print those of the day."""
     # A browser does not choose among the sources of one image anew for print: both are there, one is shown.
-    shape = f'width="{image.width}" height="{image.height}" alt="{_text(alt)}"'
+    times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
+    shape = f'width="{image.width}" height="{image.height}"'
     images = [
-        f'<img class="{time}" src="{source}" {shape}>'
-        for time, source in (("day", image.light), ("night", image.dark))
+        source.replace("<svg", f'<svg class="{time}" role="img" aria-label="{_text(alt)}"', 1)
+        if source.startswith("<svg")
+        else f'<img class="{time}" src="{source}" {shape} alt="{_text(alt)}">'
+        for time, source in times
     ]
     return "\n".join(["<figure>", *images, f"<figcaption>{_text(caption)}</figcaption>", "</figure>"])
 

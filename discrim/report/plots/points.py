@@ -1,6 +1,6 @@
 """Rows as points, on a plane or on a line for each class; the names of lines and places; images of pictures.
 
-An image of a page is there in the colours of day and of night, of vectors where its points are few.
+An image of a page has the colours of day and of night, and is made of vectors where its points are few.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,8 +253,8 @@ def _separated(places: Floats, sizes: Floats, frame: Floats) -> Floats:
 MOST_IMAGES = 8_000
 """Points up to which a picture is made of vectors; more make a file that is slow to draw."""
 
-MOST_BYTES = 400_000
-"""Length up to which vectors are taken."""
+MOST_BYTES = 600_000
+"""Length up to which vectors are taken, before they are shortened."""
 
 DOTS = 160
 """Dots to the inch of a picture of many points."""
@@ -284,7 +283,11 @@ DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
 
 
 class Image(NamedTuple):
-    """A picture twice, as data: addresses, with its width and height in pixels of a page."""
+    """A picture for a page: vectors in the colours of day and night at once, or for each of them apart.
+
+    What is shown by day is an element of SVG, or an address of dots; what is shown by night is empty where
+    the first has its colours too. Width and height are in pixels of the page.
+    """
 
     light: str
     dark: str
@@ -292,44 +295,53 @@ class Image(NamedTuple):
     height: int
 
 
-def image_of(draw: Callable[[], Axes]) -> Image:
+def image_of(draw: Callable[[], Axes], name: str = "g0") -> Image:
     """A picture in both colours; the figure that is drawn is closed.
 
     It is drawn once where all of its colours are those of classes, ink, paper and what lies between, and else
-    again for the night. What is warned of is said once.
+    again for the night. What is warned of is said once. Names in the vectors begin with the name, which no
+    other picture of the page has.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        light, width, height = _drawn(draw, LIGHT)
-        dark = (_by_night(light) if isinstance(light, str) else None) or _drawn(draw, DARK)[0]
+        day, place, known = _drawn(draw, LIGHT)
+        night = day if known else _drawn(draw, DARK)[0]
     _tell(caught)
-    return Image(_address(light), _address(dark), width, height)
+    size = [round(96 * inches) for inches in place[2:]]
+    if isinstance(day, str) and isinstance(night, str):
+        nights = [_night(each) or each for each in COLOUR.findall(day)] if known else COLOUR.findall(night)
+        plain = [day] if known else {_shortened(COLOUR.sub("#", text), place, name) for text in (day, night)}
+        if len(plain) == 1:
+            return Image(_shortened(_in_both(day, nights, name), place, name), "", *size)
+    return Image(_source(day, place, name), _source(night, place, f"{name}n"), *size)
 
 
-def _address(picture: str | bytes) -> str:
-    """A data: address of vectors, as text, or of dots."""
+def _source(picture: str | bytes, place: Place, name: str) -> str:
+    """Vectors that are short, or a data: address of dots."""
     if isinstance(picture, str):
-        return f"data:image/svg+xml,{quote(picture, safe=PLAIN)}"
+        return _shortened(picture, place, name)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
 
-
-PLAIN = " !'()*+,-./:;=?@_~{}"
-"""Characters that an address may have as they are."""
 
 COLOUR = re.compile("#[0-9a-f]{6}")
 
 
-def _by_night(picture: str) -> str | None:
-    """Vectors in the colours of the night; None where it is not known what one of them would be."""
-    nights = {colour: _night(colour) for colour in set(COLOUR.findall(picture))}
-    if "<image" in picture or None in nights.values():
-        return None
-    return COLOUR.sub(lambda found: nights[found[0]] or "", picture)
+def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
+    """Vectors by day and night, of colours in turn: one that changes is a variable of their style."""
+    pairs = list(zip(COLOUR.findall(picture), nights, strict=True))
+    names = {pair: f"--c{i}" for i, pair in enumerate(dict.fromkeys(pairs)) if pair[0] != pair[1]}
+    shown = (f"var({names[pair]})" if pair in names else pair[0] for pair in pairs)
+    text = COLOUR.sub(lambda _: next(shown), picture)
+    day, night = (
+        f"#{name}{{{';'.join(f'{each}:{pair[i]}' for pair, each in names.items())}}}" for i in range(2)
+    )
+    style = f"{day}@media screen and (prefers-color-scheme:dark){{{night}}}"
+    return text.replace("</style>", f"{style}</style>", 1)
 
 
 def _night(colour: str) -> str | None:
     """A colour of the day by night: that of a class stays, and ink mixed with paper has the same shares."""
-    if colour in {each.lower() for each in COLOURS}:
+    if colour in CLASS_COLOURS:
         return colour
     if colour == LIGHT.line:
         return DARK.line
@@ -344,6 +356,9 @@ def _night(colour: str) -> str | None:
     return "#" + "".join(f"{int(part):02x}" for part in mixed)
 
 
+CLASS_COLOURS = {colour.lower() for colour in COLOURS if colour != "ink"}
+
+
 def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
     """Give warnings once each; of characters without a font `fonts_for` has told."""
     said = set()
@@ -354,7 +369,12 @@ def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
-def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, int, int]:
+Place = Sequence[float]
+"""Left, top, width and height in inches of what is seen."""
+
+
+def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, Place, bool]:
+    """Vectors as text, or dots, their place, and whether colours in the vectors are what they seem."""
     import matplotlib.pyplot as plt
 
     # What a notebook's backend sets where it is loaded has to outlast the context; this has no types.
@@ -390,8 +410,7 @@ def _settings(colours: Colours) -> Any:
     }
 
 
-def _written(axes: Axes) -> tuple[str | bytes, int, int]:
-    """Vectors as text, or dots, and width and height in pixels of a page."""
+def _written(axes: Axes) -> tuple[str | bytes, Place, bool]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     figure: Any = axes.figure
@@ -399,22 +418,34 @@ def _written(axes: Axes) -> tuple[str | bytes, int, int]:
     # All is in its place, and would be put there again each time that it is drawn.
     figure.set_layout_engine("none")
     box = figure.get_tightbbox().padded(GAP)
-    width, height = round(96 * box.width), round(96 * box.height)
+    place = box.x0, figure.get_figheight() - box.y1, box.width, box.height
     if _points(figure) <= MOST_IMAGES:
         buffer = io.BytesIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        place = box.x0, figure.get_figheight() - box.y1, box.width, box.height
         dots = figure.dpi
         # This has no types.
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata=nothing)
         figure.dpi = dots
-        text = _shortened(buffer.getvalue().decode("utf-8"), [72 * inches for inches in place])
+        text = buffer.getvalue().decode("utf-8")
         if len(text) <= MOST_BYTES:
-            return text, width, height
+            return text, place, _is_known(text, figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", bbox_inches=box, dpi=DOTS, metadata={"Software": None})
-    return buffer.getvalue(), width, height
+    return buffer.getvalue(), place, False
+
+
+def _is_known(text: str, figure: Any) -> bool:
+    """Whether it is known what the colours of vectors are by night, those of their images as well."""
+    from matplotlib.image import AxesImage
+
+    cells = [np.asarray(image.get_array()) for image in figure.findobj(AxesImage)]
+    shades = [each for each in cells if each.shape[2:] == (4,) and each.dtype == np.float64]
+    classes = [int(colour[1:], 16) for colour in CLASS_COLOURS]
+    codes = [np.round(255 * each[each[..., 3] > 0, :3]) @ [65536, 256, 1] for each in shades]
+    same = all(np.isin(each, classes).all() for each in codes)
+    known = all(_night(colour) for colour in set(COLOUR.findall(text)))
+    return same and known and text.count("<image") == len(shades)
 
 
 GAP = 0.1
@@ -427,14 +458,14 @@ GLYPH, INTEGER = re.compile(r'( d="[^"]*" transform=")scale\(0\.015625\)'), re.c
 PATH, STYLE = re.compile(' d="[^"]*"'), re.compile(' style="([^"]*)"')
 
 
-def _shortened(text: str, place: Sequence[float]) -> str:
-    """An SVG of matplotlib in fewer characters, of which a place (left, top, width, height) is seen.
+def _shortened(text: str, place: Place, name: str) -> str:
+    """An SVG of matplotlib in fewer characters, of which a place is seen.
 
-    Lengths are in points, of which a twentieth is not seen. A style stands once, and names are short; those
-    of parts that nothing refers to are left out.
+    Lengths are in points, of which a twentieth is not seen. A style stands once, and names are short and
+    begin with the one given; those of parts that nothing refers to are left out.
     """
-    left, top, wide, high = (f"{side:.2f}" for side in place)
-    header = 'xmlns="http://www.w3.org/2000/svg"'
+    left, top, wide, high = (f"{72 * side:.2f}" for side in place)
+    header = f'xmlns="http://www.w3.org/2000/svg" id="{name}"'
     header += f' width="{wide}pt" height="{high}pt" viewBox="{left} {top} {wide} {high}"'
     text = re.sub("<svg[^>]*>", f"<svg {header}>", PROLOGUE.sub("", text), count=1)
     images = IMAGE.findall(text)
@@ -442,13 +473,14 @@ def _shortened(text: str, place: Sequence[float]) -> str:
     text = GLYPH.sub(lambda found: f"{INTEGER.sub(_sixteenth, found[1])}scale(0.25)", text)
     text = NUMBER.sub(_rounded, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
     text = PATH.sub(lambda found: re.sub(r"\s*([MLCQZz])\s*", r"\1", found[0]), text)
-    names = {name: f"p{i}" for i, (_, name) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
+    names = {each: f"{name}p{i}" for i, (_, each) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
     text = NAME.sub(lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
     text = REFERENCE.sub(lambda found: found[1] + names[found[2]], text)
-    styles = {style: f"s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
+    styles = {style: f"{name}s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
     text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
-    rules = "".join(f".{name}{{{style}}}" for style, name in styles.items()).replace(": ", ":")
-    text = re.sub(r">\s+<", "><", text.replace("</style>", f"{rules}</style>", 1))
+    rules = "".join(f".{each}{{{style}}}" for style, each in styles.items()).replace(": ", ":")
+    text = text.replace("*{", f"#{name}{{", 1).replace("</style>", f"{rules}</style>", 1)
+    text = re.sub(r">\s+<", "><", text)
     for image in images:
         text = text.replace('"data:"', image, 1)
     return text.replace('"', "'").strip()

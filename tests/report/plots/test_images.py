@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from discrim.report.plots import points
+from discrim.report.plots.judged import draw_confusion
 from discrim.report.plots.points import DARK, LIGHT, draw_points, image_of
 from discrim.report.plots.style import add_legend, faint, ink, new_axes, set_title
 
@@ -32,25 +33,104 @@ def picture(shaded: bool = False) -> Any:
     return axes
 
 
+def shown(text: str, night: bool = False) -> str:
+    """Vectors with the colours that a browser gives their variables, by day or by night."""
+    blocks = re.findall(r"#g0\{(--[^}]*)\}", text)
+    values = dict(each.split(":") for each in blocks[night].split(";")) if blocks else {}
+    text = re.sub(r"#g0\{--[^}]*\}@media screen[^{]*\{#g0\{[^}]*\}\}", "", text)
+    return re.sub(r"var\((--\w+)\)", lambda found: values[found[1]], text)
+
+
 def texts(shaded: bool = False) -> list[str]:
     image = image_of(lambda: picture(shaded))
-    found = [unquote(each) for each in image[:2]]
-    assert all(each.startswith("data:image/svg+xml,<svg ") for each in found)
-    return [each.partition(",")[2] for each in found]
+    found = [each for each in image[:2] if each]
+    assert all(each.startswith("<svg ") for each in found)
+    return found
 
 
 def test_the_night_is_what_would_be_drawn_in_its_colours():
-    day, night = texts()
-    drawn, *_ = points._drawn(picture, DARK)
+    (text,) = texts()
+    assert not points.COLOUR.search(re.sub(r"<style.*?</style>", "", text))
+    day, night = shown(text), shown(text, night=True)
+    drawn, place, _ = points._drawn(picture, DARK)
     assert isinstance(drawn, str)
-    assert points.COLOUR.sub("", drawn) == points.COLOUR.sub("", night) == points.COLOUR.sub("", day)
+    drawn = points._shortened(drawn, place, "g0")
+    styles = [
+        [rules[name] for name in re.findall("class='([^']*)'", each)]
+        for each in (night, drawn)
+        for rules in [dict(re.findall(r"\.(\w+)\{([^}]*)\}", each))]
+    ]
+    assert [points.COLOUR.sub("", style) for style in styles[0]] == [
+        points.COLOUR.sub("", style) for style in styles[1]
+    ]
     colours = [
-        np.array([[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in points.COLOUR.findall(text)])
-        for text in (night, drawn)
+        np.array(
+            [[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in points.COLOUR.findall(" ".join(style))]
+        )
+        for style in styles
     ]
     assert np.abs(colours[0] - colours[1]).max() <= 1
     assert LIGHT.ink in day
     assert LIGHT.ink not in night
+
+
+def test_colours_that_are_not_known_are_found_by_drawing_again_and_stand_once():
+    def draw(colours: dict[str, str]) -> Any:
+        axes, _ = new_axes(None)
+        axes.text(0.5, 0.5, "12", color=colours[ink()])
+        axes.axhline(0.0, color="white")
+        return axes
+
+    light, dark, *_ = image_of(lambda: draw({LIGHT.ink: "#123456", DARK.ink: "#654321"}))
+    assert not dark
+    day, night = (shown(light, by_night) for by_night in (False, True))
+    assert "fill:#123456" in day
+    assert "fill:#654321" not in day
+    assert "fill:#654321" in night
+    assert "fill:#123456" not in night
+    # The paper was white, and is not: what else was white still is.
+    assert f"fill:{DARK.paper}" in night
+    assert "stroke:#ffffff" in night
+
+
+def test_a_confusion_whose_cells_mix_with_the_paper_is_drawn_for_the_night():
+    counts = pd.DataFrame([[50, 0], [1, 49]], list("ab"), list("ab"))
+    image = image_of(lambda: draw_confusion(counts, "Counts"))
+    for colours, shown_then, name in ((LIGHT, image.light, "g0"), (DARK, image.dark, "g0n")):
+        drawn, place, known = points._drawn(lambda: draw_confusion(counts, "Counts"), colours)
+        assert isinstance(drawn, str)
+        assert not known
+        assert shown_then == points._shortened(drawn, place, name)
+
+
+def test_what_is_dots_in_other_colours_by_night_is_there_twice_under_its_own_names():
+    def draw() -> Any:
+        axes, _ = new_axes(None)
+        axes.imshow(np.full((4, 4, 3), 0.5 if ink() == LIGHT.ink else 0.25))
+        return axes
+
+    images = image_of(draw)
+    names = [set(re.findall(r" id='([^']*)'", each)) for each in images[:2]]
+    assert all(names)
+    assert not names[0] & names[1]
+
+
+def test_images_of_the_colours_of_classes_are_drawn_once():
+    drawn: list[Any] = []
+
+    def draw(share: float) -> Any:
+        axes, _ = new_axes(None)
+        drawn.append(1)
+        shades = np.zeros((4, 4, 4))
+        shades[..., 2], shades[..., 3] = 0xB2 / 255, 0.2
+        shades[..., 1] = share * 0x72 / 255
+        axes.imshow(shades)
+        return axes
+
+    assert not image_of(lambda: draw(1.0)).dark
+    assert len(drawn) == 1
+    image_of(lambda: draw(0.5))
+    assert len(drawn) == 3
 
 
 @pytest.mark.parametrize(("shaded", "times"), [(False, 1), (True, 2)])
@@ -80,7 +160,7 @@ def test_a_short_image_has_the_numbers_of_the_long_one():
     axes.figure.savefig(held, format="svg")
     plt.close(axes.figure)
     long = held.getvalue().decode()
-    short = points._shortened(long, (0.0, 0.0, 1.0, 1.0))
+    short = points._shortened(long, (0.0, 0.0, 1.0, 1.0), "g0")
     assert len(short) < 0.7 * len(long)
     places = [
         np.array(re.findall(r"""<use [^>]*x=["']([-\d.]+)["'] y=["']([-\d.]+)["']""", text), dtype=float)
@@ -94,3 +174,17 @@ def test_an_image_is_the_same_whether_a_reader_saves_text_as_text():
     expected = image_of(picture)
     with mpl.rc_context({"svg.fonttype": "none"}):
         assert image_of(picture) == expected
+
+
+def test_axes_that_find_their_ticks_once_are_measured_as_those_of_matplotlib():
+    axes = picture()
+    boxes = []
+    # Ticks are found anew where the axes have changed.
+    for limit in (3.0, 5000.0):
+        axes.set_ylim(0.0, limit)
+        boxes += [axes.get_tightbbox().get_points(), mpl.axes.Axes.get_tightbbox(axes).get_points()]
+    assert not any("_update_ticks" in vars(side) for side in (axes.xaxis, axes.yaxis))
+    plt.close(axes.figure)
+    np.testing.assert_array_equal(boxes[0], boxes[1])
+    np.testing.assert_array_equal(boxes[2], boxes[3])
+    assert (boxes[0] != boxes[2]).any()
