@@ -33,6 +33,9 @@ TEXT = ("string", "large_string", "string_view")
 FEW_BYTES = 2
 """Bytes a row of a column of text up to which its texts are few."""
 
+LABELS = 4
+"""Times as many rows are read at once where all columns are text: what a part costs is most of the pass."""
+
 
 class _End(NamedTuple):
     """What the end of a Parquet file says: the Arrow types of its columns, of which its `own` are in itself.
@@ -102,17 +105,18 @@ class ParquetSource(Source):
         return pa.float64() if numbers == {(True, False), (False, True)} else known
 
     def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
+        rows = batch_rows(len(types)) * (LABELS if set(map(arrow_kind, types.values())) <= {"text"} else 1)
         for file, end in zip(self._files, self._ends, strict=True):
             own = [name for name in types if name in end.own]
-            for batch, coded in file_batches(file.path, own, batch_rows(len(types))):
+            for batch, coded in file_batches(file.path, own, rows):
                 yield Part(self._completed(batch, types, file), file.path, coded)
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """A batch as a table with the columns that are asked for, in their order and of their types."""
-        columns = []
+        columns, own = [], dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, dtype in types.items():
-            if name in batch.schema.names:
-                columns.append(_cast(batch.column(name), dtype, name, file.path))
+            if name in own:
+                columns.append(_cast(own[name], dtype, name, file.path))
             else:
                 columns.append(
                     _repeated(self._keys[name], self._labels[name].get(file.keys[name]), batch.num_rows)

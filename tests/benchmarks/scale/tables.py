@@ -38,7 +38,7 @@ def folder_for(given: Path | None) -> Iterator[Path]:
 
 def run(task: str, folder: Path, times: int = 1) -> list[dict[str, float]]:
     """What runs of a task in one process took, after one on a short table."""
-    short = made_folder(folder.parent, SHORT, P, K)
+    short = made_folder(folder.parent, SHORT, P, K, mixed=folder.name.endswith("mixed"))
     command = [sys.executable, "-m", "tests.benchmarks.scale.task", task, str(folder), str(short), str(times)]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **ONE_THREAD})
     return list(json.loads(said.stdout.splitlines()[-1]))
