@@ -138,13 +138,7 @@ def column_values(series: Any, step: int) -> NDArray[Any] | None:
 
 
 def given_frame(data: Any) -> Any:
-    """A frame of pandas, or of narwhals over any other library, of what was given as a table.
-
-    Raises
-    ------
-    DataError
-        It is no table.
-    """
+    """A frame of pandas, or of narwhals over others, of what was given; a DataError if it is no table."""
     if isinstance(data, dict):
         data = _frame_of_dict(data)
     return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
@@ -164,13 +158,7 @@ def held_frame(frame: Any) -> Any:
 
 
 def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
-    """A dict of columns as a frame.
-
-    Raises
-    ------
-    DataError
-        It holds numbers in the place of columns, or columns of different lengths.
-    """
+    """A dict of columns as a frame; a DataError of numbers in their place, or of different lengths."""
     single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
     if len(single) == len(data) > 0:
         raise DataError(
@@ -230,10 +218,7 @@ def _told(data: Any) -> str:
 def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
     """Some rows of a table, as the same kind of table; those of a dict as a frame of pandas.
 
-    Raises
-    ------
-    NotSupportedError
-        It is no table whose rows can be taken by their positions.
+    A NotSupportedError says that the rows of what was given cannot be taken by their positions.
     """
     try:
         frame = given_frame(data)
@@ -297,6 +282,7 @@ class Table:
         "_labels",
         "_nrows",
         "_places",
+        "_schema",
         "_series",
         "_sparse",
         "_texts",
@@ -341,6 +327,7 @@ class Table:
         # Of these the fingerprint may lack some, as no one writes to them.
         self._watched: frozenset[str] = frozenset()
         typed = isinstance(data, pd.DataFrame | SparseFrame)
+        self._schema: Mapping[str, Any] = {} if typed else data.schema
         # One column of a frame takes pandas as long as a few do.
         few = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
         columns = [column for _, column in data.items()] if few else []
@@ -446,7 +433,7 @@ class Table:
         position = self._columns[name] if name in self._columns else self.position(name)
         if not self._dtypes:
             # All at once: narwhals takes long to make a Series.
-            kinds = map(narwhals_kind, self.data.schema.values())
+            kinds = map(narwhals_kind, self._schema.values())
             self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
             return self._kinds[name]
         dtype = self._dtypes[position]
@@ -532,7 +519,10 @@ class Table:
             return ~np.isnan(values) if values.dtype.kind == "f" else np.full(len(values), True)
         if not (text or self._dtypes):
             return None
-        series = self.native(name, as_codes=name in self._coded)
+        texts = self.factorized(name) if name in self._coded else None
+        if texts is not None:
+            return texts[0][start:stop] >= 0
+        series = self.native(name)
         if isinstance(series, pd.Series):
             labels = isinstance(series.dtype, pd.StringDtype | pd.CategoricalDtype)
             return series.iloc[start:stop].notna().to_numpy() if labels else None
@@ -571,6 +561,10 @@ class Table:
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
+        view = self._views.get(tuple(names))
+        if view is not None:
+            out[...] = view[:, start:stop].T
+            return
         others: Iterable[int] = range(len(names))
         if self._sparse is not None and self.sparse is not None:
             places, at, others = self.sparse_places(names)
@@ -596,10 +590,7 @@ class Table:
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Say so, once, where doubles round the numbers of these columns.
 
-        Raises
-        ------
-        DataError
-            A model is to be fitted, and of what a column says too little is left.
+        A DataError is raised where a model is to be fitted and too little is left of what a column says.
         """
         if self._compared.issuperset(names):
             return
@@ -657,7 +648,9 @@ class Table:
         if step is None or ends[0] is None:
             return None
         shape, strides = (len(names), self.nrows), (step, ends[0].strides[0])
-        return np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
+        view = np.lib.stride_tricks.as_strided(ends[0], shape, strides, writeable=False)
+        self._arrays.update(zip(names, view, strict=True))
+        return view
 
     def _step_within_block(self, positions: list[int], low: int, high: int) -> int | None:
         """Bytes from one column to the next of neighbours in one block of pandas, without a look at each."""
@@ -691,7 +684,8 @@ class Table:
                 array = series.to_numpy()
         elif self.part:
             # Of a whole table this might be a copy of it.
-            array = plain_numbers(self.native(name))
+            label = self._labels[self.position(name)]
+            array = plain_numbers(self.data.to_native()[label], self._schema[label])
         self._arrays[name] = array
         return array
 
@@ -710,7 +704,8 @@ class Table:
         if labels and isinstance(labels[0], float):
             return None
         found = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
-        if isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN):
+        if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN)):
+            # A part is looked at and left: what its columns say is the same while it is there.
             self._texts[name] = found
         return found
 
@@ -738,11 +733,11 @@ def _place(array: NDArray[Any] | None) -> int:
     return 0 if array is None else int(array.__array_interface__["data"][0])
 
 
-def _owner(array: NDArray[Any]) -> Any:
+def _owner(array: Any) -> Any:
     """The object whose memory an array looks into."""
-    while isinstance(array.base, np.ndarray):
+    while getattr(array, "base", None) is not None:
         array = array.base
-    return array if array.base is None else array.base
+    return array
 
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
@@ -753,15 +748,9 @@ def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
 def with_column(
     data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
 ) -> Any:
-    """Columns of a table and one more, a categorical of codes and levels; those of pandas are not copied.
+    """Columns of a table and one more, a categorical of codes (n,) and levels.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The columns of the table that are taken.
-    name : str
-        The new column; one of the table of this name is replaced.
-    codes : (n,) int
+    Those of pandas are not copied. A column of the table that has the name of the new one is replaced.
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
     kept = [each for each in names if each != name]
@@ -823,11 +812,8 @@ WEIGHT = (1e-280, 1e110)
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
 
-    Raises
-    ------
-    DataError
-        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
-        of weights that is out of range.
+    A DataError tells of a wrong length, a negative or infinite weight, no positive weight at all in a whole
+    table, or a sum of weights that is out of range.
     """
     if weights is None:
         return None

@@ -595,17 +595,19 @@ def narwhals_values(series: Any) -> Any:
     return objects(series.to_list())
 
 
-def plain_numbers(series: Any) -> NDArray[Any] | None:
-    """A column of another library as NumPy numbers, as far as they say all that it holds."""
-    kind = narwhals_kind(series.dtype)
-    if kind not in ("numeric", "boolean") or (series.null_count() and not series.dtype.is_float()):
+def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
+    """A column of Arrow or polars as NumPy numbers, as far as they say all that it holds.
+
+    Its dtype is that of narwhals, which takes as long as a part is read to make a Series of each column.
+    """
+    missing = getattr(column, "null_count", None)
+    missing = missing() if callable(missing) else missing
+    if missing is None or not (
+        dtype.is_float() or (not missing and narwhals_kind(dtype) in ("numeric", "boolean"))
+    ):
         return None
-    native = series.to_native()
-    if getattr(native, "num_chunks", 0) == 1:
-        native = native.chunk(0)
-        values = np.asarray(native.to_numpy(zero_copy_only=False))
-    else:
-        values = np.asarray(native.to_numpy())
+    whole = getattr(column, "num_chunks", 0) == 1
+    values = np.asarray(column.chunk(0).to_numpy(zero_copy_only=False) if whole else column.to_numpy())
     return values if values.dtype.kind in "biuf" else None
 
 
