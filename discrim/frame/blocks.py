@@ -26,7 +26,7 @@ from discrim.core.numerics.progress import Kept, reduced, tick
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.design import Design
 from discrim.frame.levels import refuse_values, unseen_rows
-from discrim.frame.matrix import DesignMatrix, design_of_columns, refuse_infinite
+from discrim.frame.matrix import DesignMatrix, design_of_columns, missing_rows, refuse_infinite
 from discrim.frame.sources.rows import named
 from discrim.frame.table import Table
 
@@ -117,15 +117,7 @@ class Rows(ABC):
 
     @abstractmethod
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """The parts in order.
-
-        Parameters
-        ----------
-        design : Design
-            Whose columns are read, and whose levels the classes are.
-        classed : bool
-            Read class and weight too.
-        """
+        """The parts in order, with the columns of a design and, if asked, its classes and weights."""
 
     @abstractmethod
     def weight_column(self, used: Collection[str]) -> str | None:
@@ -587,15 +579,13 @@ class Blocks:
             for start in range(0, n, m):
                 stop = min(start + m, n)
                 x = buffer[:, : stop - start].T if view is None or not in_place else view[:, start:stop].T
-                if matrix is not None:
-                    matrix.write(start, stop, x)
-                elif view is None:
-                    table.fill(design.columns, start, stop, x)
-                elif not in_place:
-                    x[...] = view[:, start:stop].T
                 missing = None
-                if checked and not _has_finite_sum(x):
-                    missing = (matrix or DesignMatrix(design, table)).missing(start, x)
+                if matrix is not None:
+                    missing = matrix.fill(start, stop, x)
+                elif not in_place:
+                    table.fill(design.columns, start, stop, x)
+                if matrix is None and checked and not _has_finite_sum(x):
+                    missing = missing_rows(design.terms, table, start, x)
                 if self.keep is not None:
                     x = x[:, self.keep]
                 if self.unit is not None:

@@ -480,6 +480,8 @@ def learning_rows(
     Of a long table whose factors are columns, the first ones, where these show all labels that there are.
     """
     expressions = tuple(expressions)
+    # Columns that lie side by side are found at once.
+    rows.table.view([name for name in columns if rows.kind(name) == "numeric"])
     if rows.size > FIRST_ROWS:
         first, _ = rows.beginning(FIRST_ROWS).complete((*columns, *beside))
         if first.size and all(_shows_all(each, first) for each in expressions):

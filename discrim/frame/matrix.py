@@ -45,24 +45,10 @@ def write(
     *,
     unseen: bool = False,
 ) -> None:
-    """Write the design matrix of complete rows.
+    """Write the design matrix of rows that are complete in the design's columns into out (m, p).
 
-    Parameters
-    ----------
-    spec : Spec
-        The design's own.
-    rows : RowRange
-        Complete in the design's columns.
-    functions : dict
-        The user's own functions.
-    out : (m, p) array
-    unseen : bool
-        Of a category that was not there at the fit, the columns that are made of it become NaN.
-
-    Raises
-    ------
-    DataError
-        A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
+    Of an unseen category the columns that are made of it become NaN where that is allowed. A DataError says
+    that a factor is of another kind than at the fit, a category was not there, or a value is not finite.
     """
     values = {
         place: factor_values(factor, rows, functions, unseen=unseen)
@@ -200,24 +186,9 @@ _Codes = NDArray[np.intp]
 
 
 def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
-    """Codes of the response in a table.
+    """Positions (n,) in ``design.levels`` of the response in a table, -1 where it is missing.
 
-    Parameters
-    ----------
-    table : Table
-        It must hold the columns of the response.
-    functions : dict, optional
-        The user's own functions that the formula calls.
-
-    Returns
-    -------
-    (n,) int array
-        Positions in ``design.levels``, -1 where the response is missing.
-
-    Raises
-    ------
-    DataError
-        No such column, or a label that is none of the levels; the message names it and its row.
+    A DataError names the column that is not there, or the label that is none of the levels and its row.
     """
     functions = recall_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
@@ -231,25 +202,10 @@ _MISSING, _STRANGE = -1, -2
 class DesignMatrix:
     """The design matrix of the rows of a table, which are written block by block.
 
-    How the table holds the columns is found once for all blocks.
-
-    Parameters
-    ----------
-    table : Table
-        It need not hold the response.
-    functions : dict, optional
-        The user's own functions that the formula calls.
-    partial : bool
-        Of a row with a missing value, only the columns that are made of it are NaN.
-    unseen : bool
-        Of a category that was not there at the fit, the columns that are made of it are NaN.
-    excluded : (n,) bool array, optional
-        Rows that are NaN in any case.
-
-    Attributes
-    ----------
-    view : (p, n) array or None
-        The columns as they lie in memory, where the design is plain and they lie side by side.
+    How the table, which need not hold the response, holds the columns is found once for all blocks. Of a row
+    with a missing value only the columns that are made of it are NaN where `partial`, and of a category that
+    was not there at the fit those made of it, where `unseen`. Rows excluded (n,) are NaN in any case. Where
+    the design is plain and its columns lie side by side, `view` (p, n) is these as they lie in memory.
     """
 
     def __init__(
@@ -305,6 +261,9 @@ class DesignMatrix:
                 self._runs[-1] = slice(before.start, places.stop), (*names, self._numbers[parts[0][0]])
             else:
                 self._runs.append((places, (self._numbers[parts[0][0]],)))
+        for _, names in self._runs:
+            # Columns that lie side by side are copied together.
+            table.view(names)
         self._multiplied = {factor for _, parts in self._products for factor, _ in parts}
         if others:
             at = np.concatenate([np.arange(places.start, places.stop) for places, _ in others])
@@ -320,11 +279,8 @@ class DesignMatrix:
     def write(self, start: int, stop: int, out: Floats) -> None:
         """Write rows start to stop into out (stop - start, p), of any strides; `missing` completes them.
 
-        Raises
-        ------
-        DataError
-            A column is missing or of another kind, or a transformation gives NaN or infinity of complete
-            rows; the message names column, row and value.
+        A DataError names a column that is missing or of another kind, or the column, row and value of which a
+        transformation gives NaN or infinity though the row is complete.
         """
         for places, names in self._runs:
             self._table.fill(names, start, stop, out[:, places])
@@ -366,34 +322,27 @@ class DesignMatrix:
         """Which rows (m,) of a block x (m, p), as it was written, miss a value; None where none does.
 
         Such a row becomes NaN throughout, where only complete rows are used and the columns are not those of
-        the table itself.
-
-        Raises
-        ------
-        DataError
-            A value is infinite, an interaction overflows, or a category was not there at the fit.
+        the table itself. A DataError says that a value is infinite, an interaction overflows, or a category
+        was not there at the fit.
         """
-        with np.errstate(over="ignore", invalid="ignore"):
-            at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
-        at = at[~np.isfinite(x[at]).all(axis=1)] if len(at) else at
+        if self._design.spec is None:
+            return missing_rows(self._design.terms, self._table, start, x)
+        at, found = _not_finite(x)
         if not len(at):
             return None
-        if self._design.spec is None:
-            refuse_infinite(self._design.terms, self._table, x[at], start + at)
-        else:
-            self._settle(self._design.spec, start, at, x)
+        self._settle(self._design.spec, start, at, found, x)
         missing = np.zeros(len(x), dtype=bool)
         missing[at] = True
         return missing
 
-    def _settle(self, spec: Spec, start: int, at: Codes, x: Floats) -> None:
+    def _settle(self, spec: Spec, start: int, at: Codes, found: Floats, x: Floats) -> None:
         """Look at rows that are not finite: what is no missing value is refused, or NaN by itself."""
-        found = x[at]
         codes = [positions[every[start + at]] for every, positions in self._codes.values()]
-        lost = np.isnan(found[:, [j for places, _ in self._runs for j in range(places.start, places.stop)]])
-        lost = lost.any(axis=1) | np.any([each == _MISSING for each in codes] or [[False]], axis=0)
-        if self._excluded is not None:
-            lost |= self._excluded[start + at]
+        lost = np.zeros(len(at), dtype=bool) if self._excluded is None else self._excluded[start + at]
+        for places, _ in self._runs:
+            lost = lost | np.isnan(found[:, places]).any(axis=1)
+        for each in codes:
+            lost = lost | (each == _MISSING)
         if self._partial:
             strange = np.any([each == _STRANGE for each in codes] or [[False]], axis=0)
             simple = all(len(parts) == 1 for _, parts in self._products)
@@ -405,6 +354,30 @@ class DesignMatrix:
             keep = np.zeros(len(x), dtype=bool)
             keep[rest] = True
             x[rest] = self._general(self._design, spec, start, keep)
+
+
+def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
+    """Which rows (m,) of columns x (m, p) of a table miss a value, None where none does.
+
+    A DataError names an infinite value; `start` is where the first of the rows is.
+    """
+    at, found = _not_finite(x)
+    if not len(at):
+        return None
+    refuse_infinite(terms, table, found, start + at)
+    missing = np.zeros(len(x), dtype=bool)
+    missing[at] = True
+    return missing
+
+
+def _not_finite(x: Floats) -> tuple[Codes, Floats]:
+    """Which rows of x (m, p) are not finite throughout, and these (r, p)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
+    found = x[at]
+    # The sum of a row overflows where none of its numbers does.
+    strange = ~np.isfinite(found).all(axis=1)
+    return (at, found) if strange.all() else (at[strange], found[strange])
 
 
 def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
@@ -419,18 +392,9 @@ def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) 
 
 
 def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
-    """The design without the terms of which no column is kept, and which of its columns are.
+    """The design without the terms of which no column is kept, by position, and which of its columns are.
 
-    Parameters
-    ----------
-    keep : collection of int
-        Positions of columns, one or more.
-
-    Returns
-    -------
-    design : Design
-    keep : tuple of int or None
-        Positions in that design, None for all: a category of which some levels are kept stays whole.
+    These are positions in that design, None for all: a category of which some levels are kept stays whole.
     """
     spec = design.spec
     if spec is None:
