@@ -95,12 +95,14 @@ class TestResult:
 
     def _cells(self) -> list[list[str]]:
         """The table as texts, its head first; what is missing is blank."""
-        table = self.table
         rows = [
-            [str(label), *(_p(x) if name == "p" else _number(x) for name, x in row.items())]
-            for label, row in table.iterrows()
+            [
+                label,
+                *(_p(x) if name == "p" else _number(x) for name, x in zip(self.columns, row, strict=True)),
+            ]
+            for label, row in self.approximations.items()
         ]
-        return [["", *map(str, table.columns)], *rows]
+        return [["", *self.columns], *rows]
 
 
 def _p(p: float) -> str:

@@ -43,7 +43,7 @@ from discrim.errors import (
 from discrim.frame.grammar import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table, array_table, last_column, refuse_missing, with_column
-from discrim.models.fits.fit import AS_FITTED, Gaps, finished_scores
+from discrim.models.fits.fit import AS_FITTED, Gaps, distinct, finished_scores
 from discrim.models.fits.reading import check_word, listed
 from discrim.models.results.results import ClassifierResults
 
@@ -505,10 +505,7 @@ def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
 def response_name(y: Any, names: Sequence[str]) -> str:
     """What the response is called in the summary: as y is, or "y", and like no column."""
     name = getattr(y, "name", None)
-    name = name if isinstance(name, str) and name else "y"
-    while name in names:
-        name += "_"
-    return name
+    return distinct(name if isinstance(name, str) and name else "y", names)
 
 
 SHRUNK = 'covariance="shrunk", standardize=True'

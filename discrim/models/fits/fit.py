@@ -267,16 +267,8 @@ def class_code(label: Any, classes: pd.Index) -> int:
 
 def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
     """The index of a table with a line a class and term."""
-    try:
-        levels = [sorted(set(labels)) for labels in (classes, terms)]
-    except TypeError:
-        levels = [list(dict.fromkeys(labels)) for labels in (classes, terms)]
-    codes = []
-    for labels, level in zip((classes, terms), levels, strict=True):
-        at = {label: code for code, label in enumerate(level)}
-        codes.append(np.array([at[label] for label in labels], dtype=np.intp))
-    lines: Any = np.repeat(codes[0], len(codes[1])), np.tile(codes[1], len(codes[0]))
-    return pd.MultiIndex(levels, lines, names=["class", "term"], verify_integrity=False)
+    index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    return index
 
 
 def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:
@@ -332,12 +324,7 @@ class Gaps:
         A level that the fit has not seen is an error, or a missing value; None for what the fit does.
     missing : {"drop", "integrate"} or None
         Of a row with a missing value all answers are missing, or the missing columns are integrated out;
-        None for what the fit does.
-
-    Raises
-    ------
-    DataError
-        Other words.
+        None for what the fit does. Other words are a DataError.
     """
 
     unseen: Unseen | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, NoReturn
 
 import numpy as np
@@ -277,13 +278,9 @@ def moment_folds(
         )
     # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
     parts = on_one_scale(parts)
-    before, after = [parts[0]], [parts[-1]]
-    for part in parts[1:-1]:
-        before.append(before[-1].merge(part))
-    for part in parts[-2:0:-1]:
-        after.append(part.merge(after[-1]))
-    inner = [before[f - 1].merge(after[folds - 2 - f]) for f in range(1, folds - 1)]
-    return [after[-1], *inner, before[-1]]
+    before = list(accumulate(parts[:-1], ClassMoments.merge))
+    after = list(accumulate(parts[:0:-1], lambda later, part: part.merge(later)))
+    return [after[-1], *map(ClassMoments.merge, before[:-1], after[-2::-1]), before[-1]]
 
 
 def _parts_of_stored(
