@@ -75,8 +75,9 @@ class FoldedRows:
     scores: tuple[Floats, ...] = ()
 
     def scored(self, *scores: Floats) -> FoldedRows:
-        """The same rows with the scores of each repeat."""
-        return replace(self, scores=scores)
+        """The same rows with the scores of each repeat; on the way there classes and weights are short."""
+        codes, weights = self.judged.codes.astype(np.intp), self.judged.weights.astype(np.float64)
+        return replace(self, judged=replace(self.judged, codes=codes, weights=weights), scores=scores)
 
     def losses(self) -> dict[str, Floats]:
         """By measure, what each of the m rows that are judged loses, (R, m)."""
@@ -212,8 +213,10 @@ class CrossValidation(Shown):
         """The rows with their scores, where these are kept."""
         kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds, predicted = self._dealt.astype(kind), self._predicted.astype(kind)
-        has = not self._fit.model.instead
-        rows = FoldedRows(self._judged, self._rows(), predicted, folds, len(self._fold_labels), has)
+        has, judged = not self._fit.model.instead, self._rows()
+        weights: Any = judged.weights if self._weighted else judged.weights.astype(np.int8)
+        judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
+        rows = FoldedRows(self._judged, judged, predicted, folds, len(self._fold_labels), has)
         first, *others = self._scores
         return first.then(rows.scored, *others)
 
@@ -282,10 +285,8 @@ class CrossValidation(Shown):
             in_class = JudgedRows(
                 judged.codes[own], judged.weights[own], len(self._fit.classes), None, clusters
             )
-            wrong_rows = float(in_class.weights @ wrong[own])
-            rows.append(
-                (in_class.weights.sum(), wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True))
-            )
+            total, wrong_rows = in_class.weights.sum(), float(in_class.weights @ wrong[own])
+            rows.append((total, wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True)))
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
 

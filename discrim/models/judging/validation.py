@@ -201,7 +201,7 @@ def kept_left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Kept
         return Kept(left_out_scores(fit, refit_prior))
     without = _LeftOutScores(fit, blocks, anew=anew)
     if callable(without.scores):
-        task = partial(_left_out_of_part, without.scores, fit.counts if without.shifted else None)
+        task = partial(_left_out_of_part, without.scores, without.counts)
         kept = blocks.kept(task, below)
         lost = kept.told(_lost)
         used = used_codes(blocks) >= 0
@@ -217,9 +217,14 @@ def _left_out_of_part(left_out: LeftOut, counts: Floats | None, part: Blocks) ->
     out = np.full((len(part.design.levels), part.table.nrows), np.nan)
     for rows, x, codes, weights in used_rows(part):
         out[:, rows] = left_out(x, codes, weights).T
-        if counts is not None:
-            out[codes, positions_of(rows)] += left_out_shift(codes, weights, counts)
+        _shift(out, positions_of(rows), codes, weights, counts)
     return out.T
+
+
+def _shift(scores: Floats, at: Codes, codes: Codes, weights: Floats | None, counts: Floats | None) -> None:
+    """Add to columns of scores (K, n) what a prior without the row makes of them, of counts (K,) with it."""
+    if counts is not None:
+        scores[codes, at] += left_out_shift(codes, weights, counts)
 
 
 def _lost(scores: Floats) -> Codes:
@@ -246,12 +251,7 @@ class _LeftOutScores:
     def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
         self._fit, self._blocks, self._anew = fit, blocks, anew
         self.scores = fit.refits.left_out(fit)
-        self.shifted = anew and fit.model.prior_without == "held"
-
-    def shift(self, scores: Floats, at: Codes, codes: Codes, weights: Floats | None) -> None:
-        """Add to columns of scores (K, n) what a prior without the row makes of them."""
-        if self.shifted:
-            scores[codes, at] += left_out_shift(codes, weights, self._fit.counts)
+        self.counts = fit.counts if anew and fit.model.prior_without == "held" else None
 
     def again(self, rows: Codes, tell: Callable[[float], object]) -> Floats:
         """Scores (K, s) of rows that a difference has spoilt, from one more pass or by refits."""
@@ -267,7 +267,7 @@ class _LeftOutScores:
                 every = ((positions_of(place), part, own, w) for place, part, own, w in used_rows(blocks))
                 left = scores.left(every, at, x, codes, weights)
                 out[:, refitted] = scores(x, codes, weights, left).T
-                self.shift(out, refitted, codes, weights)
+                _shift(out, refitted, codes, weights, self.counts)
                 refitted = refitted[np.isnan(out[0, refitted])]
         tell(len(rows) - len(refitted))
         for i in refitted.tolist():
@@ -294,7 +294,7 @@ class LeftOutTable(_LeftOutScores):
         else:
             self._out[:, rows] = self.scores[self._done : self._done + len(x)].T
             self._done += len(x)
-        self.shift(self._out, positions_of(rows), codes, weights)
+        _shift(self._out, positions_of(rows), codes, weights, self.counts)
         self._used[rows] = True
 
     def finished(self) -> Floats:
@@ -659,8 +659,7 @@ class _LabelsLeftOut:
 
     def _labels(self, x: Any, own: Codes, weights: Floats | None) -> Codes:
         scores = np.asarray(self.scores(x, own, weights))
-        if self.counts is not None:
-            scores[np.arange(len(own)), own] += left_out_shift(own, weights, self.counts)
+        _shift(scores.T, np.arange(len(own)), own, weights, self.counts)
         codes = self.decision.codes(scores)
         lost = np.flatnonzero(codes < 0)
         codes[lost] = np.where(np.isnan(scores[lost, 0]), UNDECIDED, IMPOSSIBLE)
@@ -686,8 +685,7 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
     if not callable(without.scores):
         return None
     stored = getattr(fit.numbers, "takes_stored", False)
-    counts = fit.counts if without.shifted else None
-    codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, counts))
+    codes = blocks.per_row(_LabelsLeftOut(without.scores, stored, decision, without.counts))
     again = np.flatnonzero(codes == UNDECIDED)
     with late_bar(len(again), "rows once more") as tell:
         step = max(PIECE // k, 1)
