@@ -72,11 +72,7 @@ class SparseFrame:
         """The same with a column more."""
         beside = self.beside.copy(deep=False)
         beside[name] = values
-        wider = object.__new__(SparseFrame)
-        wider.matrix, wider.beside, wider.index, wider._place = self.matrix, beside, self.index, self._place
-        names = self.columns[: len(self._place)]
-        wider.columns, wider.dtypes = [*names, *beside.columns], [*self.dtypes[: len(names)], *beside.dtypes]
-        return wider
+        return SparseFrame(self.matrix, self.columns[: len(self._place)], beside)
 
 
 class SparseColumns:
@@ -150,11 +146,11 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
         return None
     arrays = list(_arrays(data, positions))
     fill = np.array([array.fill_value for array in arrays], dtype=np.float64)
-    lengths = [array.npoints for array in arrays]
+    stored = [array.sp_values for array in arrays]
     # Together they become doubles at once, and row by row without a look at their order.
-    values = np.concatenate([array.sp_values for array in arrays]).astype(np.float64, copy=False)
+    values = np.concatenate(stored).astype(np.float64, copy=False)
     rows = np.concatenate([array.sp_index.indices for array in arrays])
-    starts = np.concatenate([[0], np.cumsum(lengths)])
+    starts = np.concatenate([[0], np.cumsum(list(map(len, stored)))])
     # Of one dtype with the rows, which would else be copied, where this counts so far.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
