@@ -443,11 +443,6 @@ class Columns:
             labels = pd.MultiIndex.from_tuples(labels, names=self.levels)
         return pd.DataFrame(named, index=labels, columns=self.names)
 
-    def lists(self) -> list[list[Any]]:
-        """The values, column by column."""
-        values = self.values
-        return values.T.tolist() if isinstance(values, np.ndarray) else [list(column) for column in values]
-
 
 def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
     """The table of a section as a DataFrame that shares nothing with it."""
@@ -662,7 +657,8 @@ def _lines(section: Section, part: Columns, errors: Floats, longest: int) -> lis
     """Texts of the cells of a part of the table, line by line."""
     labels = part.index if section.row_formats else [None] * len(part.index)
     special = [section.row_formats.get(label) for label in labels]
-    values, names = part.lists(), list(part.names)
+    columns, names = part.values, list(part.names)
+    values = columns.T.tolist() if isinstance(columns, np.ndarray) else list(map(list, columns))
     plain = [[v for v, form in zip(column, special, strict=True) if form is None] for column in values]
     formats = section.formats
     forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in names]

@@ -18,7 +18,7 @@ from discrim.frame.linear_model import ModelTerm, equations, model_rows, one_cla
 from discrim.inference.manova import Hypothesis, least_squares, manova_table, roy_critical, t_table
 from discrim.models.comparing.term_model import TermCanonicalResults, TermModel
 from discrim.models.fits.displayed import Shown, displayed
-from discrim.models.fits.reading import NaAction, asked_type, check_word, listed, told, warn_of_total
+from discrim.models.fits.reading import NaAction, asked_type, check_word, listed, told, warn_of_weights
 from discrim.models.normal.lda import lda
 from discrim.models.registry import summary_of
 
@@ -516,7 +516,7 @@ def mlm(
             "leave columns out."
         )
     if blocks.weighted:
-        warn_of_total(root.total, root.rows, whole=blocks.has_whole_weights())
+        warn_of_weights(root, whole=blocks.has_whole_weights())
     triangle, unit = _in_units(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.derived_moments import in_units, within_sd
 from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
-from discrim.core.moments.row_sums import RowBlock, Spread
+from discrim.core.moments.row_sums import RowBlock, RowRoot, Spread
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.numerics.arrays import Codes, Floats, at_hand
 from discrim.core.numerics.progress import late_bar
@@ -482,16 +482,12 @@ def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
         )
 
 
-def warn_of_weights(moments: ClassMoments, *, whole: bool) -> None:
+def warn_of_weights(sums: ClassMoments | RowRoot, *, whole: bool) -> None:
     """Say so where weights do not count rows, though inference takes them as counts.
 
     Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
     """
-    warn_of_total(moments.total, int(moments.rows.sum()), whole=whole)
-
-
-def warn_of_total(total: float, rows: int, *, whole: bool) -> None:
-    """The same by the sum of the weights and the number of rows."""
+    total, rows = sums.total, int(np.sum(sums.rows))
     if whole or abs(total - rows) <= EVEN * rows:
         return
     warn_user(

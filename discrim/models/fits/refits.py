@@ -112,18 +112,14 @@ def options_of(results: Any) -> dict[str, Any]:
     fit, model = results._fit, BY_RESULTS[type(results).__name__]
     options = {name: value for name, value in fit.options.items() if name not in model.choosing}
     for name, number in model.chosen.items():
-        if _is_left_to_rows(options[name]):
+        option = options[name]
+        if "bic" in option.values() if isinstance(option, dict) else option is None or option == "bic":
             options[name] = _held(getattr(fit.numbers, number), fit.classes)
     if model.posteriors:
         options["prior"] = None if fit.numbers.estimated_prior else results.prior.to_dict()
     if fit.blocks.functions:
         options["functions"] = dict(fit.blocks.functions)
     return options
-
-
-def _is_left_to_rows(option: Any) -> bool:
-    """Whether an option is left to the rows to choose, for a class at least."""
-    return "bic" in option.values() if isinstance(option, dict) else option is None or option == "bic"
 
 
 def _held(number: Any, classes: pd.Index) -> Any:

@@ -533,7 +533,7 @@ def refuse_singular(
 
 def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> str:
     """What a quadratic discriminant analysis of the same columns and rows can do."""
-    bare = [label for k, label in enumerate(levels) if not _varies(moments, k)]
+    bare = [label for k, label in enumerate(levels) if moments.rows[k] <= 1 or Shrunk().obstacles(moments, k)]
     if len(bare) == len(levels):
         return "No column varies within a class: use another formula"
     if bare:
@@ -542,11 +542,6 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], scatter: Scatter) -> 
             f"{reading.listed(bare)}, which has no covariance of its own"
         )
     return scatter.advice
-
-
-def _varies(moments: ClassMoments, k: int) -> bool:
-    """Whether a class has two rows that differ."""
-    return bool(moments.rows[k] > 1) and not Shrunk().obstacles(moments, k)
 
 
 WAY_OUT = "use fewer columns, or merge such classes with others"
@@ -595,9 +590,10 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     counts, p = moments.counts, moments.n_columns
     common = pooled(moments, moments.total).logdet
     own = np.array([c.logdet for c in separate(moments, counts)])
-    half = 0.5 * np.array([moments.total * common, float(counts @ own)])
     df = p * (p + 1) * (len(counts) - 1) / 2
-    return likelihood_ratio(-half[0], -half[1], df), box_m_of_moments(moments)
+    return likelihood_ratio(-0.5 * moments.total * common, -0.5 * float(counts @ own), df), box_m_of_moments(
+        moments
+    )
 
 
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:

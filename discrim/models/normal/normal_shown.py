@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -164,9 +164,7 @@ def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
 
 # ---- its canonical variates
 
-Structure = Literal["within", "total", "between"]
-
-STRUCTURES: dict[Structure, str] = {
+STRUCTURES: dict[Any, str] = {
     "within": "correlations with the scores within classes (as Stata, SPSS)",
     "total": "total correlations with the scores (as R's candisc)",
     "between": "correlations of the class means",
@@ -211,7 +209,7 @@ def _on_the_axes(result: CanonicalResults, name: str) -> Section:
     return Section(ON_THE_AXES[name], table, shared=True, source=f".{name}")
 
 
-def _structure(result: CanonicalResults, kind: Structure) -> Section:
+def _structure(result: CanonicalResults, kind: Any) -> Section:
     title, table = f"Structure: {STRUCTURES[kind]}", result.structure(kind)
     return Section(title, table, shared=True, source=f'.structure("{kind}")')
 
@@ -417,10 +415,9 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
 
 def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
-    errors = headers.mean_errors(fit)
     table = Columns(fit.numbers.moments.class_means, list(fit.classes), fit.terms)
     return headers.instead_of(fit, title, "fit.means") or Section(
-        title, table, column_errors=errors, source="fit.means"
+        title, table, column_errors=headers.mean_errors(fit), source="fit.means"
     )
 
 
