@@ -620,7 +620,8 @@ def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) ->
     elif sparse:
         # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
         m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
-    return max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
+    # An odd multiple: columns a power of two apart share a few lines of the cache, and are turned slowly.
+    return (m - m % EVEN_ROWS) | EVEN_ROWS if m > EVEN_ROWS else m
 
 
 def of_arrays(

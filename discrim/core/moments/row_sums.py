@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
 from discrim.core.numerics.progress import reduced
 
 RowBlock = tuple[Floats, Codes, Floats | None]
@@ -50,8 +50,11 @@ LIFTED = 2**22
 SMALL = 2**16
 """Numbers that every machine has memory for."""
 
+MANY = 64
+"""Columns from which on one triangle of their products is formed, by a BLAS that takes long to load."""
+
 FEW = 32
-"""Columns a row from which on both triangles of their products are formed faster than one is copied."""
+"""Columns a row from which on products are added where their sums are, as other memory takes longer."""
 
 COPIES = 4
 """Times that the sums of a pass are held: as sums, centred, as roots, and in what is made of them next."""
@@ -100,14 +103,18 @@ class Sums:
         self.rows = np.zeros(n_classes, dtype=np.int64)
         self.centres = np.zeros((n_columns, n_classes))
         self.scale: Floats = np.ones(n_columns)
-        self.sums = np.zeros((n_columns, n_classes))
-        shape = (n_classes, n_columns) if spread == "diagonal" else (n_columns, n_columns)
-        self.products = np.zeros((n_classes, *shape) if spread == "class" else shape)
         self._common: Floats | None = None
         self._settled = False
         # Indicators below the deviations make one product give products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
-        self._space = np.empty((n_columns + self._indicators, 0))
+        self._space, height = np.empty(0), n_columns + self._indicators
+        shape = (n_classes, n_columns) if spread == "diagonal" else (height, height)
+        total = np.zeros((n_classes, *shape) if spread == "class" else shape)
+        self._triangular = height >= MANY
+        self._total = self.products = total
+        self.sums = np.zeros((n_columns, n_classes))
+        if self._indicators:
+            self.products, self.sums = total[:n_columns, :n_columns], total[:n_columns, n_columns:]
 
     def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
         """Add the rows of one block."""
@@ -118,10 +125,11 @@ class Sums:
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
-        if self._space.shape[1] < len(x):
+        height = n_columns + self._indicators
+        if self._space.size < height * len(x):
             # Blocks whose missing rows are left out are of many lengths, and new memory is slow at first.
-            self._space = np.empty((len(self._space), len(x)))
-        buffer = self._space[:, : len(x)]
+            self._space = np.empty(height * len(x))
+        buffer = self._space[: height * len(x)].reshape(height, len(x))
         deviations = buffer[:n_columns]
         self._place_new_centres(columns, codes, rows)
         self.rows += rows
@@ -140,24 +148,14 @@ class Sums:
             deviations *= self.scale[:, None]
         if self._indicators:
             np.equal(codes, np.arange(n_classes)[:, None], out=buffer[n_columns:])
-            if weights is not None:
-                buffer *= np.sqrt(weights)
-            if FEW * len(x) < n_columns:
-                _add_products(self.products, deviations, first=self.rows.sum() == len(x))
-                self.sums += deviations @ buffer[n_columns:].T
-                return
-            product = buffer @ buffer.T
-            self.products += product[:n_columns, :n_columns]
-            self.sums += product[:n_columns, n_columns:]
-            return
-        weighted = deviations if weights is None else deviations * weights
-        _add_class_sums(self.sums, weighted, codes)
+        else:
+            _add_class_sums(self.sums, deviations if weights is None else deviations * weights, codes)
         if weights is not None:
-            deviations *= np.sqrt(weights)
+            buffer *= np.sqrt(weights)
         if self.spread == "diagonal":
             _add_class_sums(self.products.T, deviations**2, codes)
         else:
-            _add_products(self.products, deviations, first=self.rows.sum() == len(x))
+            _add_square(self._total, buffer)
 
     def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
         for k, rows in _by_class(codes, len(self.counts)):
@@ -170,7 +168,7 @@ class Sums:
             else:
                 self.sums[:, k] += part @ weights[rows]
                 part *= np.sqrt(weights[rows])
-            _add_products(self.products[k], part, first=self.rows[k] == len(rows))
+            _add_square(self.products[k], part)
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Start about other centres (p, K), which stay."""
@@ -183,7 +181,7 @@ class Sums:
         first = not self.rows.any()
         reference = columns[:, :1]
         means = np.zeros((len(columns), len(rows)))
-        space = self._space[: len(columns), : len(codes)]
+        space = self._space[: columns.size].reshape(columns.shape)
         _add_class_sums(means, np.subtract(columns, reference, out=space), codes)
         means = means[:, new] / rows[new] + reference
         bad = ~np.isfinite(means)
@@ -223,31 +221,31 @@ class Sums:
         if self.spread == "diagonal":
             return np.asarray(self.products - lift**2)
         if self.spread == "pooled":
-            return np.asarray((self.products - lift.T @ lift)[None])
+            products = np.ascontiguousarray(self.products)
+            _add_square(products, lift.T, -1.0)
+            return (_mirrored(products) if self._triangular else products)[None]
         # In place and in parts: of many columns a copy takes longer than the products.
         step = max(LIFTED // max(lift.size, 1), 1)
         for i in range(0, lift.shape[1], step):
             self.products[:, i : i + step] -= lift[:, i : i + step, None] * lift[:, None, :]
+        for square in self.products if self._triangular else ():
+            _mirrored(square)
         return self.products
 
     def _squares(self) -> Floats:
-        if self.spread == "diagonal":
-            return np.asarray(self.products.sum(axis=0))
-        if self.spread == "class":
-            return np.asarray(np.diagonal(self.products, axis1=1, axis2=2).sum(axis=0))
-        return np.asarray(np.diagonal(self.products))
+        """Sums of squares (p,), or by class (K, p)."""
+        diagonal = self.spread == "diagonal"
+        return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
     def cancelled(self) -> bool:
         """Whether the correction for the provisional centres cost some sum of squares over three bits."""
         correction = self.counts * self.shifts() ** 2
-        if self.spread == "pooled":
-            return bool((correction.sum(axis=1) > 0.875 * self._squares()).any())
-        squares = self.products if self.spread == "diagonal" else np.diagonal(self.products, axis1=1, axis2=2)
-        return bool((0.875 * squares < correction.T).any())
+        lost = correction.sum(axis=1) if self.spread == "pooled" else correction.T
+        return bool((lost > 0.875 * self._squares()).any())
 
     def out_of_range(self) -> bool:
         """Whether a sum of squares overflowed, or sank to where products lose digits."""
-        squares = self._squares()
+        squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
             (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
         )
@@ -359,44 +357,46 @@ def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.in
         start += count
 
 
-def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
-    """Sums (p, K) of columns (p, m) over the rows of each class."""
-    if n_classes <= ONE_HOT_CLASSES:
-        indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
-        return np.asarray(columns @ indicator.T)
-    single = np.ones(len(codes)), codes, np.arange(len(codes) + 1)
-    indicators = scipy.sparse.csc_array(single, shape=(n_classes, len(codes)))
-    return np.asarray((indicators @ np.ascontiguousarray(columns.T)).T)
-
-
 def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
     """Add sums of columns (p, m) over the rows of each class to a total (p, K)."""
-    n_classes = total.shape[1]
-    if n_classes <= max(len(codes), ONE_HOT_CLASSES):
-        total += _class_sums(columns, codes, n_classes)
-        return
-    # Most classes have no row here, and what is added to them would be most of the work.
-    order = sorted_by(codes, n_classes)
-    own = codes[order]
-    starts = np.flatnonzero(np.diff(own, prepend=-1))
-    total[:, own[starts]] += np.add.reduceat(np.take(columns, order, axis=1), starts, axis=1)
-
-
-def _add_products(total: Floats, columns: Floats, *, first: bool) -> None:
-    """Add columns (p, m) times their transpose to a total (p, p), of zeros where they are the first."""
-    p, m = columns.shape
-    if FEW * m >= p:
-        total += columns @ columns.T
-        return
-    # numpy forms one triangle and copies it number by number, which of few rows is most of the work.
-    rows = np.ascontiguousarray(columns.T)
-    step = max(LIFTED // p, 1)
-    for i in range(0, p, step):
-        part = total[i : i + step]
-        if first:
-            np.matmul(columns[i : i + step], rows, out=part)
+    (n_columns, n_classes), n_rows = total.shape, len(codes)
+    if n_classes <= ONE_HOT_CLASSES:
+        indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
+        if n_columns < MANY:
+            total += columns @ indicator.T
         else:
-            part += columns[i : i + step] @ rows
+            total += scipy.linalg.blas.dgemm(1.0, columns.T, indicator.T, trans_a=1)
+    elif n_classes <= n_rows:
+        single = np.ones(n_rows), codes, np.arange(n_rows + 1)
+        indicators = scipy.sparse.csc_array(single, shape=(n_classes, n_rows))
+        total += (indicators @ np.ascontiguousarray(columns.T)).T
+    else:
+        # Most classes have no row here, and what is added to them would be most of the work.
+        order = sorted_by(codes, n_classes)
+        classes = codes[order]
+        starts = np.flatnonzero(np.diff(classes, prepend=-1))
+        total[:, classes[starts]] += np.add.reduceat(np.take(columns, order, axis=1), starts, axis=1)
+
+
+def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
+    """Add a multiple of columns (p, m) times their transpose to a total (p, p), of many to its upper half."""
+    if len(total) < MANY:
+        total += factor * (columns @ columns.T)
+        return
+    # By the BLAS that factors the sum afterwards: threads of NumPy's would keep its from the processor.
+    dsyrk = scipy.linalg.blas.dsyrk
+    if FEW * columns.shape[1] < len(total):
+        dsyrk(factor, columns.T, beta=1.0, c=total.T, trans=1, lower=1, overwrite_c=1)
+    else:
+        total += dsyrk(factor, columns.T, trans=1, lower=1).T
+
+
+def _mirrored(square: Floats) -> Floats:
+    """A matrix (p, p), in its place, with its upper triangle below the diagonal too."""
+    for rows in slices(len(square), MANY):
+        square[rows, rows] = np.triu(square[rows, rows]) + np.triu(square[rows, rows], 1).T
+        square[rows.stop :, rows] = square[rows, rows.stop :].T
+    return square
 
 
 def column_scale(sizes: Floats) -> Floats:
