@@ -107,11 +107,11 @@ class Sums:
         self._settled = False
         # Indicators below the deviations make one product give products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
-        self._space, height = np.empty(0), n_columns + self._indicators
+        self._space = np.empty(0)
+        self._height = height = n_columns + self._indicators
         shape = (n_classes, n_columns) if spread == "diagonal" else (height, height)
-        total = np.zeros((n_classes, *shape) if spread == "class" else shape)
-        self._triangular = height >= MANY
-        self._total = self.products = total
+        self._total = total = np.zeros((n_classes, *shape) if spread == "class" else shape)
+        self._triangular, self.products = height >= MANY, total
         self.sums = np.zeros((n_columns, n_classes))
         if self._indicators:
             self.products, self.sums = total[:n_columns, :n_columns], total[:n_columns, n_columns:]
@@ -125,11 +125,10 @@ class Sums:
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
-        height = n_columns + self._indicators
-        if self._space.size < height * len(x):
+        if self._space.size < self._height * len(x):
             # Blocks whose missing rows are left out are of many lengths, and new memory is slow at first.
-            self._space = np.empty(height * len(x))
-        buffer = self._space[: height * len(x)].reshape(height, len(x))
+            self._space = np.empty(self._height * len(x))
+        buffer = self._space[: self._height * len(x)].reshape(-1, len(x))
         deviations = buffer[:n_columns]
         self._place_new_centres(columns, codes, rows)
         self.rows += rows

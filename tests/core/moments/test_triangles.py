@@ -1,0 +1,46 @@
+"""Products of many columns, of which a pass forms one triangle, are those of long doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discrim.core.moments.moments import gather
+from discrim.frame.blocks import EVEN_ROWS, _rows_a_block
+
+
+@pytest.mark.parametrize("spread", ["pooled", "class"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("p", "k"), [(63, 1), (60, 6), (64, 3), (130, 2), (70, 40)])
+@pytest.mark.parametrize("m", [3, 150, 10_000])
+def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m: int) -> None:
+    rng = np.random.default_rng(p)
+    n = 2_000 if m > 3 else 300
+    codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    x = rng.normal(size=(n, p)) + 3.0 * rng.normal(size=(k, p))[codes] + 100.0
+    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    blocks = [
+        (x[at : at + m], codes[at : at + m], None if weights is None else weights[at : at + m])
+        for at in range(0, n, m)
+    ]
+    found = gather(blocks, n_classes=k, n_columns=p, spread=spread, rooted=False)
+    w = np.ones(n) if weights is None else weights
+    exact = np.empty((k, p, p), dtype=np.longdouble)
+    for each in range(k):
+        rows = np.longdouble(x[codes == each])
+        share = np.longdouble(w[codes == each])[:, None]
+        deviations = rows - (share * rows).sum(axis=0) / share.sum()
+        exact[each] = np.float64(deviations * share).T @ np.float64(deviations)
+    wanted = np.float64(exact.sum(axis=0, keepdims=True) if found.spread == "pooled" else exact)
+    sizes = np.sqrt(np.diagonal(wanted, axis1=1, axis2=2))
+    error = np.abs(found.scatters - wanted) / sizes[:, :, None] / sizes[:, None, :]
+    assert error.max() < 1e-13
+    np.testing.assert_array_equal(found.scatters, np.swapaxes(found.scatters, 1, 2))
+
+
+@pytest.mark.parametrize("p", [1, 8, 32, 50, 64, 128, 300, 784, 5_000])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_columns_of_a_block_are_no_power_of_two_apart(p: int, in_place: bool) -> None:
+    rows = _rows_a_block(p, 2**20, 2**15, in_place=in_place, sparse=False)
+    assert rows % EVEN_ROWS == 0
+    assert rows // EVEN_ROWS % 2
