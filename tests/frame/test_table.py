@@ -128,3 +128,14 @@ def test_a_table_that_is_watched_again_remembers_what_it_was_at_first():
     table.watch(["g", "x"])
     with pytest.raises(DataError, match="'x'"):
         table.refuse_changes()
+
+
+def test_columns_that_were_found_together_are_found_beside_others_too():
+    array = np.arange(40.0).reshape(4, 10)
+    table = Table(pd.DataFrame(array.T, columns=list("abcd"), copy=False))
+    assert table.view(("b", "c")).tolist() == array[1:3].tolist()
+    assert table.view(tuple("abcd")).tolist() == array.tolist()
+    assert table.view(("b", "d")).tolist() == array[[1, 3]].tolist()
+    out = np.empty((3, 4))
+    table.fill(tuple("abcd"), 2, 5, out)
+    assert out.tolist() == array.T[2:5].tolist()
