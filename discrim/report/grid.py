@@ -415,12 +415,8 @@ INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
 class Columns:
     """Columns with labels, of which a DataFrame is made where one is asked for.
 
-    Attributes
-    ----------
-    values : (n, m) float, or m columns
-    index, names : labels (n,) of the rows, and (m,) of the columns
-    levels : tuple of str
-        Names of the levels of rows whose labels are tuples.
+    The values are an array (n, m), or m columns. The index holds the labels (n,) of the rows, whose levels
+    have names where these are tuples.
     """
 
     values: Floats | Sequence[Any]
