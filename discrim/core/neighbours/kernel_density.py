@@ -64,13 +64,13 @@ REACH, LEAST_EXPONENT = 37.0, -700.0
 half its rounding; and the exponent of numbers that are still normal."""
 
 PARTS, STEP = 4, 50
-"""Intervals of an expansion for each power of two, and the bits of a double that tell places within them."""
+"""Intervals of a series for each power of two, and the bits of a double that tell places within them."""
 
 MOST_TERMS, LONGEST = 24, 2.0**60
-"""Of an expansion, whose coefficients would else lose digits, and where its last interval may begin."""
+"""Of a series, whose coefficients would else lose digits, and where its last interval may begin."""
 
 FEW_RADII, FEW_ROWS, FEW_PAIRS = 8, 64, 2**16
-"""Radii, rows of a class, and pairs of rows below which kernels one by one take less time than expansions."""
+"""Radii, rows of a class, and pairs of rows below which kernels one by one take less time than series."""
 
 
 def _log_ball(p: int) -> float:
@@ -188,20 +188,20 @@ def log_means(
     radii: Floats,
     weights: Floats,
     total: Floats,
-    expansion: Expansion | None = None,
+    series: KernelSeries | None = None,
 ) -> Floats:
     """Logarithms (L, m) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
 
     Squared distances (m, n), which are written over, are known to `edge` (m,); rows that are left out are
     infinitely far. The radii are (L, m), the weights (n,) or (m, n), and their sum without what is left out
-    is (m,). Normal kernels may have an expansion, which is of the same radii for all rows.
+    is (m,). Normal kernels may have a series, which is of the same radii for all rows.
     """
     np.maximum(d2, 0.0, out=d2)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
     d2 -= np.where(nearest < np.inf, nearest, 0.0)[:, None]
     far = _far(d2.shape[1], weights)
-    if expansion is not None and far <= expansion.far:
-        sums = expansion.sums(d2, weights)
+    if series is not None and far <= series.far:
+        sums = series.sums(d2, weights)
     else:
         sums = _sums(kernel, d2, edge, radii, weights, far)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -238,7 +238,7 @@ def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floa
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class KernelSeries:
     """Normal kernels of several radii (L,) as polynomials within intervals of the squared distance.
 
     Squared distances are in units of the least radius's square. Intervals have middles (B,) and halves, of
@@ -253,7 +253,7 @@ class Expansion:
     coefficients: Floats
 
     @classmethod
-    def of(cls, radii: Floats, far: float) -> Expansion | None:
+    def of(cls, radii: Floats, far: float) -> KernelSeries | None:
         """What loses less than exp(-far) of any kernel; None where that takes too many terms or intervals."""
         rates = 0.5 * (radii.min() / radii) ** 2
         n_terms = ceil(far / log(4 * PARTS))
@@ -357,7 +357,7 @@ def left_out_kernel_scores(
     """
     n_classes = len(fit.places)
     totals = np.array([float(place.weights.sum()) for place in fit.places])
-    expansions = _expansions(fit, radii, len(x))
+    series_by_class = _series(fit, radii, len(x))
     for g, of_rows in enumerate(fit.places):
         at = np.flatnonzero(codes == g)
         unit = np.minimum(1.0, of_rows.weights)
@@ -378,19 +378,19 @@ def left_out_kernel_scores(
                 own = part if k == g else None
                 equal = None if groups is None else groups[rows, None] == groups[codes == k]
                 scores[:, :, k] = log_prior[k] + _density(
-                    fit, place, z, radius, without, own, equal, expansions[k]
+                    fit, place, z, radius, without, own, equal, series_by_class[k]
                 )
             yield rows, scores
 
 
-def _expansions(fit: KernelDensityFit, radii: Floats, n: int) -> list[Expansion | None]:
+def _series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
     """Of the kernels of each class, at radii (L, K), where n rows are scored and kernels take longer."""
-    expansion, sizes = None, [place.points.shape[1] for place in fit.places]
+    series, sizes = None, [place.points.shape[1] for place in fit.places]
     many = len(radii) >= FEW_RADII and n**2 >= FEW_PAIRS
     if fit.kernel == "normal" and many and (radii == radii[:, :1]).all():
         far = max(_far(size, place.weights) for size, place in zip(sizes, fit.places, strict=True))
-        expansion = Expansion.of(radii[:, 0] * fit.places[0].unit, far)
-    return [expansion if size >= FEW_ROWS else None for size in sizes]
+        series = KernelSeries.of(radii[:, 0] * fit.places[0].unit, far)
+    return [series if size >= FEW_ROWS else None for size in sizes]
 
 
 def _density(
@@ -401,7 +401,7 @@ def _density(
     rows: _Downdate | None,
     own: slice | None,
     equal: Mask | None,
-    expansion: Expansion | None,
+    series: KernelSeries | None,
 ) -> Floats:
     """Log densities (L, m) of a class at coordinates z (p, m) by radii (L, m), without each of the rows."""
     p, logdet = len(z), np.full(z.shape[1], place.logdet)
@@ -425,7 +425,7 @@ def _density(
             d2 *= rows.left[:, None]
             logdet += np.log(without) - p * np.log(rows.left)
             edge = edge * rows.left * (1 + rows.share / without * column_squares(rows.deviations))
-        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal), expansion)
+        means = log_means(fit.kernel, d2, edge, radii, *_left(place, d2, own, equal), series)
         logs = means + log_constant(fit.kernel, p) - p * np.log(radii) - 0.5 * logdet
     logs[:, np.isnan(logdet)] = np.nan
     return np.asarray(logs)

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from discrim import kernel_density
-from discrim.core.neighbours.kernel_density import KERNELS, Expansion, Places, log_means
+from discrim.core.neighbours.kernel_density import KERNELS, KernelSeries, Places, log_means
 from discrim.core.scatter.covariance import Covariance
 from tests.benchmarks.timing import made
 
@@ -71,16 +71,16 @@ GRIDS = {
 
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("weighed", [False, True])
-def test_expansions_are_sums_of_40_digits(grid, weighed):
+def test_series_are_sums_of_40_digits(grid, weighed):
     radii, rng = GRIDS[grid], np.random.default_rng(11)
     # Distances within the narrowest kernel and beyond the widest, equal ones, and ends of intervals.
     d2 = radii.min() * rng.uniform(0, 1, 60) * radii.max() * 10.0 ** rng.uniform(-9, 2, 60)
     d2 = np.concatenate([[0.0, 0.0], d2, radii.min() ** 2 * 2.0 ** np.arange(-3, 9), [np.inf]])
     weights = 10.0 ** rng.uniform(-3, 3, len(d2)) if weighed else np.ones(len(d2))
     far = 37 + np.log(len(d2) * weights.max() / weights.min())
-    expansion = Expansion.of(radii, far)
-    assert expansion is not None
-    sums = expansion.sums(d2[None].copy(), weights)[:, 0]
+    series = KernelSeries.of(radii, far)
+    assert series is not None
+    sums = series.sums(d2[None].copy(), weights)[:, 0]
     with mpmath.workdps(40):
         pairs = list(zip(d2[:-1].tolist(), weights.tolist(), strict=False))
         exact = [
@@ -91,31 +91,31 @@ def test_expansions_are_sums_of_40_digits(grid, weighed):
     assert np.abs(errors).max() < 2e-15
 
 
-def test_what_an_expansion_loses_does_not_count_in_the_worst_place():
+def test_what_a_series_loses_does_not_count_in_the_worst_place():
     """Ten thousand rows at any one distance beside the nearest row."""
     radii = np.geomspace(1.0, 2.0, 8)
-    expansion = Expansion.of(radii, 37 + np.log(1e4))
-    assert expansion is not None
+    series = KernelSeries.of(radii, 37 + np.log(1e4))
+    assert series is not None
     at = np.linspace(1e-3, 200.0, 997)
-    sums = expansion.sums(np.stack([np.zeros_like(at), at], axis=1), np.array([1.0, 1e4]))
+    sums = series.sums(np.stack([np.zeros_like(at), at], axis=1), np.array([1.0, 1e4]))
     with np.errstate(under="ignore"):
         expected = 1.0 + 1e4 * np.exp(-at / (2 * radii[:, None] ** 2))
     # Exponents are below 10 where the rows count, and are rounded here and there.
     np.testing.assert_allclose(sums, expected, rtol=4e-15)
 
 
-def test_there_is_no_expansion_of_kernels_too_unlike():
-    assert Expansion.of(np.array([1e-200, 1.0, 1e200]), 40.0) is None
-    assert Expansion.of(np.geomspace(0.1, 1.0, 9), 600.0) is None
+def test_there_is_no_series_of_kernels_too_unlike():
+    assert KernelSeries.of(np.array([1e-200, 1.0, 1e200]), 40.0) is None
+    assert KernelSeries.of(np.geomspace(0.1, 1.0, 9), 600.0) is None
 
 
 def test_rows_that_are_left_to_a_refit_stay_alone():
-    expansion = Expansion.of(np.geomspace(0.1, 1.0, 9), 40.0)
-    assert expansion is not None
+    series = KernelSeries.of(np.geomspace(0.1, 1.0, 9), 40.0)
+    assert series is not None
     d2 = np.array([[0.0, 1.0], [np.nan, -np.nan], [0.0, 2.0]])
-    sums = expansion.sums(d2, np.ones(2))
+    sums = series.sums(d2, np.ones(2))
     assert np.isnan(sums[:, 1]).all()
-    np.testing.assert_array_equal(sums[:, [0, 2]], expansion.sums(d2[[0, 2]], np.ones(2)))
+    np.testing.assert_array_equal(sums[:, [0, 2]], series.sums(d2[[0, 2]], np.ones(2)))
 
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
