@@ -177,8 +177,6 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
 
-    from discrim.report.plots.panes import Pane
-
     if isinstance(ax, Axes):
         return ax, False
     if ax is not None:
@@ -187,7 +185,7 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
         )
     width, height = size or plt.rcParams["figure.figsize"]
     high = float(np.clip(0.17 * lines + 1, height, 30))
-    return plt.subplots(figsize=(width, high), layout="constrained", subplot_kw={"axes_class": Pane})[1], True
+    return plt.subplots(figsize=(width, high), layout="constrained")[1], True
 
 
 def panels(
