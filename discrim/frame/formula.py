@@ -261,7 +261,8 @@ def right_side(
     def leaf(each: Node) -> Terms:
         if each.token.extra == ".":
             rest = [name for name in table.names if name not in apart]
-            found = [Expression(grammar.quote(name), Column(name), (name,)) for name in rest]
+            codes = list(map(grammar.quote, rest))
+            found = [Expression(code, Column(name), (name,)) for code, name in zip(codes, rest, strict=True)]
         else:
             found = [read_leaf(source, each, table, functions)]
         known.update((one.code, one) for one in found)
