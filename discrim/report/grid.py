@@ -441,8 +441,8 @@ class Columns:
 
 
 def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
-    """The table of a section as a DataFrame that shares nothing with it."""
-    return table.frame if isinstance(table, Columns) else table.copy()
+    """The table of a section as a DataFrame, which may share numbers and labels with it."""
+    return table.frame if isinstance(table, Columns) else table
 
 
 @dataclass(frozen=True, slots=True)

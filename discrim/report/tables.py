@@ -387,10 +387,10 @@ class Summary:
         """The sections' numbers, unrounded."""
         tables: dict[str, pd.DataFrame] = {}
         for key, part in self._parts.items():
-            tables[key] = frame_of(part.table)
+            tables[key] = frame_of(part.table).copy()
             if isinstance(part, Section) and part.shown:
                 name, shown = part.shown
-                tables[name] = frame_of(shown.table)
+                tables[name] = frame_of(shown.table).copy()
         return tables
 
     def extended(self, name: str, part: Part) -> Summary:

@@ -49,6 +49,23 @@ def test_tables_hold_full_precision():
     assert SUMMARY.tables["header"].loc["Log-likelihood", "value"] == fit.llf
 
 
+def test_who_changes_a_table_changes_neither_the_fit_nor_the_next_table():
+    fit = lda("species ~ .", IRIS)
+    summary = fit.summary()
+    wanted = {key: table.copy() for key, table in summary.tables.items()}
+    text, classes, means = str(summary), fit.classes.copy(), fit.means.copy()
+    for table in summary.tables.values():
+        table.index.names = [f"row {i}" for i in range(table.index.nlevels)]
+        table.columns.name = "column"
+        table.iloc[0, 0] = 7
+    for found in (summary.tables, fit.summary().tables):
+        for key, table in found.items():
+            pd.testing.assert_frame_equal(table, wanted[key])
+    assert str(fit.summary()) == str(summary) == text
+    assert fit.classes.name == classes.name == "species"
+    pd.testing.assert_frame_equal(fit.means, means)
+
+
 def test_repr_is_short_and_qda_lists_its_covariances():
     assert len(repr(lda("species ~ .", IRIS)).splitlines()) < 30
     keys = list(qda("species ~ .", IRIS).summary().tables)
