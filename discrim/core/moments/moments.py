@@ -345,11 +345,12 @@ def gather_parts(
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
     # Where each class has a scatter, those of a part are so many more classes.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
-    groups = 1 if sums == "class" else n_parts
-    task = partial(
-        _one_pass, n_parts=groups, n_classes=cells.size // groups, n_columns=n_columns, spread=sums
-    )
-    found = reduced(blocks, task, _both_gathered)
+    task = partial(_one_pass, n_columns=n_columns, spread=sums)
+    groups = (1, cells.size) if sums == "class" else cells.shape
+    found = reduced(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _both_gathered)
+    if sums == "class" and (found[0].moments.scale != 1).any():
+        # On the scale of one part's extreme values squares of the others may underflow.
+        found = reduced(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _both_gathered)
     few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
         rooted
@@ -359,7 +360,7 @@ def gather_parts(
         parts = _with_roots(blocks, found, spread)
     else:
         parts = [each.moments for each in found]
-    return [parts[0].classes(cell) for cell in cells] if sums == "class" else parts
+    return [parts[0].classes(cell) for cell in cells] if len(parts) < n_parts else parts
 
 
 class _Gathered(NamedTuple):

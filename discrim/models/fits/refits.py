@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, on_one_scale
+from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged, on_one_scale
 from discrim.core.moments.row_sums import Spread, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
@@ -264,19 +264,15 @@ def moment_folds(
     own = blocks.with_codes(both)
     parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
     if parts is None:
-        parts = gather_parts(
-            own,
-            n_parts=folds,
-            n_classes=n_classes,
-            n_columns=len(blocks.terms),
-            spread=spread,
-            rooted=rooted,
-        )
-    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
-    parts = on_one_scale(parts)
-    before = list(accumulate(parts[:-1], ClassMoments.merge))
-    after = list(accumulate(parts[:0:-1], lambda later, part: part.merge(later)))
-    return [after[-1], *map(ClassMoments.merge, before[:-1], after[-2::-1]), before[-1]]
+        shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(blocks.terms)}
+        parts = gather_parts(own, **shape, spread=spread, rooted=rooted)
+    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2. What is extreme in
+    # one fold sets the scale of those that it is merged with only.
+    same = all(a is b for a, b in zip(parts, on_one_scale(parts), strict=True))
+    join: Callable[[ClassMoments, ClassMoments], ClassMoments] = ClassMoments.merge if same else merged
+    before = list(accumulate(parts[:-1], join))
+    after = list(accumulate(parts[:0:-1], lambda later, part: join(part, later)))
+    return [after[-1], *map(join, before[:-1], after[-2::-1]), before[-1]]
 
 
 def _parts_of_stored(

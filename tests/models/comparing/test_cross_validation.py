@@ -384,6 +384,21 @@ def test_a_comparison_is_that_of_its_cross_validations():
     assert by_fit.loc["LDA", "error_cv"] == pytest.approx(one.table().loc["error", "estimate"])
 
 
+@pytest.mark.parametrize(("verb", "rows", "value"), [(lda, 17_000, 1e200), (qda, 400, 1e160)])
+def test_a_value_out_of_range_of_squares_spoils_no_rule_without_its_fold(verb, rows, value):
+    # Of so many rows lda takes no roots.
+    rng = np.random.default_rng(8)
+    labels = np.arange(rows) % 2
+    x = rng.normal(size=(rows, 32 if verb is lda else 4)) + 0.2 * labels[:, None]
+    table = pd.DataFrame(x).add_prefix("x").assign(y=np.where(labels, "b", "a"))
+    table.loc[4, "x0"] = value
+    inside = np.arange(rows) % 3 == 1
+    judged = cross_validate(verb("y ~ .", table, prior="equal"), np.arange(rows) % 3)
+    without = verb("y ~ .", table[~inside], prior="equal").predict_proba(table[inside])
+    np.testing.assert_allclose(judged.posteriors()[inside], without, rtol=1e-9, atol=1e-300)
+    assert judged.unlabelled == 0
+
+
 def test_groups_make_mcnemars_test_and_leave_t():
     fits = lda("species ~ bill_length_mm + sex", PENGUINS), lda("species ~ bill_depth_mm", PENGUINS)
     row = compare(*fits, folds=5, groups=np.arange(len(PENGUINS)) // 2, seed=0).iloc[0]
