@@ -479,8 +479,8 @@ def _shortened(text: str, place: Place, name: str) -> str:
     styles = {style: f"{name}s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
     text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
     rules = "".join(f".{each}{{{style}}}" for style, each in styles.items()).replace(": ", ":")
-    text = text.replace("*{", f"#{name}{{", 1).replace("</style>", f"{rules}</style>", 1)
-    text = re.sub(r">\s+<", "><", text)
+    # The rule before them is one of each shape: of the whole, it would come to a shape through its use.
+    text = re.sub(r">\s+<", "><", text.replace("</style>", f"{rules}</style>", 1))
     for image in images:
         text = text.replace('"data:"', image, 1)
     return text.replace('"', "'").strip()

@@ -97,7 +97,7 @@ def check(page: Read, text: str) -> None:
     }
     for _, attrs in page.tags:
         assert not any(name.startswith("on") for name in attrs)
-        for name in ("src", "srcset", "href"):
+        for name in ("src", "srcset", "href", "xlink:href"):
             assert (attrs.get(name) or "data:").startswith(("data:", "#"))
     assert not re.search(r"url\((?!#)|@import|expression\(", text)
     policy = next(attrs["content"] for attrs in page.all("meta") if attrs.get("http-equiv"))
@@ -114,6 +114,7 @@ def check(page: Read, text: str) -> None:
     assert len(set(ids)) == len(ids)
     for tag, image in page.images():
         assert image["alt" if tag == "img" else "aria-label"]
+        assert tag == "img" or image["role"] == "img"
         assert float((image["width"] or "").removesuffix("pt")) > 0
     # What a reader of screens is told is told once: of each pair the style shows one.
     shown = [image["class"] for _, image in page.images()]

@@ -170,6 +170,18 @@ def test_a_short_image_has_the_numbers_of_the_long_one():
     np.testing.assert_allclose(places[0], places[1], atol=0.0501)
 
 
+def test_ends_and_joins_of_lines_in_a_page_are_those_of_matplotlib_s_vectors():
+    axes = picture()
+    held = points.io.BytesIO()
+    axes.figure.savefig(held, format="svg")
+    plt.close(axes.figure)
+    # The rule is of each shape alone: one that a whole picture had would come to shapes through their uses.
+    rule = re.search(r"<style[^>]*>(\*\{.*?\})", held.getvalue().decode())
+    (text,) = texts()
+    assert rule
+    assert f">{rule[1].replace(': ', ':')}" in text.replace(": ", ":")
+
+
 def test_an_image_is_the_same_whether_a_reader_saves_text_as_text():
     expected = image_of(picture)
     with mpl.rc_context({"svg.fonttype": "none"}):
