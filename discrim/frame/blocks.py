@@ -287,7 +287,7 @@ _Filled = tuple[
 ]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Blocks:
     """The rows of a table that a fit uses, block by block.
 

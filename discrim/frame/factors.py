@@ -86,7 +86,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Categories:
     """Values to be read as categories, with the levels and the contrast the formula asks for."""
 

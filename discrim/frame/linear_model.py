@@ -45,7 +45,7 @@ class ModelTerm:
     categories: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """The combinations of levels of some factors, and in each the (cells, columns) values of the design.
 

@@ -197,7 +197,7 @@ FAR = 8.0
 """Standard deviations beyond which a column that is stored in most rows is held about its mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
     """All rows of a table, as steps (n, p) from a base (p,): what columns hold where nothing is stored.
 

@@ -319,7 +319,7 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     return np.empty((0, 0)) if out is None else out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CategoryRows:
     """Numbers of rows (L, K) of positive weight, by category and class of a predictor of the formula."""
 

@@ -60,7 +60,7 @@ NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
 """Dtypes of columns in memory that no one writes to: Arrow's, and pandas' text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
     """Values of a table's columns, of all rows or of evenly spaced ones.
 

@@ -51,7 +51,7 @@ from discrim.errors import DataError
 from discrim.inference.error_rates import check_level, exact_interval, log_interval, mixed_interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bins:
     """Bins (B,) of rows by their probability.
 
@@ -215,7 +215,7 @@ HUGE = 1e100
 """Losses beyond which sums of squares are taken of their shares of the largest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JudgedRows:
     """Rows (m,) that were judged: their classes, frequency weights, and groups, the clusters.
 

@@ -49,7 +49,7 @@ HALVINGS = 40
 """Times that a step is halved at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassShares:
     """Shares (K,) of maximum likelihood, which sum to one; those on the boundary are zero exactly.
 
@@ -112,7 +112,7 @@ def class_shares(
     return ClassShares(at.shares, at.slope, em, newton, at.off <= tol)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Place:
     """Shares (K,), the mixture density (n,) of each row, and the slopes (K,)."""
 

@@ -96,7 +96,7 @@ def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
     return cumulated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """Scores (n,) of calibration rows, rising; infinite ones may be among them.
 

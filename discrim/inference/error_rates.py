@@ -70,7 +70,7 @@ from discrim.core.numerics.special import beta_ppf, normal_isf
 from discrim.errors import DataError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rates:
     """One estimate of the error rate, with the rates (K,) by class, missing where the method has none.
 
@@ -234,7 +234,7 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
     return float(shares @ unit @ (shares @ share))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
     """Rows, and what rules of bootstrap samples drawn within classes call those that they did not see.
 

@@ -48,7 +48,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LogOdds:
     """Coefficients of q classes against the reference, in the units of the data.
 

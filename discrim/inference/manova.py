@@ -156,7 +156,7 @@ SAME = 1e-11
 """Share of a column's length down to which what others leave of it is rounding."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
     """The part Z (q, p) of the responses that a hypothesis denies; Z'Z is the scatter H.
 
@@ -172,7 +172,7 @@ class Hypothesis:
         return len(self.part)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
     """A linear model of several responses.
 

@@ -284,7 +284,7 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
     return np.asarray(f_sf(f, p, denominator))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoreCovariance:
     """Covariances of the K scores of each of m rows, as what they do.
 

@@ -314,7 +314,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     return CorrectedT(mean, error, statistic, df, pvalue, mean - half, mean + half)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shuffle:
     """How labels are shuffled: units exchange them within blocks.
 

@@ -49,7 +49,7 @@ from discrim.core.numerics.special import beta_ppf
 from discrim.inference.error_rates import check_level, logit_interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """A ROC curve (T,), from no row called to all.
 

@@ -411,7 +411,7 @@ INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
 """How a rendering heads the columns that every table names alike, as statsmodels does."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Columns with labels, of which a DataFrame is made where one is asked for.
 
@@ -445,7 +445,7 @@ def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
     return table.frame if isinstance(table, Columns) else table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Section:
     """A table of the summary.
 

@@ -190,7 +190,7 @@ class _Windows(NamedTuple):
         return _Windows(self.centres[which], self.bandwidths[which], self.low[which], self.high[which])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Expansions:
     """Expansions of boxes (B,).
 
@@ -391,7 +391,7 @@ FACTORS = {"nrd0": 0.9, "nrd": 1.06}
 """Rules of thumb for the bandwidth, and their factors."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelDensity:
     """The density of one column in one class: values (u,) that differ, sorted, and how many rows have each.
 
@@ -455,7 +455,7 @@ class KernelDensity:
         return np.where((left > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Order:
     """Rows in the order of their values, of which one can be left out.
 
@@ -543,7 +543,7 @@ def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
     return (away / size if size > 0 else away), size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelColumns:
     """Kernel densities of the columns at positions (q,), with bandwidths given (q,), 0 for the rule's."""
 

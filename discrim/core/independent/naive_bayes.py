@@ -97,7 +97,7 @@ def available_left_out(moments: ClassMoments, counts: Floats, log_prior: Floats,
     return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LevelTables:
     """Tables of the columns that hold positions of levels.
 
@@ -157,7 +157,7 @@ WRITTEN = 2**21
 """Numbers of sparse rows that are written out at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CountColumns:
     """Multinomials over the columns of counts, at positions (J,) in the rows, with weighted sums (K, J)."""
 
@@ -245,7 +245,7 @@ class CountColumns:
 Other = LevelTables | KernelColumns | CountColumns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayesFit:
     """The numbers of a naive Bayes classifier.
 

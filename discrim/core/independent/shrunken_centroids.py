@@ -45,7 +45,7 @@ FEW_SQUARES = 1e-3
 """Share of a column's sum of squares that a row may leave before the difference has lost digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ShrunkenFit(NoLikelihood):
     """The numbers of nearest shrunken centroids.
 

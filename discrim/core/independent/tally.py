@@ -22,7 +22,7 @@ FEW_COLUMNS = 8
 """Columns of sparse rows that are written out at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ColumnPlan:
     """What each of p columns is, and how its density is estimated.
 
@@ -80,7 +80,7 @@ class ColumnPlan:
         return np.flatnonzero(self.families == 3)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Tally:
     """Counts, sums and values of the rows of a pass.
 

@@ -160,7 +160,7 @@ MOST_UNLISTED = 1e-5
 """Probability that sums may leave out; random points do better than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MassLaw:
     """Probabilities `mass` (K, V) of listed values in each class, and `unlisted` (K,) of all others.
 
@@ -232,7 +232,7 @@ class DensityLaw:
         return None if unlisted.max() > MOST_UNLISTED else MassLaw(mass, points, unlisted)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DecisionIntervals:
     """Intervals of a line by decision: edges (r + 1,), and codes (r,), -1 where no class has a density."""
 

@@ -81,7 +81,7 @@ BESIDE = 1e-7
 rows are off by the root of a rounding."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NormalPlace:
     """Where a normal distribution lies, in columns of unit variance: over their standard deviations, or one.
 
@@ -488,7 +488,7 @@ class RowDensity:
         return Normal(np.atleast_1d(self.frozen.loc), np.atleast_2d(self.frozen.shape)), float(self.frozen.df)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FunctionDensity:
     """A density of one variable that a function of the user's gives, from points (m,) to densities (m,)."""
 

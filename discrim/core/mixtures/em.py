@@ -286,7 +286,7 @@ class ClassRows(NamedTuple):
     weights: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Components:
     """The components of some classes, as many as their sizes say, those of the first class first.
 

@@ -30,7 +30,7 @@ from discrim.errors import DataError
 Tell = Callable[[float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MixtureRule:
     """Scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
 
@@ -50,7 +50,7 @@ class MixtureRule:
             return np.asarray(np.logaddexp.reduceat(scores, self.first, axis=1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MixtureFit:
     """The numbers of a mixture discriminant analysis.
 

@@ -353,7 +353,7 @@ OF_ALL = ("EEE", "VEE", "EVE", "VVE")
 """Forms that bear one frame for all classes only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StartFrame:
     """Coordinates u of rows z = M'u, with M (p, p) the root: upper triangular, or orthogonal if rotated."""
 

@@ -193,7 +193,7 @@ DIGIT = 0.1
 """Relative error from which on a number has no digit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Remainder:
     """What is left, or why it is not known.
 

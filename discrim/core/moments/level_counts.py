@@ -27,7 +27,7 @@ ROUNDED = 64 * EPS
 """Share of a sum of weights that may be the rounding of a difference."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LevelCounts:
     """Counts of levels by class: a table (K, L_j) of rows, or weights, for each column of levels.
 

@@ -50,7 +50,7 @@ ROOT_WORK = 2.0**24
 """Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassMoments:
     """Sufficient statistics of classes, in coordinates z = (x - origin) * scale.
 

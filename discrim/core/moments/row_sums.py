@@ -436,7 +436,7 @@ def ill_conditioned(scatter: Floats) -> bool:
     return bool(rcond < ROOT_RCOND)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RowRoot:
     """What least squares of rows needs: the R (m, 1 + p) of the constant and the columns less an origin (p,).
 

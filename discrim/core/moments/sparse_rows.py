@@ -31,7 +31,7 @@ KEPT_WITHIN = 0.125
 """Share of a column's sum of squares that has to be left within classes, so that products keep digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
     """Rows x (m, p) = base (p,) + steps (m, p), these without duplicates."""
 

@@ -105,7 +105,7 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
     return np.asarray(np.exp((top - np.log(counts)) / (p + 4)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Places:
     """The rows of one class, points (p, n) in coordinates in which its metric is Euclidean.
 
@@ -144,7 +144,7 @@ class Places:
         return self.covariance.logdet - 2 * float(np.log(self.scale).sum())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelRule:
     """Scores ln prior_k + ln f_k(x), of kernels with radii (K,); a row may be impossible in every class."""
 
@@ -237,7 +237,7 @@ def _sums(kernel: Kernel, d2: Floats, edge: Floats, radii: Floats, weights: Floa
     return sums
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelSeries:
     """Normal kernels of several radii (L,) as polynomials within intervals of the squared distance.
 
@@ -464,7 +464,7 @@ def metric_spread(metric: str, common: bool) -> Spread:
     return "pooled" if common else "class"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelDensityFit(NoLikelihood):
     """Rows with their classes, and the kernels about them with bandwidths, radii (K,), by some rule.
 

@@ -54,7 +54,7 @@ EQUAL = 1e-13
 """Relative difference of two posteriors below which they are one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VoteCounts:
     """The neighbours of some rows, counted by class for any k up to as many as there are.
 
@@ -236,7 +236,7 @@ MEANS_AGREE = 1e-6
 """Share of the largest coordinate by which class means of rows may differ from those of the moments."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NeighbourRule:
     """Scores of the votes of the k nearest rows: log posteriors up to a constant of the row.
 
@@ -269,7 +269,7 @@ def _votes(nearest: Neighbours, codes: Codes) -> Codes:
     return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.beyond
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KNNFit(NoLikelihood):
     """Rows with their classes and diagonal moments, and how many of them vote.
 

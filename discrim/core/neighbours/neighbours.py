@@ -74,7 +74,7 @@ def pieces_of_runs(lengths: Codes, most: int) -> list[slice]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PointRows:
     """The rows of each of the points (u, p) that differ.
 
@@ -336,7 +336,7 @@ def is_free_of_origin(metric: str) -> bool:
     return metric in NORMS or metric == "hamming"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Space:
     """Coordinates in which distances are taken: z = (x - origin) * unit, (p,) each, whitened.
 
@@ -402,7 +402,7 @@ class Neighbours(NamedTuple):
         return Neighbours(self.rows[kept].reshape(m, -1), self.distances[kept].reshape(m, -1), beyond)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NeighbourIndex:
     """Rows with their classes, ready to be searched, of which the coordinates are points (n, p).
 

@@ -49,7 +49,7 @@ from discrim.core.scatter.scatter import Full, NormalClasses, Scatter
 from discrim.errors import NotSupportedError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LDAFit:
     """The numbers of a linear discriminant analysis.
 

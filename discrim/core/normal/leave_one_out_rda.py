@@ -45,7 +45,7 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut
 from discrim.core.scatter.covariance import EPS, divisors_by_class
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Span:
     """An orthonormal basis of the rows of a fit, in the units of the data times one power of two.
 
@@ -132,7 +132,7 @@ def regularized_mixture(
     return (1 - gamma) * own, (1 - gamma) * pooled, gamma * (own * variances + pooled * variance)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scatters:
     """Scatters in the units of the data times one power of two, in which the identity is meant, or in others.
 
@@ -240,7 +240,7 @@ def left_out_groups(
     return groups
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Basis:
     """The axes of one class's mixtures, as the rows' own class or as another.
 
@@ -269,7 +269,7 @@ class _Basis:
     from_pooled: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Source:
     """What is mixed: scatters, means (K, p) in z, and roots (K, p, p) and (p, p) where there are any."""
 
@@ -356,7 +356,7 @@ class _Mixer:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LeftOutGroup:
     """Pairs at some positions (G,) whose mixtures have the same axes, the bases by the weight left out."""
 

@@ -50,7 +50,7 @@ class EuclideanDistances:
         return np.asarray(found.T)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NearestCentroidFit:
     """The numbers of the nearest centroid rule, of diagonal moments.
 

@@ -20,7 +20,7 @@ from discrim.core.scatter.scatter import Full, NoEstimateError, NormalClasses, S
 from discrim.errors import NotSupportedError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class QDAFit:
     """The numbers of a quadratic discriminant analysis, from moments by class, or diagonal.
 

@@ -72,7 +72,7 @@ SAFE_RIDGE = 1e-2
 """Share of the ridge from which scatters serve as well as their roots."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RDAFit:
     """The numbers of a regularized discriminant analysis.
 
@@ -298,7 +298,7 @@ MOST_LOSS = 1e4
 """Most that a distance may be smaller than what it is the difference of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassPath:
     """Squared distances from one class under B x A mixtures in each of F parts: A on each of B sets of axes.
 
@@ -337,7 +337,7 @@ class ClassPath:
         return found.reshape(len(y), -1, y.shape[2])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PathRule:
     """The rules of G pairs, each in F parts of what was learnt from.
 
@@ -417,7 +417,7 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
     return max(NUMBERS_IN_PIECE // (axes * n_classes * n_columns * n_columns), 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Stack:
     """Scatters of F parts, as of `Scatters`, with the parts as first axis, and what is mixed from them."""
 

@@ -162,7 +162,7 @@ TOUCHING = 1e-13
 """Distance of the hulls, relative to the spread of the rows, below which they touch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OptimalPlane:
     """The optimal plane x'coef + intercept = 0, scaled so that support points have values 1 and -1.
 
@@ -184,7 +184,7 @@ class OptimalPlane:
         return 1 / float(np.hypot.reduce(self.coef))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class HyperplaneFit:
     """The optimal plane of the rows less an origin (p,); its rule makes no use of the prior (2,)."""
 
@@ -215,7 +215,7 @@ class HyperplaneFit:
         return {"origin": self.origin, "coef": plane.coef, "support": support, "found": numbers}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CommonPoint:
     """A point of both hulls: why no plane separates.
 

@@ -142,7 +142,7 @@ PIECES = (32, 8192)
 """Rows looked at at once: after a move few, for the next may be near; then ever more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Perceptron:
     """Where the rule ended.
 
@@ -330,7 +330,7 @@ class _Run:
         return float(np.maximum(-(self.signed @ self.coef), 0.0).sum())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PerceptronFit:
     """A perceptron for two classes, or one for each of more against the rest.
 

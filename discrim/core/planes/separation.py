@@ -381,7 +381,7 @@ GUESSED_A_COEFFICIENT = 4
 """Differences that it starts with for each coefficient where a guess says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Separation:
     """The certificate, for columns of mean zero and unit variance.
 

@@ -75,7 +75,7 @@ Algorithm = Literal["nipals", "simpls", "engine"]
 """What has found the components; an engine is not of ours."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Latent:
     """Components, in the order in which they were found.
 
@@ -228,7 +228,7 @@ WIDE = 2.0
 """Columns for a row of the table that stands for all, from which it is not multiplied with itself first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Products:
     """Products with the table of all rows of a fit.
 
@@ -415,7 +415,7 @@ Decides = Literal["lda", "max", "centroid"]
 Indicators = Literal["scaled", "centred"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tables:
     """Columns A (K + r, p) and indicators B (K + r, K) of few rows with the sums of products of all rows.
 
@@ -428,7 +428,7 @@ class Tables:
     sizes: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PLSFit(NoLikelihood):
     """The numbers of a discriminant analysis by partial least squares.
 

@@ -64,7 +64,7 @@ DETERMINED = 1e-12
 """Squared residual of a column of length one on others, below which these determine it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
     """Correlations of columns over all rows, as products (p, p) or as the rows R (m, p) that they are of.
 
@@ -252,7 +252,7 @@ FLOOR = 1e-6
 """Share of the largest penalty down to which a number of columns is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What of the rows sparse optimal scoring takes.
 
@@ -579,7 +579,7 @@ NO_SPREAD = 64 * EPS
 """Share of a direction's own spread that is none, within classes and beside other directions."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SparseFit(NoLikelihood):
     """The numbers of a sparse discriminant analysis.
 

@@ -56,7 +56,7 @@ from discrim.core.scatter.principal import positive_signs, weighted_centre
 from discrim.errors import DataError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
     """Coefficients and their standard errors (K, p + 1), of the constant first, in the units of the data.
 
@@ -68,7 +68,7 @@ class Estimates:
     df: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scoring:
     """Optimal scores (K, r) of the classes, uncorrelated, of mean zero and mean square one over the rows.
 
@@ -82,7 +82,7 @@ class Scoring:
     residuals: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class IndicatorFit:
     """The numbers of a regression of class indicators, in coordinates z = (x - origin) * scale.
 
@@ -253,7 +253,7 @@ def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
     return fit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VariateRule:
     """Scores that are linear in variates, themselves any function of the rows, from (m, p) to (m, r)."""
 
@@ -265,7 +265,7 @@ class VariateRule:
         return self.linear.scores(self.variates(x))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FlexibleFit:
     """The numbers of a flexible discriminant analysis.
 

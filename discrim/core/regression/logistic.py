@@ -166,7 +166,7 @@ SANDWICH_PIECE = 2**18
 """Numbers of scores worked on at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sandwich:
     """A covariance of the estimates beside that of the model.
 
@@ -308,7 +308,7 @@ class Even(NamedTuple):
     counts: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LogisticFit:
     """The numbers of a logistic regression, with counts (K,) of the rows of the fit.
 

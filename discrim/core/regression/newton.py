@@ -256,7 +256,7 @@ MAY_FALL = 8 * EPS
 """Share of `NewtonFrame.longest`, the weight of all rows by that of their odds, that any step may lose."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NewtonFrame:
     """Coordinates in which the columns have unit variance over the rows and are orthogonal, or close to it.
 
@@ -324,7 +324,7 @@ class NewtonFrame:
         return matrix
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Newton:
     """Where Newton's method ended: coefficients (p + 1, q) in the frame, the intercepts first.
 

@@ -65,7 +65,7 @@ class StandardColumns(NamedTuple):
         out /= self.sd[:, None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PenalizedFit:
     """The numbers of a penalized logistic regression, of a strength lambda and an l1_ratio a.
 

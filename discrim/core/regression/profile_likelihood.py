@@ -80,7 +80,7 @@ ROOT_TOLERANCE = 1e-9
 """Relative error of the square root of the drop at a bound, before a last step."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Goal:
     """What is maximized: at coefficients (p + 1, q) its value, gradient (p + 1, q) and information.
 
@@ -92,7 +92,7 @@ class Goal:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Peak:
     """The maximum on a plane, at coefficients (p + 1, q).
 

@@ -45,7 +45,7 @@ class Place(NamedTuple):
     shares: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Likelihood:
     """Rows whose classes are to be told by columns z (p + 1, n), with weights (n,) that sum to one."""
 
@@ -167,7 +167,7 @@ ROUNDS = 500
 """Most changes of the active set in one step."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Curvature:
     """Second derivatives (m, m) at probabilities (C, n), of the coefficients `known` (m,) so far.
 

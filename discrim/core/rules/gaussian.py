@@ -71,7 +71,7 @@ MOST_NUMBERS = 2**24
 """Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Means:
     """Points that classes are judged by their distances to, in any metric.
 
@@ -460,7 +460,7 @@ def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
     return [(np.flatnonzero(~holes[i]), own) for i, own in zip(first.tolist(), rows, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MarginalRule:
     """A rule of complete rows, and of rows without some columns those of the others, made by positions (q,).
 

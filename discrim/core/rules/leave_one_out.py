@@ -149,7 +149,7 @@ def diagonal_scores(
     return settle(scores, codes, gone, ~((gone.shrink > 0) & np.isfinite(kept) & (kept > SPOILT))).T
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Removal:
     """What leaving one row out does to the row's own class, (m,) each.
 
@@ -202,7 +202,7 @@ def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_
     return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FullLeftOut:
     """Scores with each row left out under full covariances; what a difference spoils, by a further pass.
 

@@ -117,7 +117,7 @@ MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
     """Scores z'coef + intercept, with z = (x - origin) * scale, coef (p, K) and intercept (K,).
 
@@ -181,7 +181,7 @@ class LinearRule:
         return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Crowd:
     """Classes that lie close together, beside others that lie far.
 
@@ -194,7 +194,7 @@ class Crowd:
     rule: LinearRule | OtherRule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Nearest:
     """Squared distances to points in one metric: that to the nearest, and by how much the others exceed it.
 
@@ -224,7 +224,7 @@ class Nearest:
         return np.repeat(column_squares(self.whiten(z))[None], len(self.centres), axis=0), exponent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Distances:
     """Squared Mahalanobis distances to class means (K, p) in the coordinates z = (x - origin) * scale.
 
@@ -263,7 +263,7 @@ class Distances:
         return distances, exponent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GaussianRule:
     """Scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form."""
 
@@ -285,7 +285,7 @@ class GaussianRule:
         return scores.T
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StudentRule:
     """Scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities."""
 
@@ -317,7 +317,7 @@ class MarginalColumns(Protocol):
         """Log densities (K, m) of rows x (m, p), of the columns that are not missing (NaN)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class IndependentRule:
     """Scores of columns that are independent within classes, missing ones (NaN) integrated out.
 
@@ -369,7 +369,7 @@ class IndependentRule:
         return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PartRule:
     """A rule of the columns at some positions (q,)."""
 
@@ -533,7 +533,7 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
     return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plane:
     """The plane on which normal'(x - point) + value is zero.
 

@@ -155,7 +155,7 @@ class ShrunkCorrelation(Scatter):
         return cls(correlations, variances)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RowNoise:
     """What the analytic shrinkages take beyond a scatter, of columns of length one about their class means.
 
@@ -257,7 +257,7 @@ NUMBERS_AT_ONCE = 2**22
 """Numbers that are worked on at a time: those of matrices, and of gaps to all classes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CorrelationPowers:
     """Sums of powers of deviations, columns of length one, for what they become without a row.
 
@@ -280,7 +280,7 @@ def _lengths(moments: ClassMoments) -> Floats:
     return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Taken:
     """Rows taken out one at a time: h (p, m) are deviations from class means, in columns of length one.
 
@@ -419,7 +419,7 @@ def correlation_left_out(
     return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Many:
     """Correlations (p, p) of no more columns than rows, their eigenvalues, and eigenvectors in columns."""
 
@@ -486,7 +486,7 @@ class Many:
         return np.asarray(d2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Few:
     """Correlations of more columns than rows: V (r, p), of orthogonal rows, and their squared lengths."""
 

@@ -54,7 +54,7 @@ BENIGN = 100.0
 """Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Covariance:
     """One covariance matrix, as its triangular root.
 

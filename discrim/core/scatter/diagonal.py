@@ -187,7 +187,7 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
     return (wild, middle) if sizes[wild] - sizes[middle] > REACH_OF_MEDIAN else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WithoutRow:
     """What is left of sums of squares (p, m) without each of m rows of deviations (p, m).
 

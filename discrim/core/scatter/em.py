@@ -56,7 +56,7 @@ COLLAPSED = 1e-9
 """Part of a column that the others leave, at which a covariance counts as singular."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Group:
     """Patterns of B kinds with q observed columns each.
 
@@ -76,7 +76,7 @@ class _Group:
         return int(self.means.shape[2])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Observed:
     """What rows with missing values tell of classes that share a covariance.
 
@@ -92,7 +92,7 @@ class Observed:
     incomplete: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EMMaximum:
     """Means (K, p) and a root (p, p) of the covariance in z, and how many sweeps they took.
 

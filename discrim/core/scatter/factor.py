@@ -98,7 +98,7 @@ _BY_TEXT = {form.lower(): form for form in FORMS}
 _FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
     """What covariances are to be: a form of `FORMS`, and how their dimensions are found.
 
@@ -455,7 +455,7 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
     return int(turns + signal + (k if "Bk" in form else 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Factors:
     """Spectra of the scatters of classes, and the dimensions (K,) of their signals.
 
@@ -635,7 +635,7 @@ MOST_STEPS = 100
 """Steps up to which zeros are looked for; a few are enough where halving is not needed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Downdated:
     """The q largest eigenvalues of each of m matrices: l_j - u_j (m, q), and l_i - u_j (m, r, q).
 
@@ -727,7 +727,7 @@ FEW_EIGENVALUES = 3
 """Share of all eigenvalues, one in so many, up to which they are found one by one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Split:
     """What the scatter of a class without each of m rows has on the axes of the signal, and beyond.
 

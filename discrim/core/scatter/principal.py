@@ -29,7 +29,7 @@ from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.scatter.covariance import EPS, Covariance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Canonical:
     """Canonical axes in the coordinates of the moments.
 
@@ -99,7 +99,7 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
     return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Principal:
     """A scatter in its principal axes, of trace one.
 
@@ -194,7 +194,7 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     return Principal(lengths / total, axes, ratio / np.sqrt(total), one.total, free)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ThinCovariance(Covariance):
     """A covariance known on r axes, and a sphere beyond them.
 

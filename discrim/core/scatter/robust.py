@@ -235,7 +235,7 @@ SAME_DETERMINANT = 1e-9
 """Difference of log-determinants below which the earlier start is as good."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ExactFit:
     """Half of the rows or more in a plane, so that the least determinant is zero.
 
@@ -249,7 +249,7 @@ class ExactFit:
     k: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mcd:
     """Which rows (n,) make the estimate: the h of least determinant, and those kept by the raw estimate.
 

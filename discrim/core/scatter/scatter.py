@@ -63,7 +63,7 @@ class KnownRows:
     classes: Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NormalClasses:
     """Normal classes as they were estimated: what a likelihood and leaving rows out take.
 

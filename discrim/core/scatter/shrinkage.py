@@ -263,7 +263,7 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     return np.where(noise >= distance, 1.0, noise / np.where(noise >= distance, 1.0, distance))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Powers:
     """Sums of powers of deviations by class, for what they become without a row.
 

@@ -303,7 +303,7 @@ def _mean_square(moments: ClassMoments) -> float:
     return mean
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Removed:
     """Rows that are taken out one at a time, with their deviations e (r, m) from class means on the axes."""
 
@@ -350,7 +350,7 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Without:
     """The shrunk scatter without each of m rows, diagonal - lift e e' in the principal axes.
 

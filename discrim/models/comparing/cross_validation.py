@@ -48,7 +48,7 @@ COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 """Columns of the measures in the table by fold."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FoldedRows:
     """What is known of the rows (n,) of a cross-validation, and figures of their scores in each repeat.
 

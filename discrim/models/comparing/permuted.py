@@ -131,7 +131,7 @@ MOST = 10**9
 """More are no number of permutations that anyone waits for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Permuting:
     """What of a cross-validation is done again with shuffled labels.
 

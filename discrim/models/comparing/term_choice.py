@@ -378,7 +378,7 @@ class _InformationSteps:
         self._rows.append(row | {self._name: self._value(terms)})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PriorRule:
     """The rule without a column: each row has the prior."""
 

@@ -29,7 +29,7 @@ EMPTY = 1e-9
 """Share of all rows up to which the weight of a cell is rounding."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TermModel:
     """Numbers and names of a linear model of several responses.
 

@@ -35,7 +35,7 @@ from discrim.frame.values import LabelType
 from discrim.models.fits.reading import check_word, every_sparse_row, listed, prior_vector, told
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """How scores become classes.
 
@@ -352,7 +352,7 @@ PriorWithout = Literal["held", "refitted", "none"]
 """What a model does with class proportions as its prior where rows are left out, unless asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Refits:
     """How a model is fitted again, to other moments or rows; the prior is that of the fit it is asked of.
 
@@ -455,7 +455,7 @@ def as_scored(fit: Fit[Any], scores: Floats) -> Floats:
     return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """What is particular to a model, whatever its numbers.
 

@@ -149,7 +149,7 @@ FEW_COLUMNS = 48
 COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JudgingPlan:
     """How error rates are to be estimated, as of `ClassifierResults.error_rates`.
 
@@ -557,7 +557,7 @@ def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AssessedRows:
     """The rows (m,) that are judged: actual and predicted classes, values (m, K), weights.
 

@@ -203,7 +203,7 @@ class SetPlan:
         return generator(self.seed) if self.smoothed else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
     """What sets of new rows take: arrays and options, and no row of the fit.
 
@@ -259,7 +259,7 @@ class Calibrated:
         return frame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LeftOut:
     """The rows of a fit, each judged by rules that did not see it.
 

@@ -631,7 +631,7 @@ UNDECIDED, IMPOSSIBLE = -2, -3
 """Codes of rows whose scores a difference has spoilt, and of those that are impossible in every class."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _LabelsLeftOut:
     """A task for the rows of blocks: the class (n,) of each by the rule without it, -1 if it is not used.
 
@@ -788,7 +788,7 @@ class TuningFolds:
         return f"Without fold {fold + 1} of {self.count}", "more folds"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GridSearch:
     """How a tuning parameter is chosen: from a grid, or from so many evenly spaced values."""
 

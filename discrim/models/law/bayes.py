@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from discrim.models.judging.estimated_prior import PriorEstimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Known:
     """A law with the names of its classes, columns and values, and what was given as distributions."""
 

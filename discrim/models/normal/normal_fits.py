@@ -263,7 +263,7 @@ def _refuse_singular_kind(
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ShrinkageTrials:
     """What is tried on which rows: a kind of covariance with a grid of shrinkages, under a prior (K,).
 

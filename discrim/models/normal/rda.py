@@ -56,7 +56,7 @@ TENTHS = np.linspace(0, 1, 11).round(1)
 """Values that are tried where no grid is given."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PairChoice:
     """How a pair is chosen.
 
@@ -233,7 +233,7 @@ def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Pa
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """One fold or split.
 

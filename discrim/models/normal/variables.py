@@ -43,7 +43,7 @@ def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.Dat
     return table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
     """Absolute deviations of the rows from a middle of their class, the sum of two (K, p), by block."""
 

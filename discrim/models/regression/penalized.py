@@ -63,7 +63,7 @@ class Penalty(NamedTuple):
     l1_ratio: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StrengthSearch:
     """How a penalized fit is made: at a strength, or at one that folds choose of those of a path.
 

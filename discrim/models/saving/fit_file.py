@@ -49,7 +49,7 @@ NOTHING = type(None)
 """The kind of an option that may be None."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Saved:
     """How one model is written and read.
 

@@ -32,7 +32,7 @@ FINE = 4
 """Points a side of a cell that borders cross, where its colours are told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Regions:
     """Regions of classes in a rectangle, on a grid across (g,) and up (h,).
 
