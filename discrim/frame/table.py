@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -742,7 +743,13 @@ def _owner(array: Any) -> Any:
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
     """An array (n, p) as a table with these columns, a view of it."""
-    return pd.DataFrame(x, columns=pd.Index(list(names), dtype=object), copy=False)
+    return pd.DataFrame(x, columns=_index_of(tuple(names)).view(), copy=False)
+
+
+@lru_cache(maxsize=8)
+def _index_of(names: tuple[str, ...]) -> pd.Index:
+    # An estimator is asked of one row after another, and pandas takes longer to make this than the row.
+    return pd.Index(names, dtype=object)
 
 
 def with_column(

@@ -11,7 +11,7 @@ import pytest
 from discrim import lda, qda
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
-from discrim.frame.table import Table
+from discrim.frame.table import Table, array_table
 
 
 @pytest.mark.parametrize("centre", [0.0, 50.0])
@@ -139,3 +139,14 @@ def test_columns_that_were_found_together_are_found_beside_others_too():
     out = np.empty((3, 4))
     table.fill(tuple("abcd"), 2, 5, out)
     assert out.tolist() == array.T[2:5].tolist()
+
+
+def test_frames_of_arrays_with_the_same_columns_do_not_share_what_names_them():
+    x = np.arange(6.0).reshape(3, 2)
+    first = array_table(x, ["a", "b"])
+    first.columns.name = "measured"
+    second = array_table(x, ("a", "b"))
+    assert second.columns.name is None
+    assert list(second.columns) == ["a", "b"]
+    assert second.columns.dtype == object
+    assert np.shares_memory(second.to_numpy(), x)
