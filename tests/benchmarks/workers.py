@@ -139,22 +139,22 @@ def judging(n: int, repeat: int) -> None:
             row(task, f"{name}, seconds of the client's processor", each.processor, 0.5)
 
 
-def small_partitions(n: int, repeat: int) -> None:
-    """A fit to a thousand partitions over the same rows in ten, beside a pass that makes them alone."""
+def small_partitions(n: int, parts: int, repeat: int) -> None:
+    """A fit to many partitions over the same rows in ten, beside a pass that makes them alone."""
     from discrim import lda
 
     with cluster() as workers:
         taken, bare = {}, {}
-        for parts in (10, 1000):
-            frame = frame_of(n, parts)
-            taken[parts] = workers.medians(lambda frame=frame: lda("y ~ .", frame), repeat)
-            bare[parts] = workers.medians(lambda frame=frame: frame.map_partitions(len).compute(), repeat)
-    few, many = taken[10], taken[1000]
-    limit = bare[1000].seconds / bare[10].seconds
-    print(f"    a pass of Dask's that makes the partitions and nothing else, 1,000 over 10: {limit:.1f}")
-    print(f"    the fit of 1,000 over that pass of 1,000: {many.seconds / bare[1000].seconds:.2f}")
-    print(f"    the scheduler's processor, 1,000 over 10: {many.scheduler / few.scheduler:.2f}")
-    task = f"Dask {n:,} rows in 1,000 over 10"
+        for each in (10, parts):
+            frame = frame_of(n, each)
+            taken[each] = workers.medians(lambda frame=frame: lda("y ~ .", frame), repeat)
+            bare[each] = workers.medians(lambda frame=frame: frame.map_partitions(len).compute(), repeat)
+    few, many = taken[10], taken[parts]
+    limit = bare[parts].seconds / bare[10].seconds
+    print(f"    a pass of Dask's that makes the partitions and nothing else, {parts:,} over 10: {limit:.1f}")
+    print(f"    the fit of {parts:,} over that pass of {parts:,}: {many.seconds / bare[parts].seconds:.2f}")
+    print(f"    the scheduler's processor, {parts:,} over 10: {many.scheduler / few.scheduler:.2f}")
+    task = f"Dask {n:,} rows in {parts:,} over 10"
     row(task, "wall time", many.seconds / few.seconds, 2)
     row(task, "bytes to the client", many.received / few.received, 2)
     row(task, "client's processor", many.processor / few.processor, 5)
@@ -164,7 +164,9 @@ def tasks(part: int, repeat: int) -> dict[str, Run]:
     """What is measured, by name."""
     return {
         "dask-judging": lambda: judging(1_000_000 // part, repeat),
-        "dask-small-partitions": lambda: small_partitions(1_000_000 // part, max(repeat // 2, 1)),
+        "dask-small-partitions": lambda: small_partitions(
+            1_000_000 // part, 1_000 // part, max(repeat // 2, 1)
+        ),
     }
 
 
