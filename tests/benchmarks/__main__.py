@@ -5,7 +5,7 @@
 A row is a task; its figures are medians over interleaved runs after a warm-up, and ratios of
 medians. `dsyrk` is BLAS's symmetric product of the same array in its faster (Fortran) layout. The status is
 1 where a figure misses its bar. `--quick` takes the lines of the page on speed alone, on a tenth of the rows,
-to see in about a minute that they run: the bars are those of whole tables, so that it does not fail.
+to see in one or two minutes that they run: the bars are those of whole tables, so that it does not fail.
 """
 
 from __future__ import annotations
