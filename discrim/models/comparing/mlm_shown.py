@@ -12,6 +12,7 @@ from scipy import stats
 
 from discrim.errors import DataError
 from discrim.models.fits.reading import asked_type, listed, told
+from discrim.models.normal.normal_shown import variate_correlations, variate_tests
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
@@ -115,8 +116,8 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
         return summarize(title, {"correlations": lambda: nothing}, pick=sections)
     parts: dict[str, Callable[[], Section]] = {
-        "correlations": lambda: _correlations(results),
-        "dimensions": lambda: _dimensions(results),
+        "correlations": partial(variate_correlations, results, "E^-1 H"),
+        "dimensions": lambda: variate_tests(results.dimension_tests),
         "raw": lambda: Section(
             "Raw coefficients",
             pd.concat([results.constant.to_frame("constant").T, results.raw]),
@@ -137,24 +138,6 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
 
 def _table(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
     return lambda: Section(title, table(), shared=True, source=source)
-
-
-def _correlations(results: Any) -> Section:
-    parts = [results.eigenvalues, results.proportion, results.cumulative, results.correlations]
-    formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
-    return Section("Eigenvalues of E^-1 H and canonical correlations", pd.concat(parts, axis=1), formats)
-
-
-def _dimensions(results: Any) -> Section:
-    tests = results.dimension_tests
-    table = tests.astype({"df1": object, "df2": object, "df": object})
-    for name in ("df1", "df2", "df"):
-        table[name] = [f"{x:.6g}" for x in np.asarray(tests[name])]
-    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
-    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
-    note = "Wilks' lambda with Rao's F; Bartlett's chi-square."
-    title = "Tests that this and all later eigenvalues are zero"
-    return Section(title, table, formats, note=note, source=".dimension_tests")
 
 
 SHARE = 0.68

@@ -183,8 +183,8 @@ def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Sect
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
         return {"correlations": lambda: nothing}
     parts: dict[str, Callable[[], Section]] = {
-        "correlations": partial(_canonical_correlations, result),
-        "dimensions": partial(_dimensions, result),
+        "correlations": partial(variate_correlations, result, "W^-1 B"),
+        "dimensions": lambda: variate_tests(result.dimension_tests, _without_freedom(result)),
         "raw": partial(_raw_coefficients, result),
         "standardized": partial(_on_the_axes, result, "standardized"),
         "standardized_total": partial(_on_the_axes, result, "standardized_total"),
@@ -214,23 +214,23 @@ def _structure(result: CanonicalResults, kind: Any) -> Section:
     return Section(title, table, shared=True, source=f'.structure("{kind}")')
 
 
-def _canonical_correlations(result: CanonicalResults) -> Section:
+def variate_correlations(result: Any, matrix: str) -> Section:
+    """The eigenvalues of a matrix, and the canonical correlations, of classes or of a term."""
     parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
     formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
-    return Section("Eigenvalues of W^-1 B and canonical correlations", pd.concat(parts, axis=1), formats)
+    return Section(f"Eigenvalues of {matrix} and canonical correlations", pd.concat(parts, axis=1), formats)
 
 
-def _dimensions(result: CanonicalResults) -> Section:
-    table = result.dimension_tests
-    for name in ("df1", "df2", "df"):
-        table[name] = [f"{x:.6g}" for x in table[name]]
-    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "df1": "text", "df2": "text", "p": "tail"}
-    formats |= {"chi2": "z", "df": "text", "p_chi2": "tail"}
+def variate_tests(tests: pd.DataFrame, more: str = "") -> Section:
+    """The tests of the dimensions of a canonical analysis."""
+    freedom = ("df1", "df2", "df")
+    table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in freedom})
+    formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
     return Section(
         "Tests that this and all later eigenvalues are zero",
         table,
-        formats,
-        note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),
+        formats | dict.fromkeys(freedom, "text"),
+        note=f"Wilks' lambda with Rao's F; Bartlett's chi-square.{more}",
         source=".dimension_tests",
     )
 
