@@ -95,7 +95,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
         pillai = float(np.where(np.isinf(roots), 1.0, roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
-    wilks_f = rao.numbers[1][1]
+    wilks_f = rao.approximations["F"][0]
     df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
@@ -142,7 +142,7 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
         rao = wilks(roots[k:], p - k, n_classes - k, total - k)
         chi2 = multiplier * float(np.log1p(roots[k:]).sum()) if multiplier > 0 else np.nan
         df = float((p - k) * (n_classes - 1 - k))
-        f = rao.numbers[1][1]
+        f = rao.approximations["F"][0]
         df1, df2 = rao.df
         df2 = df2 if df2 > 0 else np.nan
         rows[k] = (rao.statistic, f, df1, df2, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))

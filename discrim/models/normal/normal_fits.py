@@ -591,9 +591,8 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     common = pooled(moments, moments.total).logdet
     own = np.array([c.logdet for c in separate(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
-    return likelihood_ratio(-0.5 * moments.total * common, -0.5 * float(counts @ own), df), box_m_of_moments(
-        moments
-    )
+    ratio = likelihood_ratio(-0.5 * moments.total * common, -0.5 * float(counts @ own), df)
+    return ratio, box_m_of_moments(moments)
 
 
 def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any = None) -> pd.DataFrame:

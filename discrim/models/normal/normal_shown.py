@@ -81,7 +81,7 @@ def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
     left, right = _common_header(results, fit, by_class=False)
     if fit.numbers.has_distances:
         test = results.wilks
-        f = dict(test.numbers)["F"]
+        f = test.approximations["F"][0]
         df1, df2 = (f"{d:.6g}" for d in test.df)
         left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
         if np.isnan(f):
