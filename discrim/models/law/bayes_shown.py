@@ -14,7 +14,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.law.bayes import Known, ruled
 from discrim.models.pictures.planes import chosen_columns, given_values
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.regions import span
+from discrim.report.plots.planes import span
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
@@ -187,7 +187,7 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
 
 def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
-    from discrim.report.plots.regions import draw_plane
+    from discrim.report.plots.planes import draw_plane
 
     law, every = known.law, results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:

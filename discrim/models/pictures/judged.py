@@ -256,7 +256,7 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
-    from discrim.report.plots.regions import draw_simplex as draw
+    from discrim.report.plots.planes import draw_simplex as draw
 
     classes = list(fit.classes)
     if len(classes) < 3:

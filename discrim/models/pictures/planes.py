@@ -273,7 +273,7 @@ def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> 
 
 def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     """The regions and rows in the plane of two columns."""
-    from discrim.report.plots.regions import draw_plane
+    from discrim.report.plots.planes import draw_plane
 
     points, codes = ground.points(names)
     across, up = ground.limits(names)
@@ -298,7 +298,7 @@ def _matrix(ground: Ground, options: PictureOptions) -> Axes:
 
 def _line(ground: Ground, options: PictureOptions) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
-    from discrim.report.plots.regions import draw_line
+    from discrim.report.plots.planes import draw_line
 
     fit, name = ground.fit, ground.columns[0]
     ((low, high),) = ground.limits([name])
@@ -347,7 +347,7 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
     from discrim.report.plots.bars import draw_triangle, finish
-    from discrim.report.plots.regions import draw_plane
+    from discrim.report.plots.planes import draw_plane
 
     blocks = fit.rows('kind="partition"')
     fit.drawn_rows()

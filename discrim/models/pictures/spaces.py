@@ -408,7 +408,7 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
     'LD2'
     """
-    from discrim.report.plots.regions import draw_line, draw_plane
+    from discrim.report.plots.planes import draw_line, draw_plane
 
     centroids = results._centroids()
     every = list(centroids.columns)

@@ -1,24 +1,311 @@
-"""Pictures of planes that separate: distances, the margin, and a perceptron on its way.
+"""Where a rule gives which class: regions of a plane, a line and a triangle; and planes that separate two.
+
+Regions are found on a coarse grid. A side of a cell whose ends differ is crossed by a border, at a place that
+is found by bisection of the rule itself: lines are as smooth as the rule is.
 
 The lines of a perceptron follow figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_points, draw_strips
-from discrim.report.plots.regions import ring
+from discrim.report.plots.points import draw_labels, draw_points, draw_strips
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
+
+Classify = Callable[[Floats], Codes]
+"""From points (m, 2) to their classes (m,), -1 where there is none."""
+
+HALVINGS = 16
+"""Of the side of a cell, until the place of a border is told."""
+
+FINE = 4
+"""Points a side of a cell that borders cross, where its colours are told."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """Regions of classes in a rectangle, on a grid across (g,) and up (h,).
+
+    Codes (h, g) are the classes at the points of the grid, -1 where there is none; colours, FINE times as
+    many a side of a cell, (FINE (h - 1), FINE (g - 1)), the classes of small rectangles that fill the whole.
+    The segments (s, 2, 2) are ends of pieces of the borders.
+    """
+
+    across: Floats
+    up: Floats
+    codes: Codes
+    colours: Codes
+    segments: Floats
+
+
+def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
+    """Classes at the points of a grid, rising at even steps (g,) and (h,), and the borders between them."""
+    g, h = len(across), len(up)
+    points = np.stack(np.meshgrid(across, up), axis=-1)
+    codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
+    places = np.full((4, h - 1, g - 1, 2), np.nan)
+    level = _crossed(classify, points[:, :-1], points[:, 1:], codes[:, :-1], codes[:, 1:])
+    upright = _crossed(classify, points[:-1], points[1:], codes[:-1], codes[1:])
+    places[0], places[2] = level[:-1], level[1:]
+    places[1], places[3] = upright[:, 1:], upright[:, :-1]
+    return Regions(across, up, codes, _coloured(classify, across, up, codes), _joined(places))
+
+
+def _crossed(classify: Classify, start: Floats, stop: Floats, own: Codes, other: Codes) -> Floats:
+    """Where the class changes between points and their neighbours, missing where it does not."""
+    found = np.full(start.shape, np.nan)
+    here = own != other
+    near, far, first = start[here], stop[here], own[here]
+    for _ in range(HALVINGS if len(first) else 0):
+        middle = (near + far) / 2
+        same = (np.asarray(classify(middle)) == first)[:, None]
+        near, far = np.where(same, middle, near), np.where(same, far, middle)
+    found[here] = (near + far) / 2
+    return found
+
+
+def _joined(places: Floats) -> Floats:
+    """Pieces of borders from the places where they cross the sides of the cells, (4, h, g, 2)."""
+    corners = places.reshape(4, -1, 2)
+    crossed = ~np.isnan(corners[..., 0])
+    count = crossed.sum(axis=0)
+    pieces = [np.empty((0, 2, 2))]
+    two = np.flatnonzero(count == 2)
+    if len(two):
+        order = np.argsort(~crossed[:, two], axis=0, kind="stable")[:2]
+        pieces.append(np.stack([corners[order[0], two], corners[order[1], two]], axis=1))
+    # Where three regions meet, their borders are drawn to the middle of where they enter the cell.
+    for cell in np.flatnonzero(count > 2).tolist():
+        ends = corners[crossed[:, cell], cell]
+        pieces.append(np.stack([ends, np.broadcast_to(ends.mean(axis=0), ends.shape)], axis=1))
+    return np.concatenate(pieces)
+
+
+def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> Codes:
+    """Classes of small rectangles; only cells whose corners differ are looked into."""
+    low = codes[:-1, :-1]
+    mixed = (low != codes[:-1, 1:]) | (low != codes[1:, :-1]) | (low != codes[1:, 1:])
+    out = np.repeat(np.repeat(low, FINE, axis=0), FINE, axis=1)
+    i, j = np.nonzero(mixed)
+    if not len(i):
+        return out
+    within = (np.arange(FINE) + 0.5) / FINE
+    x = across[j][:, None] + within * (across[j + 1] - across[j])[:, None]
+    y = up[i][:, None] + within * (up[i + 1] - up[i])[:, None]
+    inside = np.stack(np.broadcast_arrays(x[:, None, :], y[:, :, None]), axis=-1)
+    rows = FINE * i[:, None, None] + np.arange(FINE)[None, :, None]
+    columns = FINE * j[:, None, None] + np.arange(FINE)[None, None, :]
+    out[rows, columns] = np.asarray(classify(inside.reshape(-1, 2))).reshape(inside.shape[:3])
+    return out
+
+
+GRID = 160
+"""Points a side of the grid on which regions are looked for."""
+
+MOST_RINGS = 2_000
+"""That are drawn: more hide what they are around, and take their time."""
+
+
+def span(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
+    """A range with a margin on both sides, also where it is one number."""
+    wide = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
+    return low - wide, high + wide
+
+
+def draw_regions(
+    axes: Axes,
+    classify: Classify,
+    limits: tuple[tuple[float, float], tuple[float, float]],
+    signs: Signs = style.SIGNS,
+    grid: int = GRID,
+) -> None:
+    """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them.
+
+    `grid` is the number of points a side.
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgb
+
+    across, up = (np.linspace(*ends, grid) for ends in limits)
+    found = find_regions(classify, across, up)
+    k_classes = int(found.colours.max()) + 1
+    inks = np.array([to_rgb(signs.colour(k)) for k in range(k_classes)] + [(0.0, 0.0, 0.0)])
+    shades = np.dstack([inks[found.colours], np.where(found.colours < 0, 0.0, 0.18)])
+    extent = (across[0], across[-1], up[0], up[-1])
+    axes.imshow(
+        shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
+    )
+    look: dict[str, Any] = {"colors": style.faint(0.35), "linewidths": 0.8, "capstyle": "round", "zorder": 1}
+    axes.add_collection(LineCollection(list(found.segments), **look), autolim=False)
+    axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
+
+
+def draw_plane(
+    classify: Classify,
+    limits: tuple[tuple[float, float], tuple[float, float]],
+    names: tuple[Any, Any],
+    points: Floats,
+    codes: Codes,
+    classes: Sequence[Any],
+    ax: Axes | None = None,
+    signs: Signs = style.SIGNS,
+    *,
+    title: str = "Regions of the predicted classes",
+    wrong: NDArray[np.bool_] | None = None,
+    labels: Floats | None = None,
+    weak: bool = False,
+    panel: bool = False,
+) -> Axes:
+    """Regions of the classes in the plane of two variables, with rows on top.
+
+    Points (n, 2) have codes (n,), -1 where there is no class; a row without both numbers is left out, one
+    that is wrong is ringed, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
+    2) of the classes have places such as the means; by default the rows give them, where the classes are more
+    than a legend takes. A panel is one of several: it has no legend, and a coarser grid.
+    """
+    axes, is_new = style.new_axes(ax)
+    draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
+    before = set(axes.collections), set(axes.images)
+    draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
+    for artist in (*set(axes.collections) - before[0], *set(axes.images) - before[1]):
+        if panel and hasattr(artist, "set_sizes"):
+            artist.set_sizes([9])
+        if weak:
+            artist.set_alpha(0.35)
+    if wrong is not None:
+        ring(axes, points[wrong], size=24 if panel else 60)
+    axes.set_xlim(*limits[0])
+    axes.set_ylim(*limits[1])
+    axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
+    if panel:
+        if title:
+            axes.set_title(title, fontsize="small")
+        return axes
+    many = len(classes) > style.MOST_IN_LEGEND
+    style.add_legend(axes, is_new)
+    if labels is None and many:
+        present = [k for k in range(len(classes)) if (codes == k).any()]
+        with np.errstate(invalid="ignore"):
+            means = [np.nanmean(points[codes == k], axis=0) for k in present]
+        labels = np.full((len(classes), 2), np.nan)
+        labels[present] = np.array(means).reshape(-1, 2)
+        title += "; labels stand at the class means"
+    style.set_title(axes, title)
+    if labels is not None:
+        there = np.flatnonzero(np.isfinite(labels).all(axis=1))
+        draw_labels(axes, labels[there], [classes[k] for k in there.tolist()])
+    return axes
+
+
+def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
+    """Rings around points (m, 2); of very many, around those at even steps."""
+    many = len(points) > 200
+    points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
+    look |= {"s": size / 4 if many else size, "linewidths": 0.6 if many else 0.9, "rasterized": many}
+    axes.scatter(points[:, 0], points[:, 1], **look)
+
+
+def draw_line(
+    at: Floats,
+    values: Floats,
+    called: Codes,
+    names: tuple[Any, str],
+    points: Floats,
+    codes: Codes,
+    classes: Sequence[Any],
+    ax: Axes | None = None,
+    signs: Signs = style.SIGNS,
+    *,
+    title: str,
+) -> Axes:
+    """Values of the classes along one variable, over the regions of the class called, with rows below.
+
+    Values (m, K), posteriors or what the rule decides by, and the classes called (m,), -1 for none, are at
+    rising places (m,). Rows are drawn as ticks in the colours of their classes.
+    """
+    axes, is_new = style.new_axes(ax)
+    starts = np.flatnonzero(np.diff(called, prepend=-2))
+    for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
+        if called[start] >= 0:
+            colour = signs.colour(int(called[start]))
+            axes.axvspan(at[start], at[stop], color=colour, alpha=0.15, linewidth=0, zorder=0.5)
+        if start:
+            axes.axvline(at[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
+    for k, label in enumerate(classes):
+        look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+        axes.plot(at, values[:, k], label=style.shown_name(label), linewidth=1.6, **look)
+    low, high = axes.get_ylim()
+    step = 0.035 * (high - low)
+    for k in range(len(classes)):
+        own_rows = points[(codes == k) & np.isfinite(points)]
+        shown = np.quantile(own_rows, np.linspace(0, 1, 300)) if len(own_rows) > 300 else own_rows
+        height = np.full(len(shown), low - step * (k + 1))
+        axes.scatter(shown, height, marker="|", s=18, color=signs.colour(k), linewidths=0.8, zorder=2)
+    axes.set(xlim=(at[0], at[-1]), xlabel=style.shown_name(names[0]), ylabel=names[1])
+    style.add_legend(axes, is_new)
+    style.set_title(axes, title)
+    return axes
+
+
+CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
+"""Where a posterior is one: the first class is at the left, the second at the right, the third at the top."""
+
+
+def draw_simplex(
+    proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
+) -> Axes:
+    """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three.
+
+    Each row sums to one, or is missing.
+    """
+    classes = list(proba.columns)
+    axes, is_new = style.new_axes(ax)
+    p, codes = style.numbers(proba), style.label_codes(labels, classes)
+    places = p @ CORNERS
+    border = np.vstack([CORNERS, CORNERS[:1]])
+    axes.plot(*border.T, color=style.ink(), linewidth=1.2, zorder=2)
+    for k in range(3):
+        # Where two posteriors tie above the third: from the middle to the middle of an edge.
+        middle = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
+        axes.plot(
+            *np.vstack([CORNERS.mean(axis=0), middle]).T,
+            color=style.faint(0.45),
+            linestyle="--",
+            linewidth=1.0,
+        )
+    draw_points(axes, places[:, 0], places[:, 1], codes, classes, signs)
+    known = np.isfinite(places).all(axis=1) & (codes >= 0)
+    wrong = known & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
+    ring(axes, places[wrong])
+    # Long names at the foot reach inwards, so that they leave the triangle its room.
+    long = max(len(str(label)) for label in classes) > 8
+    left, right = ("left", "right") if long else ("center", "center")
+    sides = ((left, "top"), (right, "top"), ("center", "bottom"))
+    for corner, label, (across, up) in zip(CORNERS, classes, sides, strict=True):
+        shift = -0.03 if up == "top" else 0.03
+        axes.text(corner[0], corner[1] + shift, style.shown_name(label, 14), ha=across, va=up)
+    axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    title = f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})"
+    axes.set_title(title, wrap=True)
+    return style.add_legend(axes, is_new)
+
+
+# ---- planes that separate two classes
 
 
 def draw_distances(

@@ -90,7 +90,7 @@ def test_a_confusion_of_no_row_is_refused():
 def test_rings_of_very_many_rows_are_thinned():
     from matplotlib.figure import Figure
 
-    from discrim.report.plots.regions import MOST_RINGS, ring
+    from discrim.report.plots.planes import MOST_RINGS, ring
 
     axes = Figure().add_subplot()
     ring(axes, np.arange(20_000.0).reshape(-1, 2))

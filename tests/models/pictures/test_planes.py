@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.report.plots.regions import find_regions
+from discrim.report.plots.planes import find_regions
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")

@@ -11,8 +11,8 @@ import discrim
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.pictures.pictured import kinds_of
-from discrim.report.plots.regions import CORNERS
-from discrim.report.plots.regions import draw_simplex as draw_simplex
+from discrim.report.plots.planes import CORNERS
+from discrim.report.plots.planes import draw_simplex as draw_simplex
 
 mpl.use("Agg")
 IRIS, PENGUINS = discrim.datasets.load_iris(), discrim.datasets.load_penguins()
