@@ -474,6 +474,8 @@ def _shortened(text: str, place: Place, name: str) -> str:
     text = NUMBER.sub(_rounded, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
     text = PATH.sub(lambda found: re.sub(r"\s*([MLCQZz])\s*", r"\1", found[0]), text)
     names = {each: f"{name}p{i}" for i, (_, each) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
+    # The rule of the colours refers to the whole.
+    names[name] = name
     text = NAME.sub(lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
     text = REFERENCE.sub(lambda found: found[1] + names[found[2]], text)
     styles = {style: f"{name}s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}

@@ -338,3 +338,10 @@ def test_a_browser_opens_it_without_a_word_and_in_the_colours_asked_for(tmp_path
     assert "CONSOLE" not in said
     corner = plt.imread(tmp_path / "shot.png")[2, 2, :3]
     assert corner.mean() < 0.2 if scheme == 0 else corner.mean() > 0.9
+    # A picture alone, its paper has the colour of the page's.
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    start, end = re.split("<body>.*?(?=<figure>)", text, flags=re.DOTALL), "</figure>"
+    (tmp_path / "page.html").write_text(start[0] + "<body>" + start[1].split(end)[0] + end)
+    subprocess.run(command, capture_output=True, timeout=100, check=False)
+    shown = plt.imread(tmp_path / "shot.png")[:300, :380, :3]
+    assert (np.abs(shown - corner).max(axis=2) < 0.02).mean() > 0.6

@@ -41,6 +41,13 @@ def shown(text: str, night: bool = False) -> str:
     return re.sub(r"var\((--\w+)\)", lambda found: values[found[1]], text)
 
 
+def test_the_colours_are_those_of_an_element_that_is_there():
+    (text,) = texts()
+    root = ElementTree.fromstring(text)
+    ruled = set(re.findall(r"#([\w-]+)\{--", text))
+    assert ruled == {root.get("id")}
+
+
 def texts(shaded: bool = False) -> list[str]:
     image = image_of(lambda: picture(shaded))
     found = [each for each in image[:2] if each]
@@ -148,7 +155,7 @@ def test_a_short_image_has_all_that_it_refers_to_and_is_well_formed(shaded):
         root = ElementTree.fromstring(text)
         names = [each.get("id") for each in root.iter() if each.get("id")]
         referred = {a or b for a, b in re.findall(r"href='#([^']*)'|url\(#([^)]*)\)", text)}
-        assert referred == set(names)
+        assert referred | {"g0"} == set(names)
         assert len(set(names)) == len(names)
         styles = {each.get("class") for each in root.iter() if each.get("class")}
         assert all(f".{name}{{" in text for name in styles)
