@@ -124,7 +124,7 @@ def draw_triangle(
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
-    outer, inner = style.panels(ax, count, count, size=(side + 0.8, side))
+    outer, inner = style.panels(ax, count, count, size=style.inches(side + 0.8, side))
     place = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
     for i, j in zip(*np.triu_indices(count, 1), strict=True):
         inner[i, j].remove()
@@ -198,7 +198,7 @@ def draw_forest(
     Ratios have an axis of logs. The order of all classes gives the signs; the names are those of the axis and
     of the picture.
     """
-    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
     several = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)

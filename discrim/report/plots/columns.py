@@ -44,7 +44,9 @@ def draw_pairs(
     """
     names, classes = list(means.columns), list(means.index)
     p = len(names)
-    outer, inner = style.panels(ax, p, p, size=(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1))
+    outer, inner = style.panels(
+        ax, p, p, size=style.inches(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1)
+    )
     xy = None if points is None else style.numbers(points)
     codes = None if labels is None else style.label_codes(labels, classes)
     centres = style.numbers(means)
@@ -227,7 +229,7 @@ def quantiles(
     columns = min(len(tables), 4 if len(tables) > 6 else 3)
     rows = math.ceil(len(tables) / columns)
     outer, inner = style.panels(
-        ax, rows, columns, size=(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True
+        ax, rows, columns, size=style.inches(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True
     )
     for panel in inner.ravel()[len(tables) :]:
         panel.set_axis_off()

@@ -32,7 +32,7 @@ def draw_confusion(
     the count, and below it the share.
     """
     k = len(table)
-    axes, is_new = style.new_axes(ax, size=(6.8, 5.6))
+    axes, is_new = style.new_axes(ax, size=style.inches(6.8, 5.6))
     counts = style.numbers(table)
     with np.errstate(invalid="ignore"):
         shares = counts / counts.sum(axis=1, keepdims=True)
@@ -79,7 +79,7 @@ def _colours(shares: Floats, colormap: str | None) -> Floats:
 def _name_columns(axes: Axes, names: list[Any]) -> None:
     """Names below the columns, as many as there is room for, upright where they are long."""
     inches = axes.get_window_extent().width / axes.figure.dpi
-    step = math.ceil(0.13 * len(names) / inches)
+    step = math.ceil(0.013 * style.letters() * len(names) / inches)
     shown = [style.shown_name(name, 20) for name in names[::step]]
     upright = 0.085 * max(map(len, shown), default=0) > step * inches / len(names)
     small = "small" if len(names) > style.MOST_IN_LEGEND else None
@@ -159,7 +159,7 @@ def draw_roc(
     true_high. Areas have auc, low, high, missing for a class without rows, or without others; the legend
     names the level. `first` is the position of the first of these classes among those that have signs.
     """
-    axes, _ = style.new_axes(ax, size=(5.8, 5.4))
+    axes, _ = style.new_axes(ax, size=style.inches(5.8, 5.4))
     axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
     few = len(areas) <= style.MOST_IN_LEGEND
@@ -229,7 +229,7 @@ def draw_calibration(
     position of the first class among those that have signs. The axes are the outer ones; their `child_axes`
     are the curve and the histogram.
     """
-    outer, is_new = style.new_axes(ax, size=(5.8, 6.4))
+    outer, is_new = style.new_axes(ax, size=style.inches(5.8, 6.4))
     outer.set_axis_off()
     upper = outer.inset_axes((0.0, HISTOGRAM + 0.04, 1.0, 0.96 - HISTOGRAM))
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
@@ -370,7 +370,7 @@ def draw_steps(
     The table has name, value, low, high and text, a step a line; the text stands at the right of a figure of
     our own. The names are those of the criterion and of the picture.
     """
-    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=(7.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
     if not len(table):
         axes.set_axis_off()
         style.set_title(axes, names[1])

@@ -401,7 +401,7 @@ def draw_updates(
     and the coefficients (u, 3) after each, the constant first; the end has those that are kept, and counts
     all moves. The axes are the outer ones; their `child_axes` are the panels.
     """
-    outer, inner = style.panels(ax, 2, 2, size=(7.6, 6.8))
+    outer, inner = style.panels(ax, 2, 2, size=style.inches(7.6, 6.8))
     rows, after = moves
     xy = style.numbers(points)
     shown = [(f"after move {i + 1}", after[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))]

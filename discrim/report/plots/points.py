@@ -25,6 +25,7 @@ from discrim.report.plots.style import (
     faint,
     ink,
     lay_out,
+    letters,
     paper,
     shown_name,
 )
@@ -173,7 +174,7 @@ def draw_strips(
 def name_lines(axes: Axes, names: Sequence[Any]) -> None:
     """Names of lines from the top down, as many as there is room for, and always the last."""
     inches = axes.get_window_extent().height / axes.figure.dpi
-    step = math.ceil(0.13 * len(names) / inches)
+    step = math.ceil(0.013 * letters() * len(names) / inches)
     small = "small" if len(names) > MOST_IN_LEGEND else None
     # Counted from the last line, which is that of the pooled covariance where there is one.
     ticks = range(len(names) - 1, -1, -step)[::-1]

@@ -172,6 +172,21 @@ def numbers(frame: pd.DataFrame) -> Floats:
 # ---- axes, panels, legends
 
 
+def letters() -> float:
+    """Size of the text in use, in points."""
+    import matplotlib as mpl
+
+    return float(mpl.rcParams["font.size"])
+
+
+def inches(width: float, height: float) -> tuple[float, float]:
+    """Width and height of a figure of 6.4 inches, or of the share of them that narrower figures have."""
+    import matplotlib as mpl
+
+    share = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
+    return share * width, share * height
+
+
 def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
     """The axes given, or those of a new figure, high enough for so many lines; and whether they are new."""
     import matplotlib.pyplot as plt
@@ -184,7 +199,7 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
             f"ax= is of type {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are."
         )
     width, height = size or plt.rcParams["figure.figsize"]
-    high = float(np.clip(0.17 * lines + 1, height, 30))
+    high = float(np.clip(0.017 * letters() * lines + 1, height, 30))
     return plt.subplots(figsize=(width, high), layout="constrained")[1], True
 
 
