@@ -20,14 +20,16 @@ class Reported:
         load: str | None = None,
         pictures: Sequence[str] | None = None,
     ) -> None:
-        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data and the code for it.
+        """Write a page of HTML: pictures, summary, errors, tests, how it was fitted, its data and code.
 
         The page contains all that it shows and asks no server for anything. It has light and dark colours, as
         its reader prefers, and can be printed. Where a fit lacks something, such as the rows of a fit that
         was loaded, a sentence says so.
 
-        Nearly all of the time goes into the pictures: about a quarter of a second for each, and up to two
-        with many columns or classes.
+        Pictures come in the order of their worth: what the model is, its confusion, its coefficients. Four
+        are seen at once, four more are folded, and the page has a line of code for each of the others. Rows
+        are judged left out, one by one or in ten folds, where that takes little time. Nearly all of the time
+        goes into the pictures: a quarter of a second for each, and up to two with many columns or classes.
 
         Parameters
         ----------
@@ -38,9 +40,9 @@ class Reported:
         load : str, optional
             Expression of Python that loads the table, for the code in the page, such as
             "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
-        pictures : sequence of str, optional
-            Kinds of pictures, as `plot` takes them; [] stands for none. By default all that the fit has,
-            except those that fit it again ("partition").
+        pictures : sequence of str, or "all", optional
+            Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
+            except those that fit it again ("partition"). By default the first eight of these.
 
         Raises
         ------

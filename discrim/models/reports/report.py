@@ -1,6 +1,6 @@
-"""`report`, one method for all models: a page of HTML that holds all there is to say of a fit.
+"""`report`, one method for all models: a page of HTML on a fit, what tells most first.
 
-Its chapters are the summary, tests, errors, pictures, how the fit was made, its data, and code that repeats
+Its chapters are pictures, the summary, errors, tests, how the fit was made, its data, and code that repeats
 it. Where a fit lacks something, a sentence in its place says so.
 """
 
@@ -11,11 +11,13 @@ import builtins
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from errno import EISDIR
 from functools import partial
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,9 +28,11 @@ from discrim.errors import DataError, DiscrimError, FolderGivenError
 from discrim.frame.grammar import quote
 from discrim.frame.values import shown
 from discrim.inference.result import TestResult
+from discrim.models.fits.displayed import FORMATS
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import listed, told
 from discrim.models.fits.refits import argument_defaults, options_of
+from discrim.models.judging.assessment import takes_long
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
@@ -99,10 +103,11 @@ def _numbers(frame: pd.DataFrame) -> Section:
         sd = seen.std(ddof=1) if len(seen) > 1 else np.nan
         rows.append([len(column) - len(seen), *quartiles, seen.mean() if len(seen) else np.nan, sd])
     headings = ["missing", "min", "25 %", "median", "75 %", "max", "mean", "sd"]
-    table = pd.DataFrame(rows, index=frame.columns, columns=headings).T
+    table = pd.DataFrame(rows, index=frame.columns, columns=headings)
     note = "Over all rows of the table, each counted once."
-    counts: dict[Any, Any] = {"missing": "count"}
-    return Section("Columns of numbers", table, row_formats=counts, note=note, source="data.describe()")
+    errors = table["sd"].to_numpy() / 200
+    formats: dict[Any, Any] = {"missing": "count"}
+    return Section("Columns of numbers", table, formats, errors=errors, note=note, source="data.describe()")
 
 
 def _categories(frame: pd.DataFrame) -> Section:
@@ -283,6 +288,40 @@ TESTS = {
 }
 """Methods that test something without being asked for more, and the questions that they answer."""
 
+HEADINGS: dict[str, dict[str, str]] = {
+    "manova": {"F_is": "the F is"},
+    "anova": {
+        "sd_total": "std dev",
+        "sd_within": "within classes",
+        "sd_between": "between classes",
+        "R2": "R²",
+        "levene_F": "Levene's F",
+        "levene_p": "its p",
+    },
+    "partial_tests": {"partial_wilks": "partial lambda", "partial_R2": "partial R²"},
+    "distances": {"D2": "squared distance"},
+    "covariance_models": {
+        "df": "parameters",
+        "llf": "log-likelihood",
+        "LR_free": "likelihood ratio",
+        "LR_free_df": "df",
+        "p_free": "p",
+    },
+    "log_determinants": {"logdet": "log-determinant", "debiased": "without bias"},
+}
+"""Columns of the tests, in words."""
+
+TOO_MUCH = ["LR", "LR_df", "p"]
+"""Of the models of the covariances, each against the next: a page has no room for it beside the rest."""
+
+NOTES = {
+    "anova": "Levene's F asks whether the spread within classes is the same in all of them.",
+    "partial_tests": "Partial lambda: Wilks' lambda with the column, over that without it.",
+    "covariance_models": "The likelihood ratio asks whether free covariances say more; "
+    "fit.covariance_models() has that against the next model, too.",
+}
+"""What the words mean, where the method does not say it itself."""
+
 WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 """What leaves out the part of a test for which a fit has to have rows."""
 
@@ -293,7 +332,7 @@ def write_report(results: Any, path: Any, title: Any, load: Any, pictures: Any) 
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)
-    text = report_of(results, title, load, _kinds(results, pictures))
+    text = report_of(results, title, load, _gallery(results, pictures))
     with replaced(place) as file:
         file.write(text.encode("utf-8"))
 
@@ -309,10 +348,33 @@ def _file_of(path: Any) -> Any:
     return place
 
 
-def _kinds(results: Any, pictures: Any) -> Sequence[str]:
+WORTH = (
+    "confusion forest vip centroids density components log_determinants fitted posteriors territory "
+    "calibration structure regions ellipses distances odds_ratios roc choice path loadings scree"
+)
+"""Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
+
+OPEN, FOLDED = 4, 4
+"""Pictures of a page that are seen at once, and those that are seen where they are asked for."""
+
+
+class Gallery(NamedTuple):
+    """Kinds of pictures for a page, in order, and how many of them are drawn at most, and seen at once."""
+
+    kinds: Sequence[str]
+    drawn: int
+    seen: int
+
+
+def _gallery(results: Any, pictures: Any) -> Gallery:
+    """The kinds that were given, or by default the first of those that do not fit the model again."""
     known = kinds_of(results)
-    if pictures is None:
-        return kinds_of(results, refits=False)
+    if pictures is None or pictures == "all":
+        kinds = kinds_of(results, refits=False)
+        lead = next((kind for kind in ("scores", "regions") if kind in kinds), kinds[0])
+        first = [lead, *WORTH.split()]
+        kinds = tuple(sorted(kinds, key=lambda kind: first.index(kind) if kind in first else len(first)))
+        return Gallery(kinds, len(kinds) if pictures == "all" else OPEN + FOLDED, OPEN)
     chosen = [pictures] if isinstance(pictures, str) else pictures
     chosen = list(chosen) if isinstance(chosen, Iterable) else None
     unknown = [each for each in chosen or () if each not in known]
@@ -320,26 +382,29 @@ def _kinds(results: Any, pictures: Any) -> Sequence[str]:
         bad = told(pictures) if chosen is None else shown(unknown[0])
         raise DataError(
             f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
-            "or give [] for none."
+            'or give [] for none, or "all".'
         )
-    return chosen
+    return Gallery(chosen, len(chosen), len(chosen))
 
 
-def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence[str]) -> str:
+def report_of(results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
     """The report of a fit, as HTML, with pictures of some kinds."""
-    errors = _tried("A table of errors", partial(_errors, results))
+    judging = judging_of(results)
+    errors = _tried("A table of errors", partial(_errors, results, judging))
     chapters = [
+        Chapter("pictures", "Pictures", _pictures(results, gallery, judging)),
         Chapter("summary", "Summary", _tried("The summary", partial(_summary, results))),
+        Chapter("errors", "Errors", errors),
         Chapter("tests", "Tests", _tests(results)),
-        Chapter("errors", "Errors on the rows of the fit", errors),
-        Chapter("pictures", "Pictures", _pictures(results, kinds)),
         Chapter("fitted", "How it was fitted", _fitted(results)),
         Chapter("data", "The data", _data(results)),
         Chapter("code", "The code that repeats it", _code(results, load)),
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
-    line = results.title if fit is None else f"{results.title}: {fit.formula}"
+    line = "" if fit is None else fit.formula
+    if title is not None:
+        line = f"{results.title}: {line}" if line else results.title
     foot = f"Written {now} by discrim {_version('discrim')}."
     return page.page_of(title or results.title, line, chapters, foot)
 
@@ -362,6 +427,9 @@ def _summary(results: Any) -> str:
             made[key] = make()
         except DiscrimError as error:
             missing.append(page.paragraph(f"The section {key!r} is not here. {error}", "note"))
+    if "header" in made:
+        # The formula stands at the top of the page.
+        made["header"] = replace(made["header"], title="At a glance")
     return "\n".join([page.sections_html(results.title, made), *missing])
 
 
@@ -384,10 +452,11 @@ def _tests(results: Any) -> str:
 
 
 def _test(title: str, name: str, found: Any) -> Section:
-    note = ""
+    note = NOTES.get(name, "")
     if isinstance(found, TestResult):
         found, note = found.table, found.assumes
     table: pd.DataFrame = found.to_frame() if isinstance(found, pd.Series) else found
+    table = table.drop(columns=TOO_MUCH, errors="ignore") if name == "covariance_models" else table
     formats = _formats(table)
     blanked = table.astype(object)
     for j, column in enumerate(table.columns):
@@ -397,7 +466,8 @@ def _test(title: str, name: str, found: Any) -> Section:
             texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
             blanked.isetitem(j, [next(texts) if one else "" for one in there])
             formats[column] = "text"
-    return Section(title, blanked, formats, headings=INTERVAL, note=note, source=f"fit.{name}()")
+    headings = INTERVAL | HEADINGS.get(name, {})
+    return Section(title, blanked, formats, headings=headings, note=note, source=f"fit.{name}()")
 
 
 def _formats(table: pd.DataFrame) -> dict[Any, Any]:
@@ -409,42 +479,87 @@ def _formats(table: pd.DataFrame) -> dict[Any, Any]:
             formats[column] = "text"
         elif name == "p" or name.startswith("p_") or name.endswith("_p"):
             formats[column] = "tail"
-        elif name in ("F", "z", "t", "chi2"):
-            formats[column] = "z"
+        elif name in FORMATS:
+            formats[column] = FORMATS[name]
     return formats
 
 
-def _errors(results: Any) -> str:
+JUDGED = {
+    "loo": "Leave-one-out: each row is judged by a rule that was fitted without it.",
+    "cv": "10-fold cross-validation: each row is judged by a rule that was fitted without its fold.",
+    "apparent": "The rule is judged on the rows that it was fitted to, which makes it look too good: see "
+    "error_rates().",
+}
+"""Ways to judge the rows of a fit, and what they are."""
+
+
+def judging_of(results: Any) -> str:
+    """How to judge the rows: left out where the summary says it too, or where ten fits cost little."""
+    fit = getattr(results, "_fit", None)
+    if fit is None or not fit.has_rows or takes_long(fit):
+        return "apparent"
+    with suppress(DiscrimError):
+        items = results._sections()["header"]().items
+        if any("leave-one-out" in label and not np.isnan(value) for label, value, _ in items):
+            return "loo"
+        # Where the rows made a choice, each fold would make it anew.
+        if not fit.choice:
+            results.confusion("cv", seed=0)
+            return "cv"
+    return "apparent"
+
+
+def _errors(results: Any, judging: str) -> str:
     if not hasattr(results, "confusion"):
         raise DataError("The law is known and has no rows: see its own error in the summary.")
     formats: dict[Any, Any] = dict.fromkeys(("estimate", "se", "low", "high"), "share")
     formats |= {"wrong": "count", "total": "count"}
-    rates = results.error_rates(methods=("apparent",))[list(formats)]
-    title = "Rows of each class (down) by predicted class (across)"
-    note = "On the rows of the fit itself, which makes it look too good: see error_rates()."
+    folds = {"seed": 0} if judging == "cv" else {}
+    methods = dict.fromkeys([judging, "apparent"])
+    rates = results.error_rates(methods=list(methods), **folds)[list(formats)]
+    names = {"loo": "leave-one-out", "cv": "10-fold cross-validation", "apparent": "apparent"}
+    title = f"Rows of each class (down) by predicted class (across), {names[judging]}"
+    counts = results.confusion(method=judging, **folds)
+    call = f'fit.confusion("{judging}")' if judging != "apparent" else "fit.confusion()"
+    note = "Apparent: on the rows that the rule was fitted to." if judging != "apparent" else ""
     parts = {
-        "confusion": Section(title, results.confusion(), "count", source="fit.confusion()"),
-        "rates": Section("Error rate", rates, formats, headings=INTERVAL, note=note),
+        "confusion": Section(title, counts, "count", note=JUDGED[judging], source=call),
+        "rates": Section("Error rate", rates.rename(index=names), formats, headings=INTERVAL, note=note),
     }
     return page.sections_html("Predicted classes against actual ones", parts)
 
 
-def _pictures(results: Any, kinds: Sequence[str]) -> str:
-    drawn, missing = [], []
-    lines = {kind.name: kind.line for kind in BY_MODEL[results._model()].pictures}
-    with late_bar(len(kinds), "pictures") as tell:
-        for number, kind in enumerate(kinds):
-            line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"
+def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
+    drawn: list[str] = []
+    missing, others = [], []
+    known = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
+    with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
+        for number, name in enumerate(gallery.kinds):
+            kind = known[name]
+            line = f"{kind.line[:1].upper()}{kind.line[1:]}"
+            judged = judging != "apparent" and "method" in kind.takes
+            options = {"method": judging} if judged else {}
+            call = f'fit.plot("{name}", method="{judging}")' if judged else f'fit.plot("{name}")'
+            if len(drawn) == gallery.drawn:
+                others.append((call, line))
+                continue
             try:
-                image = image_of(partial(results.plot, kind), f"g{number}")
+                image = image_of(partial(results.plot, name, **options), f"g{number}")
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             else:
-                alt = f"{line}. {_classes_named(results)}"
-                drawn.append(page.figure(image, alt, f'{line}: fit.plot("{kind}")'))
+                drawn.append(page.figure(image, f"{line}. {_classes_named(results)}", line, call))
             tell(1)
-    body = page.figures(drawn) if drawn else page.paragraph("No picture is drawn here.")
-    return "\n".join([body, page.folded("Pictures that this fit does not have", missing)])
+    first, more = drawn[: gallery.seen], drawn[gallery.seen :]
+    lines = [page.figures(first) if first else page.paragraph("No picture is drawn here.")]
+    if more:
+        lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
+    if others:
+        told = page.paragraph(
+            'These are drawn by a line of code; report(pictures="all") has them in the page.'
+        )
+        lines.append(page.folded("Other pictures of this model", [told, page.pair_lines(others)]))
+    return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
 
 
 def _classes_named(results: Any) -> str:

@@ -163,7 +163,7 @@ def pair_lines(items: Iterable[tuple[str, str]]) -> str:
 
 
 def folded(title: str, bodies: Sequence[str]) -> str:
-    """Paragraphs that are shown where they are asked for; nothing where there is none."""
+    """What is shown where it is asked for; nothing where there is none."""
     if not bodies:
         return ""
     body = "\n".join(bodies)
@@ -176,8 +176,8 @@ def code_block(text: str) -> str:
     return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
 
-def figure(image: Image, alt: str, caption: str) -> str:
-    """A picture with what it shows, in the colours that the reader prefers; in print those of the day."""
+def figure(image: Image, alt: str, caption: str, code: str) -> str:
+    """A picture, what it shows and what draws it, in the colours that the reader prefers; in print by day."""
     # A browser does not choose among the sources of one image anew for print: both are there, one is shown.
     times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
     shape = f'width="{image.width}" height="{image.height}"'
@@ -187,7 +187,8 @@ def figure(image: Image, alt: str, caption: str) -> str:
         else f'<img class="{time}" src="{source}" {shape} alt="{_text(alt)}">'
         for time, source in times
     ]
-    return "\n".join(["<figure>", *images, f"<figcaption>{_text(caption)}</figcaption>", "</figure>"])
+    told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
+    return "\n".join(["<figure>", *images, told, "</figure>"])
 
 
 def figures(bodies: Iterable[str]) -> str:

@@ -30,7 +30,7 @@ IRIS = load_iris()
 FEW = IRIS.groupby("species", observed=True).head(12)[["petal_length", "petal_width", "species"]]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = {"meta", "link", "img", "source", "br"}
-CHAPTERS = ["summary", "tests", "errors", "pictures", "fitted", "data", "code"]
+CHAPTERS = ["pictures", "summary", "errors", "tests", "fitted", "data", "code"]
 
 
 class Read(HTMLParser):
@@ -42,6 +42,7 @@ class Read(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.headings: list[int] = []
         self.code = self.text = ""
+        self.calls: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -62,8 +63,10 @@ class Read(HTMLParser):
     def handle_data(self, data):
         if "style" not in self.open:
             self.text += data
-        if "code" in self.open:
+        if "pre" in self.open:
             self.code += data
+        elif "code" in self.open:
+            self.calls.append(data)
 
     def images(self) -> list[tuple[str, dict[str, str | None]]]:
         """The pictures: each is vectors, or dots."""
@@ -139,7 +142,12 @@ def test_a_report_has_its_chapters_and_its_code_repeats_the_fit(tmp_path, monkey
     page = report(fit, tmp_path, title="Few irises")
     assert "Few irises" in page.text
     assert "prior" in page.code
-    assert len(page.images()) >= 6
+    assert page.calls[:4] == [
+        'fit.plot("scores")',
+        'fit.plot("confusion", method="loo")',
+        'fit.plot("forest")',
+        'fit.plot("posteriors")',
+    ]
     again = run(page.code, FEW, tmp_path, monkeypatch)
     pd.testing.assert_frame_equal(again.predict_proba(FEW), fit.predict_proba(FEW))
     assert str(fit.summary()) in capsys.readouterr().out
@@ -156,6 +164,43 @@ def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tm
     assert mpl.rcParams == before
     assert plt.get_fignums() == figures
     assert [image["class"] for _, image in page.images()].count("both") >= 3
+
+
+def test_pictures_that_were_named_are_all_seen_and_in_their_order(tmp_path):
+    page = report(discrim.lda("species ~ .", FEW), tmp_path, pictures=["scree", "structure"])
+    assert page.calls == ['fit.plot("scree")', 'fit.plot("structure")']
+    assert not page.all("details") or "more pictures" not in page.text
+
+
+@pytest.mark.slow
+def test_a_row_is_judged_without_itself_where_that_is_soon(tmp_path):
+    noise = pd.DataFrame(np.random.default_rng(1).normal(size=(36, 4)), columns=list("abcd"))
+    fit = discrim.lda("species ~ .", noise.assign(species=FEW["species"].to_numpy()))
+    words = " ".join(report(fit, tmp_path, pictures=[]).text.split())
+    apparent, left_out = (fit.confusion(way) for way in ("apparent", "loo"))
+    assert not apparent.equals(left_out)
+    lines = [
+        f"{label} {' '.join(map(str, row))} "
+        for label, row in zip(fit.classes, left_out.to_numpy(), strict=True)
+    ]
+    assert "".join(lines) in words
+    assert words.count("leave-one-out") >= 2
+    chosen = discrim.sparse_lda("species ~ .", FEW, n_penalties=3, seed=1)
+    assert "makes it look too good" in report(chosen, tmp_path, pictures=[]).text
+    assert "10-fold" in report(discrim.logistic("species ~ sepal_width", IRIS), tmp_path, pictures=[]).text
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "nearest_centroid", "shrunken_centroids"])
+def test_headings_are_words_and_the_title_stands_there_but_once(tmp_path, verb):
+    data = FEW.rename(columns={"petal_length": "length", "petal_width": "width"})
+    fit = getattr(discrim, verb)("species ~ .", data)
+    page = report(fit, tmp_path, pictures=[], title="Of flowers")
+    headings = re.findall(r"<th[^>]*>([^<]*)</th>", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert len(headings) > 20
+    assert not [each for each in headings if "_" in each]
+    # Once in the title of the window, once on the page.
+    assert page.text.count("Of flowers") == 2
+    assert page.text.count("species ~ .") <= 3
 
 
 def test_labels_are_text_whatever_they_hold(tmp_path):
@@ -214,7 +259,7 @@ def test_missing_values_levels_and_ranges_are_told(tmp_path):
     assert page.images() == []
     words = " ".join(page.text.split())
     numbers = data["bill_length_mm"]
-    found = re.search(r"missing (\d+) min ([\d.]+) .* max ([\d.]+) mean", words)
+    found = re.search(r"max mean sd bill_length_mm (\d+) ([\d.]+) [\d.]+ [\d.]+ [\d.]+ ([\d.]+)", words)
     assert [float(each) for each in found.groups()] == [numbers.isna().sum(), numbers.min(), numbers.max()]
     assert f"sex {data['sex'].isna().sum()} 2 male" in words
     assert f"Rows of the table {len(data)} " in words
