@@ -114,6 +114,7 @@ HOUSE = {
 DOORS = {
     "patsy": ("frame/formula.py", "frame/linear_model.py", "frame/transforms.py"),
     "matplotlib": ("report/plots/",),
+    "plotly": ("report/plots/interactive.py",),
     "statsmodels.iolib": (),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),

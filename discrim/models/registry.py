@@ -74,7 +74,7 @@ _of_normal = partial(Picture, "normal.normal_shown")
 SCORES = _in_space(
     "scores",
     "scores of the rows on the discriminants, by class, with outlines of the classes",
-    takes=("axes", "level"),
+    takes=("axes", "level", "interactive"),
 )
 BIPLOT = _in_space(
     "biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure")
@@ -86,7 +86,7 @@ SCREE = _in_space("scree", "shares of the discriminants, with the tests of the d
 REGIONS = _in_plane(
     "regions",
     "regions of the classes in the plane of two columns, or of each pair of more, other columns held",
-    takes=("columns", "at"),
+    takes=("columns", "at", "interactive"),
     first="plane",
 )
 PARTITION = _in_plane(
@@ -98,7 +98,7 @@ PARTITION = _in_plane(
 TERRITORY = _in_space(
     "territory", "regions of the classes in the space of two discriminants", takes=("axes",)
 )
-POSTERIORS = _judged("posteriors", "posterior of each row's own class, by class")
+POSTERIORS = _judged("posteriors", "posterior of each row's own class, by class", takes=("interactive",))
 LOG_DETERMINANTS = _judged(
     "log_determinants", "log-determinants of the covariances, with intervals", leaves=("data",)
 )
@@ -131,7 +131,9 @@ ELLIPSES = _in_space(
     takes=("columns", "level", "centred"),
 )
 PAIRS = _in_space(
-    "pairs", "each pair of columns, with the outlines of the classes", takes=("columns", "level")
+    "pairs",
+    "each pair of columns, with the outlines of the classes",
+    takes=("columns", "level", "interactive"),
 )
 HYPOTHESIS_AND_ERROR = _in_space(
     "he",
@@ -139,7 +141,7 @@ HYPOTHESIS_AND_ERROR = _in_space(
     takes=("columns", "axes", "level"),
 )
 QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
-SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes",))
+SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes", "interactive"))
 FOREST = _judged("forest", "log odds with their intervals", takes=("level",), leaves=("data",))
 ODDS_RATIOS = _judged("odds_ratios", "odds ratios with their intervals", takes=("level",), leaves=("data",))
 LOG_ODDS = (FOREST, ODDS_RATIOS)
@@ -206,7 +208,7 @@ CHOSEN_MIXTURE = _of_mixture("path", "BIC of what was tried, by number of compon
 PLS_SCORES = _of_pls(
     "scores",
     "scores of the rows on two components, by class, with outlines of the classes",
-    takes=("axes", "level"),
+    takes=("axes", "level", "interactive"),
 )
 PLS_COLUMNS = _of_pls("vip", "importance of the columns in the projection (VIP)", leaves=ROWS_AND_COLORS)
 PLS_LOADINGS = _of_pls(

@@ -15,12 +15,13 @@ from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, 
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes, refuse_none
-from discrim.models.pictures.pictured import needed_rows
+from discrim.models.pictures.pictured import needed_rows, pointed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
+    from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
@@ -182,13 +183,16 @@ def _said_way(assessment: Any) -> str:
     ]
 
 
-def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posterior of each row's own class."""
+    from discrim.report.plots import interactive
     from discrim.report.plots import judged as pictures
 
     rows = needed_rows(fit, options, "posteriors")
     labels = rows.labels
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    if options.interactive:
+        return interactive.posteriors_figure(proba, pointed_rows(fit, rows, options))
     return pictures.draw_posteriors(proba, labels, ax=options.ax, signs=options.signs(fit.classes))
 
 
@@ -254,8 +258,9 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(places)))]
 
 
-def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
+    from discrim.report.plots import interactive
     from discrim.report.plots.planes import draw_simplex as draw
 
     classes = list(fit.classes)
@@ -275,13 +280,17 @@ def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     rows = needed_rows(fit, options, "simplex")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     shown = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
-    three = proba.iloc[shown, codes].to_numpy()
+    three = np.where(shown[:, None], proba.iloc[:, codes].to_numpy(), np.nan)
     total = three.sum(axis=1, keepdims=True)
     shares = np.divide(three, total, out=np.full_like(three, np.nan), where=total > 0)
+    given = f"given that a row is of one of these 3 of {len(classes)} classes" if len(classes) > 3 else ""
+    three_shares = pd.DataFrame(shares, columns=chosen)
+    if options.interactive:
+        return interactive.simplex_figure(three_shares, pointed_rows(fit, rows, options), given)
     signs = _signs(options, classes, codes)
-    axes = draw(pd.DataFrame(shares, columns=chosen), rows.labels[shown], ax=options.ax, signs=signs)
-    if len(classes) > 3:
-        axes.set_title(f"{axes.get_title()}\ngiven that a row is of one of these 3 of {len(classes)} classes")
+    axes = draw(three_shares, rows.labels, ax=options.ax, signs=signs)
+    if given:
+        axes.set_title(f"{axes.get_title()}\n{given}")
     return axes
 
 

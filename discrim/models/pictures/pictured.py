@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes
+from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.factors import recall_functions
 from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
+from discrim.models.fits.fit import finished_scores
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.registry import BY_MODEL, Picture, resolve
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
     from discrim.frame.design import Design
     from discrim.models.fits.fit import Fit
+    from discrim.report.plots.interactive import Figure, PointedRows
     from discrim.report.plots.style import Axes, Signs
 
 
@@ -55,6 +58,7 @@ class PictureOptions:
     colors: Any = None
     title: str | None = None
     other: Any = None
+    interactive: bool | None = None
 
     def given(self) -> list[str]:
         """Names of the options beside `ax` and `title` that were given."""
@@ -141,6 +145,18 @@ def drawn_rows(fit: Fit[Any], options: PictureOptions) -> DrawnRows | None:
         return None
     blocks = fit.drawn_rows()
     return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
+
+
+def pointed_rows(fit: Fit[Any], rows: DrawnRows | None, options: PictureOptions) -> PointedRows:
+    """What rows, or none, tell a pointer."""
+    from discrim.report.plots.interactive import PointedRows
+
+    classes, signs, none = list(fit.classes), options.signs(fit.classes), np.empty(0, dtype=np.intp)
+    if rows is None:
+        return PointedRows(pd.RangeIndex(0), none, none, classes, None, signs)
+    blocks = rows.blocks
+    shares = None if fit.model.instead else finished_scores(blocks, fit.rule(), len(classes), posteriors)
+    return PointedRows(blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, shares, signs)
 
 
 def _codes_of(blocks: Blocks) -> Codes:
@@ -235,7 +251,8 @@ class Pictured:
         classes: Sequence[Any] | None = None,
         colors: Any = None,
         title: str | None = None,
-    ) -> Axes:
+        interactive: bool = False,
+    ) -> Axes | Figure:
         """Draw a picture.
 
         Parameters
@@ -271,19 +288,24 @@ class Pictured:
             Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
         title : str, optional
             Title in place of the picture's own; "" for none.
+        interactive : bool, default False
+            For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether a figure of plotly is
+            made, in which a row tells its name, classes and posteriors, in place of a picture of matplotlib.
 
         Returns
         -------
-        Axes
+        Axes or plotly.graph_objects.Figure
             The axes drawn on. For a picture with panels they are the outer ones, whose `child_axes` are the
-            panels.
+            panels. The figure of plotly where it is interactive: it shows itself in a notebook, and its
+            method `write_html` writes a page that needs no network.
 
         Raises
         ------
         DataError
             The kind is not known, or an option does not fit the kind, the columns or the classes.
         NotSupportedError
-            The kind needs something that the fit does not have: rows, posteriors, or two columns.
+            The kind needs something that the fit does not have: rows, posteriors, or two columns. Or the
+            picture is to be interactive and plotly is not there: ``pip install discrim[interactive]``.
 
         Examples
         --------
@@ -299,6 +321,8 @@ class Pictured:
         options = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title
         )
+        if interactive:
+            options = replace(options, interactive=True)
         return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 
     def _is_plane(self: Any) -> bool:
@@ -309,17 +333,23 @@ class Pictured:
 
 def draw_kind(
     shown: tuple[Any, ...], pictures: Sequence[Picture], name: str | None, options: PictureOptions
-) -> Axes:
+) -> Axes | Figure:
     """Draw the kind asked for of some pictures, or the first that suits.
 
     A picture is given what is shown before the options: results, and their fit where they are those of a
     model.
     """
+    from discrim.report.plots.interactive import retitled
     from discrim.report.plots.style import fonts_for, set_title
 
     kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)
-    kind = kinds[name] if name is not None else _first(shown, tuple(kinds.values()))
+    suit = [kind for kind in kinds.values() if not options.interactive or _reads(kind, "interactive")]
+    kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()))
+    if options.interactive and options.ax is not None:
+        raise DataError(
+            "interactive=True makes a figure of its own, not one on axes of matplotlib: leave out ax=."
+        )
     if options.title is not None and not isinstance(options.title, str):
         raise DataError(f"title={told(options.title)}: give a text.")
     for option in options.given():
@@ -329,10 +359,10 @@ def draw_kind(
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
     names = [*getattr(shown[0], "classes", ()), *getattr(shown[0], "terms", ())]
     with fonts_for([*names, options.title or ""]):
-        axes: Axes = resolve(kind.address)(*shown, options)
+        picture = resolve(kind.address)(*shown, options)
         if options.title is not None:
-            set_title(axes, options.title)
-    return axes
+            (retitled if options.interactive else set_title)(picture, options.title)
+    return picture
 
 
 def _reads(kind: Picture, option: str) -> bool:

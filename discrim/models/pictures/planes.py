@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
-from discrim.models.fits.fit import Decision, posterior_frame, predicted_codes
+from discrim.models.fits.fit import Decision, finished_scores, predicted_codes
 from discrim.models.fits.reading import is_number, listed, told
 from discrim.models.fits.refits import rule_of_rows
-from discrim.models.pictures.pictured import drawn_rows, needed_rows, numeric_columns
+from discrim.models.pictures.pictured import drawn_rows, needed_rows, numeric_columns, pointed_rows
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
     from discrim.frame.table import Table
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import DrawnRows, PictureOptions
+    from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
 Limits = tuple[float, float]
@@ -245,7 +246,7 @@ MOST_COLUMNS = 6
 TITLE = "Regions of the predicted classes"
 
 
-def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Regions of the classes in the plane of two columns, or of each pair of more, others held.
 
     Examples
@@ -257,17 +258,23 @@ def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     'petal_length'
     """
     ground = ground_of(fit, options, "regions", MOST_COLUMNS)
+    if options.interactive and len(ground.columns) != 2:
+        raise DataError(
+            "interactive=True draws the regions of two columns of numbers: name two, or leave it out."
+        )
     if len(ground.columns) == 1:
         return _line(ground, options)
     return draw_ground(ground, options) if len(ground.columns) == 2 else _matrix(ground, options)
 
 
-def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> Axes:
+def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> Axes | Figure:
     """The plane of two columns."""
     names = (ground.columns[0], ground.columns[1])
     held = told_held(ground, names)
     signs = options.signs(list(ground.fit.classes))
     title = f"{title}\n{held}" if held else title
+    if options.interactive:
+        return _interactive_plane(ground, names, options, title)
     return _plane(ground, names, ax=options.ax, signs=signs, title=title, weak=bool(held))
 
 
@@ -279,6 +286,17 @@ def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     across, up = ground.limits(names)
     place = ground.classify(names), (across, up), names, points, codes
     return draw_plane(*place, list(ground.fit.classes), **look)
+
+
+def _interactive_plane(ground: Ground, names: tuple[str, str], options: PictureOptions, title: str) -> Figure:
+    """The same in a figure of plotly, whose places tell their posteriors."""
+    from discrim.report.plots.interactive import plane_figure
+
+    fit = ground.fit
+    shares = None if fit.model.instead else ground.values(names, lambda table: _decided(fit, table))
+    points, rows = ground.points(names)[0], pointed_rows(fit, ground.rows, options)
+    place = ground.classify(names), ground.limits(names), names
+    return plane_figure(*place, points, rows, shares, title, weak=bool(ground.others(names)))
 
 
 def _matrix(ground: Ground, options: PictureOptions) -> Axes:
@@ -305,18 +323,12 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
     at = np.linspace(low, high, 801)
     sure = not fit.model.instead
 
-    def values(table: pd.DataFrame) -> Floats:
-        blocks = fit.new_rows(table)
-        finish = posteriors if sure else np.asarray
-        found = posterior_frame(blocks, fit.rule(), fit.classes, finish)
-        return found.to_numpy()
-
     points, codes = ground.points([name])
     held = told_held(ground, [name])
     title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
     return draw_line(
         at,
-        ground.values([name], values)(at[:, None]),
+        ground.values([name], lambda table: _decided(fit, table))(at[:, None]),
         ground.classify([name])(at[:, None]),
         (name, "Posterior probability" if sure else "Value by which the rule decides"),
         points[:, 0],
@@ -326,6 +338,12 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
         signs=options.signs(list(fit.classes)),
         title=f"{title}\n{held}" if held else title,
     )
+
+
+def _decided(fit: Fit[Any], table: pd.DataFrame) -> Floats:
+    """Posteriors (m, K) of the rows of a table, or of a model without them the values of its rule."""
+    finish = np.asarray if fit.model.instead else posteriors
+    return finished_scores(fit.new_rows(table), fit.rule(), len(fit.classes), finish)
 
 
 SHOWN, MOST = 4, 6

@@ -17,12 +17,20 @@ from discrim.inference.manova import roy_critical, scatter_between
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.fits.fit import class_code
 from discrim.models.fits.reading import is_share, listed, told
-from discrim.models.pictures.pictured import DrawnRows, drawn_rows, needed_rows, no_labels, refuse_rows
+from discrim.models.pictures.pictured import (
+    DrawnRows,
+    drawn_rows,
+    needed_rows,
+    no_labels,
+    pointed_rows,
+    refuse_rows,
+)
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
+    from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
 NO_DISCRIMINANT = (
@@ -58,27 +66,34 @@ def level_of(options: PictureOptions, default: float) -> float:
     return float(options.level)
 
 
-def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
-    from discrim.report.plots import spaces as pictures
-
     centroids: pd.DataFrame = results._centroids()
     names = chosen_axes(list(centroids.columns), options)
-    rows = drawn_rows(fit, options)
-    found = (
-        pd.DataFrame(columns=names, dtype=float) if rows is None else results.transform(rows.blocks)[names]
-    )
-    return pictures.draw_scores(
-        found,
-        no_labels() if rows is None else rows.labels,
+    return draw_scores_of(
+        results,
+        fit,
         centroids[names],
-        ax=options.ax,
-        signs=options.signs(fit.classes),
+        options,
         shares=getattr(results, "explained", None),
-        counts=fit.rows_by_class,
-        level=level_of(options, 0.5),
         within=scores_within(results, names),
     )
+
+
+def draw_scores_of(
+    results: Any, fit: Fit[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
+) -> Axes | Figure:
+    """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
+    from discrim.report.plots import interactive, spaces
+
+    rows, names = drawn_rows(fit, options), list(centroids.columns)
+    none = pd.DataFrame(columns=names, dtype=float)
+    found = none if rows is None else results.transform(rows.blocks)[names]
+    look |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
+    if options.interactive:
+        return interactive.scores_figure(found, pointed_rows(fit, rows, options), centroids, **look)
+    labels, signs = no_labels() if rows is None else rows.labels, options.signs(fit.classes)
+    return spaces.draw_scores(found, labels, centroids, ax=options.ax, signs=signs, **look)
 
 
 def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
@@ -191,17 +206,22 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     return axes
 
 
-def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Each pair of columns, with the outlines of the classes."""
     from discrim.report.plots.columns import draw_pairs as draw
+    from discrim.report.plots.interactive import pairs_figure
 
     names = chosen_terms(results, options, MOST_PAIRS)
     (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
-    outer = draw(means, covariances, _radius(level), **shown)
     some = f" of the first {len(names)} of {len(results.terms)} columns" if options.columns is None else ""
     some = some if len(names) < len(results.terms) else ""
-    set_title(outer, f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class")
+    title = f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class"
+    if options.interactive:
+        rows = pointed_rows(fit, drawn_rows(fit, options), options)
+        return pairs_figure(means, covariances, _radius(level), shown.get("points"), rows, title)
+    outer = draw(means, covariances, _radius(level), **shown)
+    set_title(outer, title)
     return outer
 
 

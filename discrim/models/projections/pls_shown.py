@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.pictures.pictured import drawn_rows, no_labels
-from discrim.models.pictures.spaces import chosen_axes, level_of
+from discrim.models.pictures.spaces import chosen_axes, draw_scores_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots import spaces
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.projections.pls import PLSResults
+    from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
 MOST_COLUMNS = 20
@@ -143,22 +142,17 @@ MOST_BARS = 40
 """Columns whose bars are drawn."""
 
 
-def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
+def scores(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Scores of the rows on two components, by class, with outlines of the classes."""
     centroids = results.centroids
     names = chosen_axes(list(centroids.columns), options)
-    rows = drawn_rows(fit, options)
-    none = pd.DataFrame(columns=names, dtype=float)
     places = [list(centroids.columns).index(name) for name in names]
-    return spaces.draw_scores(
-        none if rows is None else results.transform(rows.blocks)[names],
-        no_labels() if rows is None else rows.labels,
+    return draw_scores_of(
+        results,
+        fit,
         centroids[names],
-        ax=options.ax,
-        signs=options.signs(fit.classes),
+        options,
         shares=results.explained,
-        counts=fit.rows_by_class,
-        level=level_of(options, 0.5),
         within=results.score_covariance.to_numpy()[np.ix_(places, places)],
         of=" of the squares of the columns",
     )

@@ -167,7 +167,7 @@ def draw_scores(
     )
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    style.set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
+    style.set_title(axes, scores_title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
     if not len(x) or len(classes) > style.MOST_IN_LEGEND:
@@ -180,12 +180,18 @@ def draw_scores(
 
 def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
     """Name of an axis, with its share of the variance between classes, or of what is said."""
+    return f"{style.shown_name(name)}{axis_share(name, shares, of)}"
+
+
+def axis_share(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
+    """The share alone, in brackets after a space; empty where it is not known."""
     if shares is None or not np.isfinite(shares.loc[name]):
-        return style.shown_name(name)
-    return f"{style.shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
+        return ""
+    return f" ({100 * float(shares.loc[name]):.1f} %{of})"
 
 
-def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
+def scores_title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
+    """Title of scores, of rows or of the class means alone."""
     title = "Discriminant scores" if discriminants else "Scores"
     if not rows:
         title = f"Class means on the {'discriminants' if discriminants else 'components'}"

@@ -1,0 +1,372 @@
+"""Pictures that answer a pointer: figures of plotly, in which a row tells its name, classes and posteriors.
+
+They have the colours, markers and lines of the classes, and the ink and paper of matplotlib's style in use. A
+class in the legend is hidden by a click, a rectangle that is drawn is what is seen next, and a button dims
+all rows but those that are misclassified. Of very many rows some are drawn, at even steps within each class.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.errors import NotSupportedError
+from discrim.report.grid import clean, shorten
+from discrim.report.plots import style
+from discrim.report.plots.planes import CORNERS, Classify, find_regions
+from discrim.report.plots.spaces import BETWEEN, axis_share, outline, scores_title
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Signs
+
+Figure: TypeAlias = Any
+"""A figure of plotly, which has no types."""
+
+Trace = dict[str, Any]
+
+MOST_ROWS = 5_000
+"""Rows that are drawn: more make a file that is slow to open."""
+
+MOST_LARGE = 500
+"""Rows up to which points are large."""
+
+MOST_TOLD = 8
+"""Classes whose posteriors a place of a plane tells."""
+
+GRID = 80
+"""Points a side of the grid on which regions are looked for, and posteriors told."""
+
+SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
+SYMBOLS |= {"P": "cross", "X": "x", "*": "star"}
+DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointedRows:
+    """What n rows, or none, tell: their labels in their table, and the positions (n,) of their classes.
+
+    The codes are of the rows' own classes and of the predicted ones among all K, -1 where there is none.
+    Posteriors are (n, K), and None of models that have none. The signs are those of the classes.
+    """
+
+    index: pd.Index
+    codes: Codes
+    predicted: Codes
+    classes: Sequence[Any]
+    posteriors: Floats | None
+    signs: Signs
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which rows (n,) are of another predicted class."""
+        return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
+
+    def told(self, rows: Codes) -> list[list[Any]]:
+        """Of some rows: name, predicted class, its posterior, and that of the row's own class."""
+        numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
+        before = "row " if numbered else f"{self.index.name or ''} ".lstrip()
+        names = [_text(f"{before}{label}") for label in self.index[rows]]
+        called = [_text(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()]
+        shares = []
+        if self.posteriors is not None:
+            some = self.posteriors[rows].round(4)
+            shares = [some[range(len(rows)), codes[rows]].tolist() for codes in (self.predicted, self.codes)]
+        return [list(each) for each in zip(names, called, *shares, strict=True)]
+
+    def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
+        """The rows to draw, by class; those of no class only where no row has one."""
+        there = there & ((self.codes >= 0) | (self.codes < 0).all())
+        own = {k: np.flatnonzero(there & (self.codes == k)) for k in np.unique(self.codes[there]).tolist()}
+        total = sum(map(len, own.values()))
+        if total > MOST_ROWS:
+            # Half of the places are for classes alike, so that a rare one has its rows all the same.
+            least = MOST_ROWS // (2 * len(own))
+            sizes = {
+                k: min(least + len(rows) * MOST_ROWS // (2 * total), len(rows)) for k, rows in own.items()
+            }
+            own = {
+                k: rows[np.linspace(0, len(rows) - 1, sizes[k]).astype(np.intp)] for k, rows in own.items()
+            }
+        return own
+
+
+def _text(label: Any, width: int = style.LABEL) -> str:
+    """A label as plotly should show it: no tags, no mathematics, nothing of a template."""
+    text = html.escape(shorten(clean(label), width), quote=False)
+    return text.replace("$", "&#36;").replace("%{", "&#37;{")
+
+
+def _line(signs: Signs, k: int) -> dict[str, Any]:
+    line = signs.line(k)
+    dash = DASHES[line] if isinstance(line, str) else ",".join(f"{2 * step}px" for step in line[1])
+    return {"color": signs.colour(k), "dash": dash, "width": 1.6}
+
+
+def _points(
+    rows: PointedRows,
+    places: Floats,
+    where: str,
+    opacity: float = 0.75,
+    trace_of: Callable[[Floats], Trace] | None = None,
+) -> tuple[list[Trace], str]:
+    """Traces of the rows whose places (n, d) are known, and what is to be said of them.
+
+    A class has two: of the rows predicted right, and of the others. `where`, a template, says where a row is;
+    `trace_of` makes a trace of places, by default points of a plane.
+    """
+    traces: list[Trace] = []
+    there = np.asarray(np.isfinite(places).all(axis=1))
+    wrong, drawn = rows.wrong, rows.drawn(there)
+    seen = sum(map(len, drawn.values()))
+    sure = "" if rows.posteriors is None else ", posterior %{customdata[2]:.3f}"
+    called = f"predicted: %{{customdata[1]}}{sure}"
+    # The rows that are wrong come last, so that no others hide them.
+    for ringed, (k, own) in product((False, True), drawn.items()):
+        some = own[wrong[own] == ringed]
+        if not len(some):
+            continue
+        name = _text(rows.classes[k]) if k >= 0 else "no class"
+        told = (
+            called if k < 0 else f"{name}{sure.replace('[2]', '[3]')}<br>{called}" if ringed else name + sure
+        )
+        trace = (trace_of or _at)(places[some]) | {"name": name, "legendgroup": str(k)}
+        trace |= {"showlegend": all(each["name"] != name for each in traces), "customdata": rows.told(some)}
+        trace |= {"hovertemplate": f"<b>%{{customdata[0]}}</b><br>{told}<br>{where}<extra></extra>"}
+        trace |= {"marker": _marker(rows.signs, k, opacity, ringed, seen > MOST_LARGE)}
+        traces.append(trace | {"meta": "misclassified" if ringed else "rows"})
+    every = int(there.sum())
+    said = [f"ringed: {int(wrong[there].sum()):,} misclassified of {every:,} rows"] if wrong.any() else []
+    return traces, "; ".join(said + [f"{seen:,} of {every:,} rows are drawn"] * (every > MOST_ROWS))
+
+
+def _marker(signs: Signs, k: int, opacity: float, ringed: bool, small: bool) -> dict[str, Any]:
+    colour, symbol = (signs.colour(k), SYMBOLS[signs.marker(k)]) if k >= 0 else (style.ink(), "circle")
+    size, width = (5, 0.8) if small else (8, 2)
+    ring = {"size": size + width + 1, "opacity": 1.0, "line": {"width": width, "color": style.ink()}}
+    plain = {"size": size, "opacity": opacity, "line": {"width": 0}}
+    return {"color": colour, "symbol": symbol} | (ring if ringed else plain)
+
+
+def _curve(xy: Floats, line: Mapping[str, Any], **more: Any) -> Trace:
+    """Points (n, 2) joined by a line, of which the pointer is told nothing."""
+    look = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
+    return look | {"x": xy[:, 0], "y": xy[:, 1]} | more
+
+
+def _at(xy: Floats) -> Trace:
+    return {"type": "scatter", "mode": "markers", "x": xy[:, 0], "y": xy[:, 1]}
+
+
+def _figure(
+    traces: Sequence[Trace], title: str, below: Sequence[str], names: Sequence[str], **more: Any
+) -> Figure:
+    """A figure of traces, with a title, lines below it, and names of its axes."""
+    try:
+        from plotly.graph_objects import Figure
+    except ImportError:
+        raise NotSupportedError(
+            "interactive=True draws with plotly, which is not there: pip install 'discrim[interactive]', or "
+            "leave it out for a picture of matplotlib."
+        ) from None
+    grey = style.faint(0.5)
+    axis = {"gridcolor": style.faint(0.88), "zeroline": False, "showline": True, "automargin": True}
+    axis |= {"linecolor": grey, "ticks": "outside", "tickcolor": grey, "title": {"font": {"size": 14}}}
+    lines = [line for text in below for line in textwrap.wrap(text, 88)]
+    said = {"text": "<br>".join(lines), "font": {"size": 12}}
+    look = {"paper_bgcolor": style.paper(), "plot_bgcolor": style.paper(), "xaxis": axis, "yaxis": axis}
+    look |= {"font": {"color": style.ink(), "size": 13}, "hoverlabel": {"align": "left"}}
+    # One of plotly's buttons offers to send the rows to a server.
+    look |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": {"itemsizing": "constant"}}
+    layout: dict[str, Any] = {
+        "template": {"layout": look},
+        "title": {"text": title, "subtitle": said, "x": 0, "xref": "paper"},
+        "xaxis": {"title": {"text": names[0]}},
+        "yaxis": {"title": {"text": names[1]}},
+        "height": max(540, 24 * sum(trace.get("showlegend", False) for trace in traces) + 160),
+        "margin": {"l": 70, "r": 20, "t": 70 + 16 * len(lines), "b": 60},
+        "updatemenus": _buttons(traces),
+    }
+    for name, value in more.items():
+        layout[name] = layout[name] | value if isinstance(value, dict) else value
+    return Figure({"data": list(traces), "layout": layout})
+
+
+def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """What dims the rows that are predicted right, and shows them again, where there are others."""
+    kinds = [trace.get("meta") for trace in traces]
+    right = [i for i, kind in enumerate(kinds) if kind == "rows"]
+    if not right or "misclassified" not in kinds:
+        return []
+    looks = (("All rows", traces[right[0]]["marker"]["opacity"]), ("Misclassified", 0.08))
+    buttons = [
+        {"label": label, "method": "restyle", "args": [{"marker.opacity": opacity}, right]}
+        for label, opacity in looks
+    ]
+    place = {"x": 1.02, "xanchor": "left", "y": 0.0, "yanchor": "bottom", "type": "buttons"}
+    look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
+    return [{"buttons": buttons, "showactive": False} | place | look]
+
+
+def retitled(figure: Figure, title: str) -> None:
+    """Give a figure the title of a person."""
+    figure.update_layout(title={"text": _text(title, 200), "subtitle": {"text": ""}})
+
+
+# ---- the kinds
+
+
+def scores_figure(
+    scores: pd.DataFrame,
+    rows: PointedRows,
+    centroids: pd.DataFrame,
+    *,
+    shares: pd.Series | None,
+    counts: pd.Series,
+    level: float,
+    within: Floats | None,
+    of: str = BETWEEN,
+) -> Figure:
+    """Discriminant scores on two axes, with outlines and means of the classes, or strips on the only one.
+
+    The options are those of `discrim.report.plots.spaces.draw_scores`.
+    """
+    x, means = style.numbers(scores), style.numbers(centroids)
+    names = [_text(name) for name in centroids]
+    shown = [_text(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)]
+    if len(names) < 2:
+        return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
+    where = f"{names[0]} %{{x:.2f}}, {names[1]} %{{y:.2f}}"
+    traces, said = _points(rows, x, where)
+    spread, radius = np.eye(2) if within is None else within, math.sqrt(-2.0 * math.log1p(-level))
+    for k, label in enumerate(centroids.index):
+        group = {"legendgroup": str(k), "name": _text(label)}
+        traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))
+        told = f"mean of {_text(label)}, {counts.iloc[k]:,.6g} rows<br>{where}<extra></extra>"
+        cross = {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
+        mean = {"marker": cross, "hovertemplate": told, "showlegend": not len(x)}
+        traces.append(_at(means[[k]]) | group | mean)
+    title, _, outlines = scores_title(len(x) > 0, True, level, of == BETWEEN).partition("; ")
+    # Where axes have unit variance within classes, equal units show distances as the rule sees them.
+    return _figure(traces, title, [outlines, said], shown, yaxis={"scaleanchor": "x"})
+
+
+def _strips(values: Floats, rows: PointedRows, name: str, title: str, means: pd.Series) -> Figure:
+    """One line for each class, from the top, over which its rows are spread by rank, marked at its mean."""
+    classes = rows.classes
+    xy = np.column_stack([values, np.full(len(values), np.nan)])
+    for k in range(len(classes)):
+        own = np.flatnonzero(np.isfinite(values) & (rows.codes == k))
+        own = own[np.argsort(values[own], kind="stable")]
+        xy[own, 1] = k + 0.7 * ((np.arange(len(own)) + 0.5) / max(len(own), 1) - 0.5)
+    traces, said = _points(rows, xy, f"{name}: %{{x:.3f}}")
+    marks = {"symbol": "line-ns", "size": 26, "line": {"width": 2, "color": style.ink()}}
+    at = np.column_stack([means, np.arange(len(means))])
+    traces.append(_at(at) | {"marker": marks, "hovertemplate": "mean: %{x:.3f}<extra></extra>"})
+    ticks = {"tickvals": list(range(len(classes))), "ticktext": [_text(label, 18) for label in classes]}
+    lines = ticks | {"range": [len(classes) - 0.4, -0.6], "showgrid": False}
+    return _figure(traces, title, [said], (name, ""), yaxis=lines, showlegend=False)
+
+
+def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
+    """Posterior of each row's own class, by class."""
+    own = np.where(rows.codes < 0, np.nan, style.numbers(proba)[np.arange(len(proba)), rows.codes])
+    name = "Posterior probability of the row's own class"
+    return _strips(own, rows, name, "Posteriors", pd.Series(np.nan, proba.columns))
+
+
+def plane_figure(
+    classify: Classify,
+    limits: tuple[tuple[float, float], ...],
+    names: tuple[Any, Any],
+    points: Floats,
+    rows: PointedRows,
+    posteriors: Callable[[Floats], Floats] | None,
+    title: str,
+    *,
+    weak: bool,
+) -> Figure:
+    """Regions of the classes in the plane of two variables, with rows on top; places tell posteriors."""
+    classes, (across, up) = rows.classes, (np.linspace(*ends, GRID) for ends in limits)
+    regions = find_regions(classify, across, up)
+    shown = (_text(names[0]), _text(names[1]))
+    where = f"{shown[0]} %{{x:.4~g}}, {shown[1]} %{{y:.4~g}}"
+    lines = np.concatenate([regions.segments, np.full((len(regions.segments), 1, 2), np.nan)], axis=1)
+    traces = [_shades(regions.colours, across, up, rows, cells=True) | {"hoverinfo": "skip"}]
+    if posteriors is not None and len(classes) <= MOST_TOLD:
+        grid = np.stack(np.meshgrid(across, up), axis=-1)
+        shares = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(GRID, GRID, -1)
+        told = "<br>".join(f"{_text(each)} %{{customdata[{k}]:.3f}}" for k, each in enumerate(classes))
+        place = {"opacity": 0.0, "customdata": shares, "hovertemplate": f"{where}<br>{told}<extra></extra>"}
+        traces.append(_shades(regions.codes, across, up, rows, cells=False) | place)
+    traces.append(_curve(lines.reshape(-1, 2), {"color": style.faint(0.35), "width": 1}))
+    more, said = _points(rows, points, where, opacity=0.4 if weak else 0.75)
+    first, *below = [_text(line, 200) for line in title.split("\n")]
+    xaxis, yaxis = ({"range": list(ends), "showgrid": False} for ends in limits)
+    return _figure([*traces, *more], first, [*below, said], shown, xaxis=xaxis, yaxis=yaxis)
+
+
+def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cells: bool) -> Trace:
+    """Classes (h, g) of points of a grid that ends as the sides do, or of cells that fill it, as colours."""
+    (h, g), k_classes = codes.shape, len(rows.classes)
+    dx, dy = np.ptp(across) / (g - 1 + cells), np.ptp(up) / (h - 1 + cells)
+    place = {"x0": across[0] + dx / 2 * cells, "dx": dx, "y0": up[0] + dy / 2 * cells, "dy": dy}
+    scale = [[0.0, "rgba(0,0,0,0)"], [1 / (k_classes + 1), "rgba(0,0,0,0)"]]
+    for k in range(k_classes):
+        scale += [[(k + 1 + end) / (k_classes + 1), rows.signs.colour(k)] for end in (0, 1)]
+    look = {"zmin": -1.5, "zmax": k_classes - 0.5, "colorscale": scale, "showscale": False, "opacity": 0.18}
+    return {"type": "heatmap", "z": codes.astype(np.int8)} | place | look
+
+
+def pairs_figure(
+    means: pd.DataFrame,
+    covariances: Mapping[Any, pd.DataFrame],
+    radius: float,
+    points: pd.DataFrame | None,
+    rows: PointedRows,
+    title: str,
+) -> Figure:
+    """Each pair of p columns as a panel; rows that are chosen in one panel are chosen in all."""
+    names, p = [_text(name, 18) for name in means], means.shape[1]
+    xy, centres = np.empty((0, p)) if points is None else style.numbers(points), style.numbers(means)
+
+    def panels(some: Floats) -> Trace:
+        shown = [{"label": name, "values": values} for name, values in zip(names, some.T, strict=True)]
+        return {"type": "splom", "dimensions": shown, "diagonal": {"visible": False}, "showupperhalf": False}
+
+    where = "%{xaxis.title.text} %{x:.4~g}<br>%{yaxis.title.text} %{y:.4~g}"
+    traces, said = _points(rows, xy, where, trace_of=panels)
+    for (j, i), (k, label) in product(combinations(range(p), 2), enumerate(means.index)):
+        if label in covariances:
+            spread = style.numbers(covariances[label])[np.ix_([j, i], [j, i])]
+            place = {"legendgroup": str(k), "xaxis": f"x{j + 1}", "yaxis": f"y{i + 1}"}
+            traces.append(_curve(outline(centres[k, [j, i]], spread, radius), _line(rows.signs, k), **place))
+    first, _, below = title.partition("; ")
+    figure = _figure(traces, first, [below, said], ("", ""), dragmode="select", height=max(540, 150 * p))
+    return figure.update_layout(xaxis_title=None, yaxis_title=None)
+
+
+def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
+    """Rows in a triangle: the nearer a corner, the larger the posterior of its class, of three."""
+    places, middle = style.numbers(shares) @ CORNERS, CORNERS.mean(axis=0)
+    traces = [_curve(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]
+    for corner in CORNERS:
+        half = np.vstack([middle, (CORNERS.sum(axis=0) - corner) / 2])
+        traces.append(_curve(half, {"color": style.faint(0.45), "width": 1, "dash": "dash"}))
+    more, said = _points(rows, places, "")
+    corners = [
+        {"x": x, "y": y, "text": f"<b>{_text(label, 18)}</b>", "showarrow": False, "yshift": shift}
+        for (x, y), label, shift in zip(CORNERS.tolist(), shares, (-16, -16, 16), strict=True)
+    ]
+    sides: Any = {"xaxis": {"visible": False}, "yaxis": {"visible": False, "scaleanchor": "x"}}
+    title = "Posteriors of three classes"
+    return _figure([*traces, *more], title, [note, said], ("", ""), annotations=corners, **sides)

@@ -1,0 +1,201 @@
+"""Figures of plotly: what a row tells is what the fit says of it, and what is not drawn is said."""
+
+import json
+import sys
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.registry import BY_MODEL, MODELS
+from discrim.report.plots.interactive import DASHES, SYMBOLS
+from discrim.report.plots.style import LINES, MARKERS
+
+pytest.importorskip("plotly")
+mpl.use("Agg")
+IRIS = discrim.datasets.load_iris()
+FIT = discrim.lda("species ~ .", IRIS)
+KINDS = ["scores", "regions", "posteriors", "pairs", "simplex"]
+OPTIONS = {
+    "logistic": {"bias_reduction": True},
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "sparse_lda": {"penalty": 0.1},
+    "mixture": {"components": 1},
+    "perceptron": {"maxiter": 3_000},
+    "knn": {"k": 5},
+    "kernel_density": {"bandwidth": 0.5},
+    "pls": {"components": 2},
+    "shrunken_centroids": {"threshold": 1.0},
+}
+
+
+def told(figure):
+    """What the rows tell, by name: class, predicted class, its posterior, that of the class, place."""
+    out = {}
+    for trace in figure.data:
+        if trace.meta is None:
+            continue
+        for i, (name, *rest) in enumerate(trace.customdata):
+            assert name not in out
+            place = None if trace.type == "splom" else (trace.x[i], trace.y[i])
+            out[name] = (trace.name, *rest, place, trace.meta)
+    return out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_row_tells_its_name_its_classes_and_their_posteriors(kind):
+    rows = told(FIT.plot(kind, interactive=True))
+    proba, called = FIT.predict_proba(), FIT.predict()
+    assert set(rows) == {f"row {i}" for i in range(150)}
+    for i, label in enumerate(IRIS.species):
+        own, predicted, sure, share, _, meta = rows[f"row {i}"]
+        assert (own, predicted) == (label, called[i])
+        assert (sure, share) == pytest.approx((proba.loc[i, called[i]], proba.loc[i, label]), abs=5e-5)
+        assert meta == ("misclassified" if label != called[i] else "rows")
+
+
+def test_places_are_scores_columns_and_posteriors():
+    scores, proba = FIT.transform(), FIT.predict_proba()
+    drawn = {kind: told(FIT.plot(kind, interactive=True)) for kind in ("scores", "posteriors")}
+    pair = ["petal_length", "petal_width"]
+    drawn["regions"] = told(FIT.plot("regions", columns=pair, interactive=True))
+    for i in (0, 70, 149):
+        assert drawn["scores"][f"row {i}"][4] == pytest.approx(scores.loc[i])
+        assert drawn["regions"][f"row {i}"][4] == pytest.approx(IRIS.loc[i, pair])
+        assert drawn["posteriors"][f"row {i}"][4][0] == pytest.approx(proba.loc[i, IRIS.species[i]])
+
+
+def test_a_place_of_a_plane_has_the_colour_and_the_posteriors_of_its_class():
+    fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
+    colours, places = [each for each in fit.plot("regions", interactive=True).data if each.type == "heatmap"]
+    for shown in (colours, places):
+        h, g = shown.z.shape
+        i, j = np.random.default_rng(0).integers([h, g], size=(200, 2)).T
+        at = pd.DataFrame({"petal_length": shown.x0 + j * shown.dx, "petal_width": shown.y0 + i * shown.dy})
+        codes = fit.classes.get_indexer(fit.predict(at).astype(str))
+        assert (shown.z[i, j] == codes).mean() > 0.99
+    assert places.customdata[i, j] == pytest.approx(fit.predict_proba(at).to_numpy(), abs=1e-6)
+    # Each class has two stops of its own colour.
+    assert [colour for _, colour in colours.colorscale[2::2]] == [
+        colour for _, colour in colours.colorscale[3::2]
+    ]
+
+
+VERBS = sorted({model.verb for model in MODELS} - {"bayes", "fda", "mlm"})
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_model_has_the_figures_that_its_kinds_promise(verb):
+    rows = IRIS[IRIS.species != "setosa"] if verb == "indicator" else IRIS[IRIS.species != "virginica"]
+    data = rows.assign(species=rows.species.astype(str))
+    terms = "petal_length + petal_width" if verb == "hyperplane" else "sepal_length + sepal_width"
+    fit = getattr(discrim, verb)(f"species ~ {terms}", data, **OPTIONS.get(verb, {}))
+    kinds = [kind.name for kind in BY_MODEL[fit._model()].pictures if "interactive" in kind.takes]
+    assert "pairs" in kinds
+    for kind in set(kinds) - {"simplex"}:
+        assert len(told(fit.plot(kind, interactive=True))) == len(data), kind
+
+
+def test_the_first_kind_that_can_is_the_default():
+    assert told(discrim.knn("species ~ .", IRIS).plot(interactive=True))
+    title = FIT.plot(interactive=True).layout.title.text
+    assert title == "Discriminant scores"
+    assert FIT.plot(interactive=True, title="<b>Irises</b>").layout.title.text == "&lt;b&gt;Irises&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"kind": "biplot"}, NotSupportedError, "draw kind 'scores'"),
+        ({"kind": "regions", "columns": list(IRIS.columns[:3])}, DataError, "name two"),
+    ],
+)
+def test_what_has_no_figure_is_told_what_has(given, error, said):
+    with pytest.raises(error, match=said):
+        FIT.plot(**given, interactive=True)
+
+
+def test_axes_of_matplotlib_are_refused():
+    with pytest.raises(DataError, match="leave out ax="):
+        FIT.plot("scores", ax=plt.figure().add_subplot(), interactive=True)
+    plt.close("all")
+
+
+def test_without_plotly_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(NotSupportedError, match=r"discrim\[interactive\]"):
+        FIT.plot("scores", interactive=True)
+
+
+def test_names_are_shown_and_neither_run_nor_set_as_mathematics():
+    bad = {"setosa": "<script>1</script>", "versicolor": "$x^2$", "virginica": "%{x}"}
+    data = IRIS.rename(columns={"sepal_length": "<i>%{y}$a$"}).assign(species=IRIS.species.map(bad))
+    fit = discrim.lda("species ~ .", data.set_index(pd.Index([f"<b>{i}$$" for i in range(150)], name="<u>")))
+    for kind in KINDS:
+        figure = fit.plot(kind, interactive=True)
+        text = json.dumps(json.loads(figure.to_json()), ensure_ascii=False)
+        for mark in ("<script", "<i>", "<u>", "$x", "$a", "$$"):
+            assert mark not in text, (kind, mark)
+        assert text.count("%{") == sum(
+            text.count(f"%{{{word}") for word in ("customdata[", "x:", "y:", "xaxis.", "yaxis.")
+        )
+
+
+def test_of_many_rows_some_are_drawn_and_a_rare_class_has_all():
+    rng = np.random.default_rng(1)
+    group = np.repeat(["rare", "common"], [40, 20_000])
+    data = pd.DataFrame({"a": rng.normal(size=20_040), "b": rng.normal(size=20_040), "group": group})
+    figure = discrim.qda("group ~ a + b", data).plot("regions", interactive=True)
+    rows = told(figure)
+    assert len(rows) <= 5_000
+    assert sum(row[0] == "rare" for row in rows.values()) == 40
+    assert f"{len(rows):,} of 20,040 rows are drawn" in figure.layout.title.subtitle.text
+    assert len(figure.to_json()) < 1_500_000
+
+
+def test_a_button_dims_the_rows_that_are_predicted_right():
+    figure = FIT.plot("scores", interactive=True)
+    (menu,) = figure.layout.updatemenus
+    (dim, which) = menu.buttons[1].args
+    assert dim["marker.opacity"] < 0.2
+    assert [figure.data[i].meta for i in which] == ["rows"] * 3
+    assert "3 misclassified of 150" in figure.layout.title.subtitle.text
+    certain = discrim.lda(
+        "species ~ .", IRIS[IRIS.species != "virginica"].assign(species=lambda d: d.species.astype(str))
+    )
+    assert not certain.plot("scores", interactive=True).layout.updatemenus
+
+
+def test_a_figure_asks_no_server_and_offers_none_the_rows():
+    figure = FIT.plot("scores", interactive=True)
+    page = figure.to_html(include_plotlyjs=True)
+    assert 'src="http' not in page
+    assert "sendChartToCloud" in figure.layout.template.layout.modebar.remove
+
+
+def test_a_fit_of_moments_has_means_and_outlines_alone():
+    fit = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
+    figure = fit.plot("scores", interactive=True)
+    assert not told(figure)
+    assert [trace.name for trace in figure.data if trace.showlegend] == list(IRIS.species.unique())
+
+
+@pytest.mark.parametrize("kind", ["scores", "regions"])
+def test_rows_of_no_class_tell_what_is_predicted(kind):
+    rows = told(FIT.plot(kind, data=IRIS.drop(columns="species"), interactive=True))
+    assert [row[:2] for row in rows.values()] == [("no class", label) for label in FIT.predict()]
+
+
+def test_the_style_in_use_gives_ink_and_paper():
+    with plt.style.context("dark_background"):
+        look = FIT.plot("scores", interactive=True).layout.template.layout
+    assert (look.paper_bgcolor, look.font.color) == ("#000000", "#ffffff")
+
+
+def test_every_marker_and_line_of_a_class_has_its_own():
+    assert len({SYMBOLS[each] for each in MARKERS}) == len(MARKERS)
+    assert all(line in DASHES for line in LINES if isinstance(line, str))
