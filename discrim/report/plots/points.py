@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from discrim.report.plots.style import (
     COLOURS,
     MOST_IN_LEGEND,
     SIGNS,
+    UNBOUNDED,
     Signs,
     faint,
     ink,
@@ -268,7 +270,7 @@ LACKS = re.compile(r"Glyph (\d+) .* missing from")
 class Colours(NamedTuple):
     """Colours as #rrggbb: ink on paper has a contrast of 12 to 1 or more, faint notes of 7 to 1 or more.
 
-    Lines are rules and frames; a panel lies behind code.
+    Lines are rules and frames; a panel lies behind code. Paper is never white: what is white stays so.
     """
 
     paper: str
@@ -279,7 +281,7 @@ class Colours(NamedTuple):
     link: str
 
 
-LIGHT = Colours("#ffffff", "#1b1e23", "#4b525c", "#b9c0ca", "#f3f5f8", "#0b57a4")
+LIGHT = Colours("#fefefe", "#1b1e23", "#4b525c", "#b9c0ca", "#f3f5f8", "#0b57a4")
 DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
 
 
@@ -340,24 +342,29 @@ def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
     return text.replace("</style>", f"{style}</style>", 1)
 
 
+@lru_cache(maxsize=4096)
 def _night(colour: str) -> str | None:
-    """A colour of the day by night: that of a class stays, and ink mixed with paper has the same shares."""
-    if colour in CLASS_COLOURS:
+    """A colour of the day by night, as ink, or a class, mixed with paper has the same shares; white stays."""
+    if colour in CLASS_COLOURS or colour == "#ffffff":
         return colour
     if colour == LIGHT.line:
         return DARK.line
-    red, ink_by_day, paper_by_day, ink_by_night, paper_by_night = (
-        np.array([int(each[i : i + 2], 16) for i in (1, 3, 5)])
-        for each in (colour, LIGHT.ink, LIGHT.paper, DARK.ink, DARK.paper)
-    )
-    share = float((red - ink_by_day).mean() / (paper_by_day - ink_by_day).mean())
-    if np.abs(ink_by_day + share * (paper_by_day - ink_by_day) - red).max() > 1:
-        return None
-    mixed = np.clip(np.round(ink_by_night + share * (paper_by_night - ink_by_night)), 0, 255)
-    return "#" + "".join(f"{int(part):02x}" for part in mixed)
+    seen, paper_by_day, paper_by_night = map(_parts, (colour, LIGHT.paper, DARK.paper))
+    inks = [(LIGHT.ink, DARK.ink), *((each, each) for each in CLASS_COLOURS)]
+    for by_day, by_night in ((_parts(day), _parts(night)) for day, night in inks):
+        way = paper_by_day - by_day
+        share = float((seen - by_day) @ way / (way @ way))
+        if np.abs(by_day + share * way - seen).max() <= 1:
+            mixed = np.clip(np.round(by_night + share * (paper_by_night - by_night)), 0, 255)
+            return "#" + "".join(f"{int(part):02x}" for part in mixed)
+    return None
 
 
-CLASS_COLOURS = {colour.lower() for colour in COLOURS if colour != "ink"}
+def _parts(colour: str) -> Floats:
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+
+
+CLASS_COLOURS = tuple(colour.lower() for colour in COLOURS if colour != "ink")
 
 
 def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
@@ -382,7 +389,11 @@ def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, Pla
     backend: Any = plt
     backend.draw_if_interactive()
     with plt.rc_context(_settings(colours)), plt.ioff():
-        axes = draw()
+        unbounded = UNBOUNDED.set(True)
+        try:
+            axes = draw()
+        finally:
+            UNBOUNDED.reset(unbounded)
         figure: Any = axes.figure
         try:
             return _written(axes)

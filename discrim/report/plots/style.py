@@ -12,6 +12,7 @@ import io
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,15 @@ def numbers(frame: pd.DataFrame) -> Floats:
 
 # ---- axes, panels, legends
 
+UNBOUNDED: ContextVar[bool] = ContextVar("unbounded", default=False)
+"""Whether the axes of a picture have their size, and what stands beside them has the room that it takes.
+
+To fit all of it into a figure takes half of the time of a picture, and an image of a page has no such size.
+"""
+
+AROUND = (2.0, 3.0, 1.5, 1.0)
+"""Inches at the left, at the right, below and above of axes that are not bounded: lines end at a figure's."""
+
 
 def letters() -> float:
     """Size of the text in use, in points."""
@@ -200,7 +210,12 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
         )
     width, height = size or plt.rcParams["figure.figsize"]
     high = float(np.clip(0.017 * letters() * lines + 1, height, 30))
-    return plt.subplots(figsize=(width, high), layout="constrained")[1], True
+    if not UNBOUNDED.get():
+        return plt.subplots(figsize=(width, high), layout="constrained")[1], True
+    left, right, below, above = AROUND
+    wide, tall = width + left + right, high + below + above
+    place = ((left + 0.8) / wide, (below + 0.5) / tall, (width - 1.1) / wide, (high - 0.9) / tall)
+    return plt.figure(figsize=(wide, tall)).add_axes(place), True
 
 
 def panels(
@@ -302,6 +317,7 @@ def set_title(axes: Axes, text: str) -> None:
     if len(figure.axes) == 1:
         middle = (box.x0 + box.x1) / 2
         width = 2 * min(middle - figure.bbox.x0, figure.bbox.x1 - middle)
+        width = min(width, 1.2 * box.width) if UNBOUNDED.get() else width
     lines = []
     for line in text.split("\n"):
         title.set_text(line)
