@@ -403,6 +403,10 @@ FEW_ROWS = (20, 12, 4)
 FEW_COLUMNS = (8, 5, 1)
 """The same of a table of more cells among several tables, so that none hides the others."""
 
+MOST_WEIGHED = 31
+"""Rows up to which a table is whole among others where its rows have a worth; half of them are shown of a
+longer one, and a third where they stand in groups."""
+
 LIMITS, BROOMS_LIMITS = {"low", "high"}, {"conf_low", "conf_high"}
 ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
 """Limits, and columns that have as many decimals as the limits of their row."""
@@ -472,8 +476,14 @@ class Section:
         The expression that gives the table in full.
     shown : (str, Section), optional
         Name of a table, and the section of it, that renderings show in the place of this one.
-    among : bool
-        It stands among other sections, so that a long table is shortened.
+    worth : (str, (n,) float), optional
+        A number of each row, and its name: among other sections a long table has the rows where it is
+        largest, and those where it is missing at their end.
+    last : int, optional
+        Columns at the end for which a text leaves out others, where the line has no room for all of them and
+        the section stands among others; by default lines go on below.
+    among : int
+        Rows up to which the table is whole among other sections; 0 where it stands alone.
     more : str
         The expression that shows more of it where it is shortened.
     """
@@ -490,7 +500,9 @@ class Section:
     note: str = ""
     source: str = ""
     shown: tuple[str, Section] | None = None
-    among: bool = False
+    worth: tuple[str, Floats] | None = None
+    last: int | None = None
+    among: int = 0
     more: str = ""
 
 
@@ -527,12 +539,12 @@ class Grid:
     aligns: str = "r"
 
 
-def among(part: Part, more: str = "") -> Part:
+def among(part: Part, more: str = "", most: int = MOST_WEIGHED) -> Part:
     """A part that stands among others; `more` is the expression that shows more of it."""
     if isinstance(part, Pairs):
         return part
-    shown = part.shown and (part.shown[0], replace(part.shown[1], among=True, more=more))
-    return replace(part, among=True, more=more, shown=shown)
+    shown = part.shown and (part.shown[0], replace(part.shown[1], among=most, more=more))
+    return replace(part, among=most, more=more, shown=shown)
 
 
 def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
@@ -582,11 +594,13 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     rows, columns = _places(section, ROWS, COLUMNS)
     whole = rows, columns
-    if section.among and n * m > MOST_CELLS:
+    if section.among and section.worth is not None:
+        rows = _weighed(section.worth[1], frame_of(table).index, section.among)
+    elif section.among and n * m > MOST_CELLS:
         rows, columns = _places(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
     shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
     # A table that is shown whole is not copied.
-    if -1 in (*rows, *columns):
+    if (len(shown[0]), len(shown[1])) != (n, m):
         table = frame_of(table).iloc[shown]
     if not isinstance(table, Columns):
         levels = tuple(table.index.names) if table.index.nlevels > 1 else ()
@@ -613,6 +627,17 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     )
 
 
+def _weighed(worth: Floats, index: pd.Index, most: int) -> list[int]:
+    """Positions of the rows of the largest worth, the largest first in each group, then of those without."""
+    least, n = np.nan_to_num(-worth, nan=np.inf), len(worth)
+    if n <= most:
+        return list(range(n))
+    rows = np.argsort(least, kind="stable")[: most // (1 + index.nlevels)]
+    if index.nlevels == 2:
+        rows = rows[np.argsort(pd.factorize(index.get_level_values(0))[0][rows], kind="stable")]
+    return [*rows.tolist(), *np.flatnonzero(np.isnan(worth)).tolist()]
+
+
 def _before(section: Section) -> int:
     """Columns before those of a triangle."""
     return section.table.shape[1] - section.table.shape[0] if section.triangle else 0
@@ -636,15 +661,18 @@ def _positions(count: int, sizes: tuple[int, int, int]) -> list[int]:
 
 def _notes(section: Section, rows: list[int], columns: list[int], more: bool) -> list[str]:
     counts = dict(zip(("rows", "columns"), section.table.shape, strict=True))
-    gaps = [
-        f"{len(shown) - 1} of {counts[what]} {what}"
-        for what, shown in (("rows", rows), ("columns", columns))
-        if -1 in shown
-    ]
+    places = {"rows": rows, "columns": columns}
+    shown = {what: sum(place >= 0 for place in places[what]) for what in counts}
+    worth = section.worth if section.among else None
+    if worth is not None:
+        without = int(np.isnan(worth[1]).sum())
+        counts["rows"], shown["rows"] = counts["rows"] - without, shown["rows"] - without
+    gaps = [f"{shown[what]} of {count} {what}" for what, count in counts.items() if shown[what] < count]
     notes = [clean(section.note)] if section.note else []
     if gaps:
-        notes.append(f"{' and '.join(gaps)} shown; all of them: {clean(section.source) or '.tables'}.")
-        if section.more and more:
+        by = "" if worth is None else f", the largest by {worth[0]} first"
+        notes.append(f"{' and '.join(gaps)} shown{by}; all of them: {clean(section.source) or '.tables'}.")
+        if section.more and more and worth is None:
             notes[-1] += f" More of them: {section.more}."
     return notes
 

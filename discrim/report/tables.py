@@ -44,14 +44,21 @@ from discrim.report.grid import (
     grid_of,
     heading,
     pair_texts,
+    short_labels,
 )
 from discrim.report.latex import TEXTWIDTH, latex_of
 
 WIDTH = 100
 """Columns of a text rendering where there is no terminal."""
 
+ABREAST = (14, 20)
+"""Display widths of the names of columns that have no room beside one another."""
+
 NARROWEST = 40
 """Columns of a text below which numbers no longer stand beside their labels."""
+
+MOST_BRIEF = 20
+"""Rows up to which a table of a short form is whole."""
 
 LINE = 78
 """Columns at which a note turns, where the table above it is not wider."""
@@ -82,11 +89,13 @@ def _is_terminal() -> bool:
         return False
 
 
-def run_of_sections(title: str, parts: Iterable[Part], width: int = WIDTH) -> str:
-    """A titled run of sections as text of at most so many columns."""
+def run_of_sections(title: str, parts: Iterable[Part], width: int = WIDTH, last: str = "") -> str:
+    """A titled run of sections as text of at most so many columns, and what is said below them."""
     body: list[str] = []
     for part in parts:
         body += ["", *_text(part, width)] if body else _text(part, width)
+    if last:
+        body += ["", *fold(clean(last), min(width, max(LINE, *map(display_width, body))))]
     titles = fold(clean(title), width)
     used = max(display_width(line) for line in [*body, *titles])
     titles = [" " * ((used - display_width(line)) // 2) + line for line in titles]
@@ -97,7 +106,7 @@ def _text(part: Part, width: int) -> list[str]:
     if isinstance(part, Pairs):
         return _pairs_text(part, width)
     # A row's label and a column's fit one line.
-    grid = grid_of(part, (min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4)))
+    grid = _in_line(grid_of(part, (min(LABELS[0], width // 3), min(LABELS[1], width // 2 - 4))), part, width)
     lines = fold(heading(part), width)
     for low, high in _panels(grid, width) if grid.cells else []:
         cells = [line[low:high] for line in grid.cells]
@@ -110,17 +119,43 @@ def _text(part: Part, width: int) -> list[str]:
     return lines
 
 
+def _in_line(grid: Grid, section: Section, width: int) -> Grid:
+    """The grid of a section among others, with short names of columns, and fewer, where a line is full."""
+    section = section.shown[1] if section.shown else section
+    last = section.last if section.among else None
+    room, wide = _room(grid, width)
+    if last is None or not grid.cells or sum(wide) <= room:
+        return grid
+    grid = replace(grid, headers=short_labels(grid.headers, ABREAST))
+    room, wide = _room(grid, width)
+    if sum(wide) <= room:
+        return grid
+    ends = len(wide) - last
+    kept = max(1, sum(1 for j in range(ends) if sum(wide[: j + 1]) + 3 + sum(wide[ends:]) <= room))
+    headers, *cells = ([*line[:kept], "…", *line[ends:]] for line in (grid.headers, *grid.cells))
+    note = f"{kept + last} of {len(wide)} columns shown. More of them: {section.more or section.source}."
+    # Where rows are left out, there is a note already.
+    told = len(grid.cells) < section.table.shape[0]
+    return replace(grid, headers=headers, cells=cells, notes=grid.notes if told else [*grid.notes, note])
+
+
+def _room(grid: Grid, width: int) -> tuple[int, list[int]]:
+    """Columns of text beside the row labels, and those that each column of the grid takes."""
+    room = width - max([display_width(stub) for stub in grid.stubs], default=0)
+    cells = zip(grid.headers, *grid.cells, strict=True)
+    return room, [2 + max(map(display_width, column)) for column in cells]
+
+
 def _panels(grid: Grid, width: int) -> list[tuple[int, int]]:
     """Runs of columns that fit the width beside the row labels."""
-    room = width - max([display_width(stub) for stub in grid.stubs], default=0)
+    room, wide = _room(grid, width)
     panels, low, used = [], 0, 0
-    for j, header in enumerate(grid.headers):
-        wide = 2 + max([display_width(header), *(display_width(row[j]) for row in grid.cells)])
-        if j > low and used + wide > room:
+    for j, taken in enumerate(wide):
+        if j > low and used + taken > room:
             panels.append((low, j))
             low, used = j, 0
-        used += wide
-    return [*panels, (low, len(grid.headers))]
+        used += taken
+    return [*panels, (low, len(wide))]
 
 
 def _laid_out(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
@@ -202,10 +237,12 @@ STYLE = """<style>
 """The same for every summary, without an id, so that a page may hold many."""
 
 
-def html_of(title: str, parts: Iterable[Part]) -> str:
-    """A titled run of sections as HTML."""
+def html_of(title: str, parts: Iterable[Part], last: str = "") -> str:
+    """A titled run of sections as HTML, and what is said below them."""
     said = html.escape(clean(title))
     body = "\n".join(_section(part) for part in parts)
+    if last:
+        body += f'\n<div class="discrim-note">{html.escape(clean(last))}</div>'
     return (
         f'<div class="discrim-summary" role="group" aria-label="{said}">\n{STYLE}\n'
         f'<div class="discrim-title">{said}</div>\n{body}\n</div>'
@@ -215,6 +252,10 @@ def html_of(title: str, parts: Iterable[Part]) -> str:
 def _section(part: Part) -> str:
     grid, name = grid_of(part), heading(part)
     pairs = isinstance(part, Pairs)
+    if pairs and not grid.cells:
+        return "\n".join(
+            f'<div class="discrim-note">{html.escape(text)}</div>' for text in (name, *grid.notes)
+        )
     lines = [_pairs_html(grid, name) if pairs else table_html(grid, name)] if grid.cells else []
     lines += [f'<div class="discrim-note">{html.escape(note)}</div>' for note in grid.notes]
     state = " open" if pairs or len(grid.cells) <= LONG else ""
@@ -340,16 +381,18 @@ Sections = dict[str, Callable[..., Part]]
 class Parts(Sections):
     """The sections of a summary by name, computed where they are asked for.
 
-    Where all sections of some names are asked for, what makes them cheaper is called first.
+    Where all sections of some names are asked for, what makes them cheaper is called first. Those `by_name`
+    stand in a summary that names them only.
     """
 
-    def __init__(self, parts: Mapping[str, Callable[..., Part]]) -> None:
+    def __init__(self, parts: Mapping[str, Callable[..., Part]], by_name: Iterable[str] = ()) -> None:
         super().__init__(parts)
         self.shared: list[tuple[set[str], Callable[..., object]]] = []
+        self.by_name = frozenset(by_name)
 
     def of(self, *shown: Any) -> Parts:
         """The same sections, made of what is shown."""
-        bound = Parts({name: partial(make, *shown) for name, make in self.items()})
+        bound = Parts({name: partial(make, *shown) for name, make in self.items()}, self.by_name)
         bound.shared = [(names, partial(prepare, *shown)) for names, prepare in self.shared]
         return bound
 
@@ -365,9 +408,15 @@ class Summary:
         The numbers of the sections, unrounded.
     """
 
-    def __init__(self, title: str, parts: Mapping[str, Part]) -> None:
+    def __init__(
+        self, title: str, parts: Mapping[str, Part], others: Mapping[str, Callable[[], Part]] | None = None
+    ) -> None:
         self.title = title
         self._parts = dict(parts)
+        self._others = dict(others or {})
+
+    def _of(self, parts: Mapping[str, Part]) -> Summary:
+        return Summary(self.title, parts, self._others)
 
     def only(self, keys: Sequence[str]) -> Summary:
         """Some of its sections."""
@@ -375,33 +424,41 @@ class Summary:
 
     def shortened(self) -> Summary:
         """The same, without most of the lines of long tables."""
-        return Summary(self.title, {key: among(part) for key, part in self._parts.items()})
+        return self._of({key: among(part, most=MOST_BRIEF) for key, part in self._parts.items()})
 
     def noted(self, note: str) -> Summary:
         """The same, with a note below the first of its sections."""
         key, part = next(iter(self._parts.items()))
-        return Summary(self.title, self._parts | {key: replace(part, note=f"{part.note} {note}".strip())})
+        return self._of(self._parts | {key: replace(part, note=f"{part.note} {note}".strip())})
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The sections' numbers, unrounded."""
+        """The sections' numbers, unrounded; also of those that it leaves to their names."""
         tables: dict[str, pd.DataFrame] = {}
-        for key, part in self._parts.items():
+        for key, part in (self._parts | {key: make() for key, make in self._others.items()}).items():
             tables[key] = frame_of(part.table).copy()
             if isinstance(part, Section) and part.shown:
                 name, shown = part.shown
                 tables[name] = frame_of(shown.table).copy()
         return tables
 
+    @property
+    def _last(self) -> str:
+        """What is said of the sections that are left to their names."""
+        names = list(self._others)
+        return (
+            f'Not shown: {", ".join(names)}. See summary("{names[0]}"), or summary("all").' if names else ""
+        )
+
     def extended(self, name: str, part: Part) -> Summary:
         """The summary with one section more, at its end."""
-        return Summary(self.title, self._parts | {name: part})
+        return self._of(self._parts | {name: part})
 
     def followed(self, other: Summary, prefix: str, heading: str) -> Summary:
         """The summary, and behind it the sections of another, their names with a prefix."""
         parts = {f"{prefix}{key}": part for key, part in other._parts.items()}
         first = next(iter(parts))
-        return Summary(self.title, self._parts | parts | {first: replace(parts[first], title=heading)})
+        return self._of(self._parts | parts | {first: replace(parts[first], title=heading)})
 
     def as_text(self, width: int | None = None) -> str:
         """Text of at most so many columns.
@@ -438,11 +495,11 @@ class Summary:
         virginica         2.026
         ===================================================
         """
-        return run_of_sections(self.title, self._parts.values(), text_width(width))
+        return run_of_sections(self.title, self._parts.values(), text_width(width), self._last)
 
     def as_html(self) -> str:
         """HTML, labels escaped."""
-        return html_of(self.title, self._parts.values())
+        return html_of(self.title, self._parts.values(), self._last)
 
     def as_latex(
         self,
@@ -510,7 +567,8 @@ class Summary:
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
-        return "\n\n".join([f"## {_md(clean(self.title))}", *map(_markdown, self._parts.values())])
+        last = [_paragraph(clean(self._last))] if self._others else []
+        return "\n\n".join([f"## {_md(clean(self.title))}", *map(_markdown, self._parts.values()), *last])
 
     def __str__(self) -> str:
         return self.as_text()
@@ -530,11 +588,14 @@ def summarize(
             f"sections={pick!r}: give a list of names in the order wanted, of {', '.join(parts)}."
         )
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
+    by_name = parts.by_name if pick is None and isinstance(parts, Parts) else frozenset()
+    whole = pick is None or (keys == ["all"] and "all" not in parts)
+    keys = [key for key in (parts if whole else keys) if key not in by_name]
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         near = get_close_matches(str(unknown[0]), parts, n=1)
         way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
-        raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
+        raise DataError(f'No section {unknown[0]!r} in this summary: {way_out} {", ".join(parts)}; or "all".')
     made: dict[str, Part] = {}
     with late_bar(len(keys), "summary") as tell:
         for names, prepare in parts.shared if isinstance(parts, Parts) else ():
@@ -543,6 +604,6 @@ def summarize(
         for key in keys:
             made[key] = parts[key]()
             tell(1)
-    if pick is None and len(made) > 1:
+    if whole and len(made) > 1:
         made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
-    return Summary(title, made)
+    return Summary(title, made, {key: parts[key] for key in parts if key in by_name})

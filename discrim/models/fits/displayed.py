@@ -165,11 +165,11 @@ class ShownModel(Shown):
 
         return f"{self.title}: {shorten(clean(self.formula), 70)}"
 
-    def _parts(self, which: str) -> Parts:
+    def _parts(self, which: str, subject: Any = None) -> Parts:
         """Sections of the summary or of its short form, by name, computed where they are asked for."""
         from discrim.report.tables import Parts
 
-        sections, shown = summary_part(self._model(), which), (self, self._subject())
+        sections, shown = summary_part(self._model(), which), (self, subject or self._subject())
         if callable(sections):
             sections = sections(*shown)
         return (sections if isinstance(sections, Parts) else Parts(sections)).of(*shown)
@@ -181,7 +181,11 @@ class ShownModel(Shown):
         from discrim.report.tables import Summary
 
         made = {name: make() for name, make in self._parts("brief").items()}
-        return Summary(self._heading(), made).shortened()
+        return Summary(self._heading(), self._facts() | made).shortened()
+
+    def _facts(self) -> dict[str, Any]:
+        """What the short form says before its sections, where it does."""
+        return {}
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
         """The summary, which prints as text and is shown as tables in a notebook; one table for each section.
@@ -189,7 +193,8 @@ class ShownModel(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order; by default all. Only what is asked for is computed.
+            Keys of the sections wanted, in order, or "all"; by default all but those that are long where
+            there are more than eight columns, which the last line names. Only what is wanted is computed.
 
         Returns
         -------

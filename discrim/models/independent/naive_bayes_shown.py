@@ -15,6 +15,7 @@ from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.independent.naive_bayes import NaiveBayesFit
+    from discrim.core.moments.moments import ClassMoments
     from discrim.models.fits.fit import Fit
     from discrim.models.independent.naive_bayes import NaiveBayesResults
     from discrim.models.pictures.pictured import PictureOptions
@@ -90,15 +91,27 @@ def _classes(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
 
 
 def _means(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
+    if (moments := _moments(fit)) is not None:
+        return headers.means_section(fit, of=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
-    return Section("Means", table, column_errors=headers.mean_errors(fit), source="fit.means")
+    section = Section("Means", table, column_errors=headers.mean_errors(fit), source="fit.means")
+    return headers.row_a_column(section, "by_column")
 
 
 def _deviations(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:
     title = f"Standard deviations within classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
-    return Section(title, results.sds.rename_axis(index=None), source="fit.sds")
+    section = Section(title, results.sds.rename_axis(index=None), source="fit.sds")
+    moments = _moments(fit)
+    worth = None if moments is None else headers.worth(moments)
+    return headers.row_a_column(section, "deviations_by_column", worth)
+
+
+def _moments(fit: Fit[NaiveBayesFit]) -> ClassMoments | None:
+    """Moments of the normal columns, where all of them are of the same rows."""
+    normal = fit.numbers.normal
+    return None if normal is None or fit.numbers.available is not None else normal.moments
 
 
 def _tables(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section:

@@ -99,13 +99,15 @@ def _components(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:
     table.insert(0, "share", results.shares)
     left_out = len(table) - MOST_COMPONENTS
     note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
-    return Section(
+    section = Section(
         "Components: shares and means",
         table.head(MOST_COMPONENTS),
         {"share": "share"},
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
     )
+    worth, f = headers.worth(fit.numbers.moments)
+    return headers.row_a_column(section, "components_by_column", (worth, np.append(np.nan, f)))
 
 
 def _path(results: MixtureResults, fit: Fit[MixtureFit]) -> Section:

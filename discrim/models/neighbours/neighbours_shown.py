@@ -40,16 +40,6 @@ def _scale_item(results: KNNResults, fit: Fit[KNNFit]) -> Item:
     return "Columns divided by", scale, scale
 
 
-def _neighbours(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
-    items: list[Item] = [
-        ("Neighbours k", results.k, str(results.k)),
-        ("Rows", results.nobs, str(results.nobs)),
-        ("Metric", results.metric, results.metric),
-        _scale_item(results, fit),
-    ]
-    return Pairs("", items)
-
-
 def _knn_header(results: KNNResults, fit: Fit[KNNFit]) -> Pairs:
     items: list[Item] = [
         *headers.row_items(fit),
@@ -96,8 +86,8 @@ def _knn_path(results: KNNResults, fit: Fit[KNNFit]) -> Section:
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
-knn_brief: Sections = {"neighbours": _neighbours, "classes": _knn_classes}
-"""The short form: how many neighbours, by which metric, and the classes."""
+knn_brief: Sections = {"classes": _knn_classes}
+"""The short form, below how many neighbours and by which metric."""
 
 
 def knn_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
@@ -133,23 +123,16 @@ def kernel_density_sections(results: KernelDensityResults, fit: Fit[KernelDensit
     return parts if fit.path is None else parts | {"path": _kernel_path}
 
 
-def _kernel(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
+def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
     numbers = fit.numbers
     whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
     metric = f"{METRICS[results.metric]}{whose}"
     chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
     items: list[Item] = [
+        *headers.row_items(fit),
         ("Kernel", results.kernel, results.kernel),
         ("Metric", metric, metric),
         ("Bandwidth by", chosen, chosen),
-    ]
-    return Pairs("", items)
-
-
-def _kernel_header(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> Pairs:
-    items: list[Item] = [
-        *headers.row_items(fit),
-        *_kernel(results, fit).items,
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),
@@ -184,8 +167,8 @@ def _kernel_path(results: KernelDensityResults, fit: Fit[KernelDensityFit]) -> S
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
-kernel_density_brief: Sections = {"kernel": _kernel, "classes": _kernel_classes}
-"""The short form: kernel, metric and classes."""
+kernel_density_brief: Sections = {"classes": _kernel_classes}
+"""The short form, below what the bandwidths were chosen by."""
 
 
 def bandwidth_path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

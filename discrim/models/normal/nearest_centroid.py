@@ -299,8 +299,7 @@ def _classes(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> S
 
 def _means(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
     # Distances add up columns as they are: what is small against s tells nothing.
-    errors = dict.fromkeys(results.terms, results.sd / 2000)
-    return Section("Means", results.means.rename_axis(index=None), column_errors=errors, source="fit.means")
+    return headers.means_section(fit, errors=dict.fromkeys(results.terms, results.sd / 2000))
 
 
 def _distances(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> Section:
@@ -328,4 +327,5 @@ def _columns(results: NearestCentroidResults, fit: Fit[NearestCentroidFit]) -> S
         formats,
         note=note,
         source="fit.column_shares()",
+        worth=headers.worth(fit.numbers.moments) if headers.are_many(fit.terms) else None,
     )

@@ -61,7 +61,6 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         "header": _linear_header,
         "classes": headers.classes_section,
         "means": _means,
-        "covariance": _covariance_within,
         "discriminants": _discriminants,
         "functions": _functions,
     }
@@ -74,7 +73,12 @@ def lda_sections(results: LDAResults, fit: Fit[LDAFit]) -> Parts:
         parts["ranking"] = _ranking
     if fit.path is not None:
         parts["path"] = _shrinkage_path
-    return _with_equal_covariances(parts, fit)
+    parts["covariance"] = _covariance_within
+    by_name = ["functions", "covariance"] if headers.are_many(fit.terms) else []
+    if by_name and "log_odds" in parts and len(fit.classes) == 2:
+        # One axis and the log odds have the same coefficients, but for their unit.
+        by_name.append("discriminants")
+    return _with_equal_covariances(parts, fit, by_name)
 
 
 def _linear_header(results: LDAResults, fit: Fit[LDAFit]) -> Pairs:
@@ -107,7 +111,7 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     numbers = np.vstack([results._coefficients(), results._shares()])
     axes = [f"LD{i + 1}" for i in range(numbers.shape[1])]
     table = Columns(numbers, [*fit.terms, "Share of trace"], axes)
-    note = "In each column the largest coefficient times its standard deviation within classes is positive."
+    note = "On each axis the largest standardized coefficient is positive."
     errors = headers.coefficient_errors(headers.difference_sizes(fit.numbers.moments), DRAWN)
     return Section(
         "Discriminants (unit variance within classes)",
@@ -116,6 +120,8 @@ def _discriminants(results: LDAResults, fit: Fit[LDAFit]) -> Section:
         errors=[*errors, np.inf],
         note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
         source="fit.scaling",
+        worth=headers.worth(fit.numbers.moments, 1) if headers.are_many(fit.terms) else None,
+        last=0 if headers.are_many(fit.terms) else None,
     )
 
 
@@ -149,7 +155,8 @@ def _log_odds(results: LDAResults, fit: Fit[LDAFit]) -> Section:
     repeated = np.tile(errors, len(others))
     none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
-    return Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
+    section = Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
+    return replace(section, worth=("|z|", np.abs(columns["z"]))) if headers.are_many(fit.terms) else section
 
 
 def _ranking(results: LDAResults, fit: Fit[LDAFit]) -> Section:
@@ -263,16 +270,31 @@ def qda_sections(results: QDAResults, fit: Fit[QDAFit]) -> Parts:
     if "factors" in scatter.sections:
         parts["factors"] = _factors
     parts["means"] = _means
+    wide = headers.are_many(fit.terms)
+    if wide and not scatter.is_one_for_all:
+        parts["deviations"] = _deviations
+    shown = set(parts)
     if scatter.is_one_for_all:
         parts["covariance"] = partial(_covariance_in, label=results.classes[0])
     else:
         for label in results.classes[:MOST_COVARIANCES]:
             parts[f"covariance {label}"] = partial(_covariance_in, label=label)
+    by_name = [name for name in parts if name not in shown] if wide else []
     if "flagged" in scatter.sections and fit.has_rows:
         parts["flagged"] = _flagged
     if fit.path is not None:
         parts["path"] = _shrinkage_path
-    return _with_equal_covariances(parts, fit)
+    return _with_equal_covariances(parts, fit, by_name)
+
+
+def _deviations(results: QDAResults, fit: Fit[QDAFit]) -> Section:
+    """Standard deviations by class, a row a column."""
+    with np.errstate(over="ignore", under="ignore"):
+        sds = [covariance.sd / fit.numbers.moments.scale for covariance in fit.numbers.covariances]
+    table, worth = Columns(np.column_stack(sds), fit.terms, fit.classes), headers.worth(fit.numbers.moments)
+    errors = [*headers.mean_errors(fit).values()]
+    title = f"Standard deviations in the classes, divisor {'n' if fit.numbers.method == 'mle' else 'n-1'}"
+    return Section(title, table, errors=errors, source="fit.covs", worth=worth, last=0)
 
 
 def _quadratic_header(results: QDAResults, fit: Fit[QDAFit]) -> Pairs:
@@ -415,10 +437,7 @@ def _log_determinants(results: QDAResults | RDAResults, fit: Fit[Any]) -> Sectio
 
 def _means(results: LDAResults | QDAResults | RDAResults, fit: Fit[Any]) -> Section:
     title = getattr(getattr(fit.numbers, "scatter", None), "means_title", "Means")
-    table = Columns(fit.numbers.moments.class_means, list(fit.classes), fit.terms)
-    return headers.instead_of(fit, title, "fit.means") or Section(
-        title, table, column_errors=headers.mean_errors(fit), source="fit.means"
-    )
+    return headers.instead_of(fit, title, "fit.means") or headers.means_section(fit, title)
 
 
 def _covariance(
@@ -504,9 +523,9 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: Fit[Any]) -> Section:
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
-def _with_equal_covariances(parts: Sections, fit: Fit[Any]) -> Parts:
+def _with_equal_covariances(parts: Sections, fit: Fit[Any], by_name: Sequence[str]) -> Parts:
     """The sections, with one on equal covariances where these can be tested."""
-    whole = Parts(parts)
+    whole = Parts(parts, by_name)
     if fit.numbers.has_distances and fit.has_rows:
         whole["equal_covariances"] = _equal_covariances
         whole.shared.append(({"header", "equal_covariances"}, _read_rows_once))

@@ -5,6 +5,8 @@ Who computes by the printed numbers decides as the fit does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,12 +16,13 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.frame.levels import learns
+from discrim.inference.mean_differences import anova_table
 from discrim.models.fits.displayed import number
-from discrim.models.fits.fit import Fit, missing_if_refused, whole_counts
+from discrim.models.fits.fit import Fit, distinct, missing_if_refused, whole_counts
 from discrim.models.fits.reading import listed
-from discrim.models.judging.assessment import JudgingPlan, counted_rates, takes_long
+from discrim.models.judging.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
-from discrim.report.grid import DIGITS, Columns, Pairs, Section, clean, column_texts, shorten
+from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -28,6 +31,9 @@ Item = tuple[str, Any, str]
 """Label, value and text of a line."""
 
 LEFT_OUT = "Error, leave-one-out"
+
+MOST_ABREAST, ROOM = 8, 84
+"""Columns, and width of their names, up to which a summary has a row a class; beyond, a row a column."""
 
 MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
@@ -75,6 +81,75 @@ def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
     return label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})"
 
 
+QUICK = 2.0**22
+"""Rows by classes by columns up to which a short form leaves out each row."""
+
+TIMES_A_SCORE = {"pls": 4, "knn": 20, "kernel_density": 50, "mixture": 1000}
+"""How many times as long as a score it takes to leave a row out, where that is more than a few times."""
+
+JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
+CHOSEN = (
+    "Alpha", "Gamma", "Strength", "Shrinkage", "Dimensions", "Neighbours k", "Bandwidth by", "Threshold",
+    "Components", "Columns surviving", "Columns selected", "Coefficients not zero", "Chosen by",
+)  # fmt: skip
+"""What a short form says of a fit, by the first words of the lines of its header."""
+
+SEARCHED_BY = {"folds", "cv", "grid", "seed", "tol", "maxiter", "separation", "collinear", "starts", "most"}
+"""Options that say how a fit is searched for, and not what it is."""
+
+
+def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
+    """What a short form says first: sizes, the error, a test; below it what was chosen.
+
+    The header is one that takes no pass over the rows, and the defaults are those of the verb's options.
+    """
+    lines = {label: text for label, _, text in header.items}
+    weighted = "" if "Rows used" in lines else " in sum of weights"
+    gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
+    columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
+    sizes = f"{number(fit.nobs)} rows{weighted}{gone}, {columns}, {len(fit.classes)} classes"
+    judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
+    chosen = [*_named(lines, CHOSEN), *(["prior given"] if lines.get("Prior") == "given" else [])]
+    options = [
+        f"{name}={value!r}".replace("'", '"')
+        for name, value in fit.options.items()
+        if isinstance(value, str | bool | int | float)
+        and value != defaults.get(name)
+        and name not in SEARCHED_BY
+        and name not in " ".join(chosen)
+    ]
+    said, note = (
+        "; ".join(", ".join(words) for words in both if words)
+        for both in (([sizes], judged), (options, chosen))
+    )
+    return Pairs(said, [], note)
+
+
+def _named(lines: Mapping[str, str], starts: tuple[str, ...]) -> list[str]:
+    """Lines of a header as words, without those that say nothing."""
+    words = []
+    for label in (label for start in starts for label in lines if label.startswith(start)):
+        name, _, more = label.partition(", ")
+        name = name if name == JUDGED_BY[0] else name[0].lower() + name[1:]
+        if lines[label] not in ("not available", "not in the file", "given"):
+            words.append(f"{name} ({more}) {lines[label]}" if more else f"{name} {lines[label]}")
+    return words
+
+
+def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
+    """The error of rows left out where it is there soon, else the apparent one; nothing where neither is.
+
+    A source of tables is not read for it.
+    """
+    if not fit.has_rows or fit.blocks.rows.read_from:
+        return []
+    size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
+    left_out = left_out and size * TIMES_A_SCORE.get(fit.model.name, 1) <= QUICK
+    _, value, text = error_item(fit, "loo" if left_out else "apparent") if size <= QUICK else ("", np.nan, "")
+    name = "left-out" if left_out else "apparent"
+    return [] if np.isnan(value) else [f"{name} error {text.partition('  ')[0]}"]
+
+
 def error_items(fit: Fit[Any]) -> list[Item]:
     """The error rates of a fit that can leave each row out without a search."""
     return [error_item(fit, "apparent"), error_item(fit, "loo")]
@@ -87,6 +162,62 @@ def instead_of(fit: Fit[Any], heading: str, source: str) -> Section | None:
         return None
     note = f"{classes:,} classes by {columns:,} columns: {source}."
     return Section(heading, pd.DataFrame(), "text", note=note, source=source)
+
+
+def are_many(terms: pd.Index) -> bool:
+    """Whether a summary has a row a column, and leaves to their names what is columns by columns."""
+    return len(terms) > MOST_ABREAST or sum(2 + min(len(str(term)), LABEL) for term in terms) > ROOM
+
+
+def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
+    """What the columns of a long table are chosen by: F of the class means; missing of rows below them."""
+    tests = anova_table(moments, pd.RangeIndex(moments.n_columns))
+    return "F", np.concatenate([tests["F"], np.full(more, np.nan)])
+
+
+def means_section(
+    fit: Fit[Any],
+    title: str = "Means",
+    errors: Mapping[Any, float] | None = None,
+    of: tuple[pd.Index, ClassMoments] | None = None,
+) -> Section:
+    """Means by class; of many columns a row a column, beside what they are to be compared with.
+
+    Of which columns, and of which moments, is said where these are not those of the fit.
+    """
+    terms, moments = (fit.terms, fit.numbers.moments) if of is None else of
+    errors = mean_errors(fit) if errors is None else errors
+    table = Columns(moments.class_means, list(fit.classes), terms)
+    section = Section(title, table, column_errors=errors, source="fit.means")
+    if not are_many(terms):
+        return section
+    tests = anova_table(moments, terms)
+    names = distinct("SD", fit.classes), distinct("F", fit.classes)
+    numbers = np.column_stack([moments.class_means.T, tests["sd_within"], tests["F"]])
+    df1, df2 = (f"{tests[name].iloc[0]:.6g}" for name in ("df1", "df2"))
+    by_column = Section(
+        f"{title} by class, standard deviations within classes, F({df1}, {df2})",
+        Columns(numbers, terms, [*fit.classes, *names]),
+        {names[1]: "z"},
+        errors=[errors[term] for term in terms],
+        source=section.source,
+        worth=("F", tests["F"].to_numpy()),
+        last=2,
+    )
+    return replace(section, shown=("by_column", by_column))
+
+
+def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None = None) -> Section:
+    """A section of classes by columns; many columns are shown as a table of this name, a row a column."""
+    table = frame_of(section.table)
+    if not are_many(table.columns):
+        return section
+    labels = [" ".join(map(str, label)) if isinstance(label, tuple) else label for label in table.index]
+    errors = [section.column_errors.get(column, np.inf) for column in table.columns]
+    columns = Columns(table.to_numpy().T, table.columns, labels)
+    rows = section.formats if isinstance(section.formats, Mapping) else {}
+    shown = replace(section, table=columns, formats="general", row_formats=rows, column_errors={}, last=0)
+    return replace(section, shown=(name, replace(shown, errors=errors, worth=worth)))
 
 
 def criterion_item(results: ClassifierResults, name: str, label: str) -> Item:

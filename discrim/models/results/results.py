@@ -30,11 +30,14 @@ from discrim.models.fits.fit import (
     posterior_frame,
 )
 from discrim.models.fits.reading import check_word, cost_matrix, is_number, prior_vector, told
+from discrim.models.fits.refits import default_options
 from discrim.models.judging import assessment
 from discrim.models.judging.assessment import JudgingPlan, error_rates, takes_long
 from discrim.models.judging.validation import left_out_scores
 from discrim.models.pictures.pictured import Pictured
+from discrim.models.registry import BY_MODEL
 from discrim.models.reports import Reported
+from discrim.models.results.headers import facts
 from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality, answered
 
 if TYPE_CHECKING:
@@ -525,6 +528,11 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         if self._fit.selection is not None and "header" in parts:
             parts["header"] = partial(_header, parts["header"], self._fit)
         return parts
+
+    def _facts(self) -> dict[str, Any]:
+        # Without the rows nothing in a header takes a pass over them.
+        header: Any = self._parts("sections", self._fit.without_rows())["header"]()
+        return {"facts": facts(self._fit, header, default_options(BY_MODEL[self._model()]))}
 
     def _brief(self) -> Summary:
         brief, said = super()._brief(), selection_note(self._fit)

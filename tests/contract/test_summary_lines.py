@@ -1,0 +1,253 @@
+"""Summaries choose: how many lines each takes by default, that none wraps, and how the rest is had.
+
+The numbers of `LINES` are promises: what makes a summary longer has to be worth a line of this table.
+"""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LinearRegression
+
+import discrim
+from discrim import datasets
+from discrim.errors import DataError
+from tests.report.support import IRIS
+
+WINE = datasets.load_wine()
+BREAST = datasets.load_breast_cancer()
+TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+APART = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
+
+
+def digits():
+    """Ten classes, and the pixels that vary."""
+    table = load_digits(as_frame=True).frame
+    kept = [name for name in table if name == "target" or table[name].std() > 2.5]
+    return table[kept].astype({"target": str})
+
+
+def with_long_names():
+    """Irises whose columns and classes have names of over forty characters."""
+    longer = {name: f"{name} measured at the first visit of the year" for name in IRIS.columns[:4]}
+    labels = IRIS["species"].astype(str) + " (of the northern population)"
+    return IRIS.rename(columns=longer).assign(species=labels)
+
+
+TABLES = {
+    "iris": (lambda: IRIS, "species"),
+    "two": (lambda: TWO, "species"),
+    "apart": (lambda: APART, "species"),
+    "long": (with_long_names, "species"),
+    "penguins": (datasets.load_penguins, "species"),
+    "wine": (lambda: WINE, "cultivar"),
+    "breast": (
+        lambda: BREAST,
+        BREAST.columns[[not pd.api.types.is_float_dtype(t) for t in BREAST.dtypes]][0],
+    ),
+    "digits": (digits, "target"),
+}
+
+OPTIONS = {
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "knn": {"k": 5},
+    "kernel_density": {"bandwidth": 0.5},
+    "mixture": {"components": 2},
+    "pls": {"components": 2},
+    "shrunken_centroids": {"threshold": 2.0},
+    "fda": {"engine": LinearRegression()},
+    "perceptron": {"maxiter": 50},
+    "sparse_lda": {"nonzero": 3},
+}
+
+LINES = {
+    "lda": {"iris": 74, "two": 66, "long": 60, "penguins": 73, "wine": 95, "breast": 96, "digits": 97},
+    "qda": {"iris": 52, "wine": 60, "breast": 93},
+    "rda": {"iris": 25, "wine": 35, "breast": 51, "digits": 47},
+    "naive_bayes": {"iris": 30, "penguins": 42, "wine": 50, "breast": 83},
+    "nearest_centroid": {"iris": 38, "wine": 57, "breast": 89},
+    "mixture": {"iris": 36, "wine": 41},
+    "logistic": {"two": 45},
+    "indicator": {"iris": 45, "wine": 65},
+    "knn": {"iris": 20, "wine": 20},
+    "kernel_density": {"iris": 17, "wine": 17},
+    "pls": {"iris": 39, "wine": 48},
+    "sparse_lda": {"iris": 32, "wine": 34},
+    "shrunken_centroids": {"iris": 26, "wine": 34},
+    "fda": {"iris": 33, "wine": 33},
+    "perceptron": {"iris": 36, "wine": 45},
+    "hyperplane": {"apart": 34},
+}
+"""Lines of each summary at most."""
+
+SLOW = {("lda", "digits"), ("rda", "digits"), ("mixture", "wine"), ("mixture", "iris")}
+CASES = [
+    pytest.param(verb, table, marks=[pytest.mark.slow] if (verb, table) in SLOW else [])
+    for verb, tables in LINES.items()
+    for table in tables
+]
+
+
+def fitted(verb, table):
+    read, response = TABLES[table]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(discrim, verb)(f"{response} ~ .", data=read(), **OPTIONS.get(verb, {}))
+
+
+@pytest.mark.parametrize(("verb", "table"), CASES)
+def test_a_summary_is_as_short_as_is_promised_and_nothing_in_it_wraps(verb, table):
+    fit = fitted(verb, table)
+    summary = fit.summary()
+    lines = summary.as_text().splitlines()
+    assert len(lines) <= LINES[verb][table]
+    assert max(map(len, lines)) <= 100
+    # A blank line is between two sections, and before the line of those that are not shown.
+    blocks = "\n".join(lines).count("\n\n") + 1
+    assert blocks <= len(summary._parts) + bool(summary._others)
+    brief = repr(fit).splitlines()
+    assert len(brief) <= len(lines)
+    assert max(map(len, brief)) <= 100
+
+
+LEFT_OUT = re.compile(r'Not shown: (.*?)[.] See summary[(]"(.*?)"[)], or summary[(]"all"[)][.] =+$')
+
+
+def sections_left_out(text):
+    said = LEFT_OUT.search(" ".join(text.split()))
+    return (said[1].split(", "), said[2]) if said else ([], "")
+
+
+def test_the_last_line_names_what_is_not_shown_and_how_it_is_had():
+    fit = fitted("lda", "wine")
+    names, first = sections_left_out(fit.summary().as_text())
+    assert names == ["functions", "covariance"]
+    assert first == names[0]
+    assert "Classification functions" in fit.summary("functions").as_text()
+    whole = fit.summary("all").as_text()
+    assert sections_left_out(whole) == ([], "")
+    assert "Pooled covariance" in whole
+    assert "Pooled covariance" not in fit.summary().as_text()
+    assert fit.summary(["all"]).as_text() == whole
+    assert sections_left_out(fitted("lda", "iris").summary().as_text()) == ([], "")
+    with pytest.raises(DataError, match='or "all"'):
+        fit.summary("everything")
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "nearest_centroid"])
+def test_tables_have_every_section_whatever_is_shown(verb):
+    fit = fitted(verb, "wine")
+    some, every = fit.summary().tables, fit.summary("all").tables
+    assert set(some) == set(every)
+    for name, table in every.items():
+        pd.testing.assert_frame_equal(some[name], table)
+    assert some["means"].shape == (3, 13)
+    assert some["by_column"].shape == (13, 5)
+
+
+@pytest.mark.parametrize("form", ["as_html", "as_markdown"])
+def test_each_form_says_what_is_not_shown(form):
+    text = getattr(fitted("lda", "wine").summary(), form)()
+    assert "Not shown: functions, covariance" in text
+    assert "Pooled covariance" not in text
+
+
+def test_a_row_a_column_has_means_deviations_and_f_of_one_way_analyses():
+    table = fitted("lda", "wine").summary().tables["by_column"]
+    groups = WINE.groupby("cultivar")
+    for name, row in table.iterrows():
+        each = [rows[name].to_numpy() for _, rows in groups]
+        assert row["F"] == pytest.approx(scipy.stats.f_oneway(*each).statistic)
+        spread = np.sqrt(sum(((x - x.mean()) ** 2).sum() for x in each) / (len(WINE) - 3))
+        assert row["SD"] == pytest.approx(spread)
+        assert row.iloc[:3].tolist() == pytest.approx([x.mean() for x in each])
+
+
+def test_names_of_classes_do_not_hide_deviations_and_f():
+    labels = {"barolo": "SD", "barbera": "F", "grignolino": "F_"}
+    named = WINE.assign(cultivar=WINE["cultivar"].astype(str).map(labels))
+    table = discrim.lda("cultivar ~ .", named).summary().tables["by_column"]
+    assert list(table) == ["F", "F_", "SD", "SD_", "F__"]
+    plain = fitted("lda", "wine").summary().tables["by_column"]
+    assert table["F__"].to_numpy() == pytest.approx(plain["F"].to_numpy())
+
+
+@pytest.mark.slow
+def test_of_many_columns_those_that_tell_classes_apart_best_are_shown():
+    fit = fitted("lda", "digits")
+    text = fit.summary().as_text()
+    f = fit.summary().tables["by_column"]["F"].sort_values(ascending=False)
+    rows = re.findall(r"^(pixel_\d_\d) ", text.split("Means by class")[1].split("Discriminants")[0], re.M)
+    assert rows == list(f.index[:15])
+    z = fit.log_odds()["z"].abs().nlargest(10)
+    shown = text.split("Log odds against 0")[1].split("Was one covariance")[0]
+    assert sorted(re.findall(r"^  (pixel_\d_\d) ", shown, re.M)) == sorted(term for _, term in z.index)
+
+
+# ---- the line of facts
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "rda", "naive_bayes", "nearest_centroid", "knn", "indicator"])
+def test_a_fit_prints_its_size_and_the_error_of_rows_left_out_first(verb):
+    fit = fitted(verb, "iris")
+    line = repr(fit).splitlines()[3]
+    rate = fit.error_rates(["loo"])["estimate"].iloc[0]
+    assert line.startswith(f"150 rows, 4 columns, 3 classes; left-out error {100 * rate:.1f} %")
+    assert "150 rows, 4 columns, 3 classes" in fit._repr_html_()
+
+
+def test_a_fit_prints_wilks_lambda_where_it_is_defined():
+    within = sum(np.cov(rows.iloc[:, :4].T) * (len(rows) - 1) for _, rows in IRIS.groupby("species"))
+    total = np.cov(IRIS.iloc[:, :4].T) * (len(IRIS) - 1)
+    wilks = np.linalg.det(within) / np.linalg.det(total)
+    assert f"Wilks' lambda {wilks:.4g}" in repr(fitted("lda", "iris"))
+
+
+SAID = [
+    ("lda", {"method": "mle"}, 'method="mle"'),
+    ("lda", {"covariance": "shrunk"}, 'covariance="shrunk"; shrinkage (OAS) 0.0'),
+    ("lda", {"prior": "equal"}, "prior given"),
+    ("qda", {"covariance": "factor", "dimensions": 1}, 'covariance="factor"; dimensions (given) 1'),
+    ("rda", {"alpha": 0.5, "gamma": 0.1}, "alpha 0.5, gamma 0.1"),
+    ("rda", {"seed": 0}, "chosen by 10-fold cross-validation"),
+    ("knn", {}, "chosen by leave-one-out"),
+    ("knn", {"k": 3, "metric": "mahalanobis"}, 'metric="mahalanobis"; neighbours k 3'),
+    ("logistic", {"penalty": "ridge", "strength": 0.1}, 'penalty="ridge"; strength (lambda) 0.1'),
+    ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns surviving"),
+    ("pls", {"components": 2}, "components 2"),
+    ("kernel_density", {"bandwidth": 0.4}, "bandwidth=0.4"),
+]
+
+
+@pytest.mark.parametrize(("verb", "options", "said"), SAID)
+def test_a_fit_prints_what_was_chosen(verb, options, said):
+    brief = repr(getattr(discrim, verb)("species ~ .", IRIS, **options)).splitlines()
+    assert said in brief[4]
+
+
+def test_a_plain_fit_says_nothing_was_chosen():
+    assert repr(fitted("lda", "iris")).splitlines()[4] == ""
+
+
+def test_rows_that_were_dropped_are_counted():
+    assert "333 rows (11 dropped, missing), 8 columns, 3 classes" in repr(fitted("lda", "penguins"))
+
+
+def test_a_fit_that_has_no_rows_prints_what_needs_none(tmp_path):
+    fit = fitted("lda", "iris")
+    fit.save(tmp_path / "iris.fit")
+    line = repr(discrim.load(tmp_path / "iris.fit")).splitlines()[3]
+    assert line == "150 rows, 4 columns, 3 classes; Wilks' lambda 0.02344"
+
+
+def test_printing_a_large_fit_passes_over_no_row():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(60_000, 2)), columns=["a", "b"])
+    rows["y"] = np.where(rows["a"] > 0, "u", "v")
+    fit = discrim.lda("y ~ .", rows)
+    assert "error" not in repr(fit)
+    assert not [key for key in fit._fit.cache if "loo" in str(key) or "apparent" in str(key)]
