@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,6 @@ from discrim.models.fits.reading import listed
 from discrim.models.judging.assessment import FEW_COLUMNS, JudgingPlan, counted_rates, takes_long
 from discrim.models.judging.validation import prior_of_rest
 from discrim.report.grid import DIGITS, LABEL, Columns, Pairs, Section, clean, column_texts, frame_of, shorten
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
@@ -220,7 +217,7 @@ def row_a_column(section: Section, name: str, worth: tuple[str, Floats] | None =
     return replace(section, shown=(name, replace(shown, errors=errors, worth=worth)))
 
 
-def criterion_item(results: ClassifierResults, name: str, label: str) -> Item:
+def criterion_item(results: Any, name: str, label: str) -> Item:
     """A likelihood, or a criterion, where the model has it."""
     value = missing_if_refused(results, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
@@ -259,7 +256,7 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
     return table
 
 
-def classes_section(results: ClassifierResults, fit: Fit[Any]) -> Section:
+def classes_section(results: Any, fit: Fit[Any]) -> Section:
     """The classes with their prior and their rows."""
     table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "rows"])
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
