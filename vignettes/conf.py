@@ -40,6 +40,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "discrim"
 # The font that browsers set formulas with: few machines have one, and a page asks no other host for it.
 html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
+# Interactive figures take their script from here, and their pages say so.
+html_static_path.append(str(files("plotly") / "package_data" / "plotly.min.js"))
+os.environ["BOOK_PLOTLY"] = "_static/plotly.min.js"
 html_css_files = ["book.css"]
 templates_path = ["_templates"]
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
