@@ -198,7 +198,7 @@ def check_em(
 
 def moments_of_sample(sample: Sample, kind: Scatter) -> tuple[Blocks, ClassMoments]:
     """Blocks without rows, and moments in their place; refused where the covariance is found from rows."""
-    why_rows = FOUND_FROM_ROWS if kind.is_long or isinstance(kind, Robust) else ""
+    why_rows = FOUND_FROM_ROWS if kind.needs_rows or isinstance(kind, Robust) else ""
     return sample.of_moments(kind.spread(sample.scatters), why_rows)
 
 
@@ -429,7 +429,7 @@ def normal_refits(numbers: Any, *, common: bool, drops: bool = False, why_no_rul
     if not scatter.is_of_moments:
         anew = partial(em_rule, common)
         return replace(refits, spread=None, of_rows=anew, held=anew)
-    if scatter.anew().is_long:
+    if scatter.anew().needs_rows:
         return replace(refits, spread=None, of_rows=partial(_rule_anew, common))
     return refits
 
