@@ -105,7 +105,7 @@ class SeparationError(DiscrimError):
 
     Attributes
     ----------
-    certificate : discrim.models.planes.hyperplane.Certificate or None
+    certificate : Certificate or None
         What the linear program found, with the proof of it.
     """
 

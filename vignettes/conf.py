@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "discrim"
 version = release = discrim.__version__ if hasattr(discrim, "__version__") else ""
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "mathml", "notebooks", "reference"]
+extensions = ["myst_nb", "mathml", "notebooks", "reference"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
@@ -28,12 +28,10 @@ os.environ["TQDM_DISABLE"] = "1"
 os.environ["IPYKERNEL_CELL_NAME"] = "cell"
 exclude_patterns = ["_*", "data"]
 
-autodoc_typehints = "none"
-toc_object_entries_show_parents = "hide"
+toc_object_entries = False
 default_role = "py:obj"
 # Numbers that several fits have under one name, as `llf`, are no link.
 suppress_warnings = ["ref.python"]
-numpydoc_show_class_members = False
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"

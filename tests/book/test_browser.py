@@ -123,6 +123,46 @@ def test_every_page_opens_without_an_error_and_fits(address, width):
     assert not in_tab(address, work)
 
 
+HIGHEST = {"lda": 5050, "logistic": 5400, "pls": 5000}
+"""Pixels of pages of reference at a width of 1,280, with all boxes closed; of others 4,800 at most."""
+
+
+def test_pages_of_reference_are_short_until_their_boxes_are_opened(address):
+    async def work(tab):
+        wrong = []
+        for page in sorted((BOOK / "reference").glob("*.html")):
+            await tab.open(page.as_uri(), 1280)
+            high = await tab.value("document.querySelector('.bd-article').scrollHeight")
+            if high > HIGHEST.get(page.stem, 4800):
+                wrong.append((page.name, high))
+        return wrong
+
+    assert not in_tab(address, work)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_opened_boxes_of_a_page_of_reference_fit(address, width):
+    script = """(() => {
+        const boxes = [...document.querySelectorAll('details')];
+        boxes.forEach(box => box.open = true);
+        const wide = [...document.querySelectorAll('.folded')].filter(
+            each => each.getBoundingClientRect().right > document.documentElement.clientWidth);
+        const closed = boxes.filter(box => box.querySelector('.folded').clientHeight === 0);
+        return [document.documentElement.scrollWidth, boxes.length, wide.length, closed.length].join(' ');
+    })()"""
+
+    async def work(tab):
+        wrong = []
+        for name in ("lda", "logistic", "fits", "estimators", "datasets", "compare"):
+            await tab.open((BOOK / "reference" / f"{name}.html").as_uri(), width)
+            scroll, count, wide, closed = map(int, (await tab.value(script)).split())
+            if scroll > width or count < 3 or wide or closed:
+                wrong.append((name, scroll, count, wide, closed))
+        return wrong
+
+    assert not in_tab(address, work)
+
+
 def test_the_search_finds_lda(address):
     async def work(tab):
         await tab.open((BOOK / "search.html").as_uri() + "?q=lda", 1280)

@@ -76,6 +76,28 @@ def test_every_public_name_is_in_the_reference_once():
     assert len(described) == len(set(described))
 
 
+def test_the_reference_names_no_module_that_nobody_imports():
+    for page, tree in PAGES.items():
+        if page.parent.name == "reference":
+            assert not re.search(r"discrim\.(models|core|report|frame|inference)\b", str(tree)), page
+
+
+def test_a_box_has_a_line_and_something_in_it():
+    boxes = [box for tree in PAGES.values() for box in tree.select("details") if box.select(".folded")]
+    assert len(boxes) > 300
+    for box in boxes:
+        assert box.summary.get_text().strip()
+        assert box.select_one(".folded").get_text().strip(), box.summary
+
+
+def test_a_page_of_reference_begins_with_lines_and_what_they_print():
+    for verb in (name for name in discrim.__all__ if callable(getattr(discrim, name)) and name.islower()):
+        page = PAGES[BOOK / "reference" / f"{verb}.html"]
+        code, shown = page.select("article div.highlight")[:2]
+        assert f"{verb}(" in code.get_text(), verb
+        assert len(shown.get_text().splitlines()) > 1, verb
+
+
 def test_no_formula_is_left_as_it_was_typed():
     for page in PAGES:
         # What is taken out here, other tests look at.

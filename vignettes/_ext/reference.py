@@ -1,13 +1,23 @@
-"""Pages of reference, one a verb with what it gives, written from the public names before they are read."""
+"""Pages of reference, one a verb with what it gives, written from the public names before they are read.
+
+A page begins with lines that run and what they print. What a fit answers stands by the question that it
+answers, each with a line that opens; then come the parameters in groups, and the notes.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.nodes import make_refnode
 
 import discrim
 import discrim.sklearn
@@ -15,18 +25,115 @@ from discrim import datasets, errors
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 
+sys.path.insert(0, str(Path(__file__).parent))
+import docstrings as docs
+from docstrings import block, boxed, described, fold, section, titled
+from first_lines import first_lines, printed
+
 FOLDER = "reference"
 README = Path(__file__).parents[2] / "README.md"
+FIT = "fit"
+"""Name of what every fit can do, of which no class is public."""
 
+CALLED = {
+    "BayesResults": "law",
+    "CrossValidation": "validation",
+    "Moments": "whole",
+    "StepwiseResults": "choice",
+}
+"""Names of what is no fit, in calls of its methods."""
 
-def titled(text: str, under: str = "=") -> str:
-    """A heading."""
-    return f"{text}\n{under * len(text)}\n\n"
+READ = "What the model says"
+QUESTIONS = {
+    READ: (),
+    "Predict": (
+        "predict", "predict_proba", "predict_log_proba", "predict_set", "decision_function", "transform",
+        "values", "votes", "component_posteriors", "density", "log_densities", "densities", "sample",
+        "posterior_intervals", "typicality", "relative_distances", "distance", "foot", "estimate_prior",
+    ),
+    "Judge": (
+        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
+        "classification", "cross_validate", "risk", "bounds", "robust_distances", "leverage", "influence",
+        "dfbetas", "residuals", "masked",
+    ),
+    "Test and compare": (
+        "wilks", "manova", "tests", "anova", "partial_tests", "distances", "box_m", "covariance_models",
+        "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test", "effect_sizes", "q2", "llf",
+        "llf_given", "llf_rows", "llnull", "deviance", "null_deviance", "prsquared", "df_model", "df_resid",
+        "aic", "bic",
+    ),
+    "Draw": ("plot",),
+    "Export and keep": (
+        "summary", "report", "tidy", "glance", "augment", "table", "to_list", "to_statsmodels", "save",
+    ),
+}  # fmt: skip
+"""What is asked, and the names that answer it, in their order; other names are what the model says."""
 
+POSTERIORS = ("predict_proba", "predict_log_proba", "classification", "estimate_prior")
+WITH_POSTERIORS = tuple(model.results for model in MODELS if model.posteriors)
+ONLY = {
+    "typicality": ("LDAResults", "QDAResults"),
+    "relative_distances": ("LDAResults", "QDAResults"),
+    "posterior_intervals": ("LDAResults", "QDAResults", "LogisticResults"),
+    **dict.fromkeys(POSTERIORS, WITH_POSTERIORS),
+}
+"""Which fits answer what not every fit does."""
 
-def directive(kind: str, name: str) -> str:
-    """A directive of autodoc."""
-    return f".. {kind}:: {name}\n\n"
+NOT_SHARED = ("title", "likelihood_of", "llf", "df_model", "aic", "bic")
+"""What a page of a verb does not say of every fit."""
+
+TABLE = "Formula, table and prior"
+MODEL = "The model"
+GROUPS = {
+    TABLE: ("formula", "data", "moments", "weights", "prior"),
+    MODEL: (),
+    "Robust covariances": ("nu", "scatter", "support_fraction"),
+    "Shrunken covariances": ("shrinkage", "variance_shrinkage", "grid", "standardize"),
+    "Covariances of few dimensions": ("dimensions", "form", "threshold"),
+    "How it is chosen": (
+        "folds", "select", "grid", "n_thresholds", "n_strengths", "n_penalties", "repeats", "groups",
+        "nested", "within", "refit_prior", "seed", "cv",
+    ),
+    "How it is computed": ("tol", "maxiter", "starts", "draws", "seed"),
+    "Details of the table": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),
+}  # fmt: skip
+"""Parameters as they are grouped, each in the first group that has it; others are the model's."""
+
+NEEDS = {
+    "Shrunken covariances": "shrinkage",
+    "Covariances of few dimensions": "dimensions",
+    "How it is chosen": "folds",
+}
+"""Groups of those verbs only that have a parameter."""
+
+CAPTIONS = {
+    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture"),
+    "Column by column": ("naive_bayes", "shrunken_centroids"),
+    "Neighbours": ("knn", "kernel_density"),
+    "Regressions": ("logistic", "indicator", "fda"),
+    "Separating planes": ("perceptron", "hyperplane"),
+    "Few directions of many columns": ("pls", "sparse_lda"),
+    "A law that is known": ("bayes",),
+    "Every fit": ("fits",),
+    "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "lr_test", "hausman"),
+    "Tests without a fit": ("manova", "mlm", "box_m", "covariance_models"),
+    "Moments and files": ("moments", "from_stats", "load"),
+    "Estimators, tables, errors": ("estimators", "datasets", "errors"),
+}
+"""The pages, as the index has them."""
+
+ANSWERS = {name for names in QUESTIONS.values() for name in names}
+COMPUTED, LAST = [*GROUPS][-2:]
+VERBS = {model.verb for model in MODELS}
+MODULES = {"estimators": discrim.sklearn, "datasets": datasets, "errors": errors}
+TITLES = {
+    "fits": "What every fit can do",
+    "estimators": "Estimators of scikit-learn",
+    "datasets": "Tables that are bundled",
+    "errors": "Errors and warnings",
+}
+"""Titles of pages that are of no verb."""
+EVERY_FIT = "Prediction, error rates, pictures and export, which the fits of all models have in common."
 
 
 def members(kind: type, base: type) -> Iterator[str]:
@@ -40,24 +147,160 @@ def members(kind: type, base: type) -> Iterator[str]:
             yield name
 
 
-def of_class(module: str, kind: type, base: type = object) -> str:
-    """A class, with its members but those of a base that has a page of its own."""
-    text = directive("autoclass", f"{module}.{kind.__name__}")
-    for name in members(kind, base):
-        form = "autoproperty" if isinstance(inspect.getattr_static(kind, name), property) else "automethod"
-        text += directive(form, f"{module}.{kind.__name__}.{name}")
+def listed_attributes(kind: type) -> dict[str, tuple[str, str]]:
+    """Types and descriptions of the attributes in the docstring of a class, by name."""
+    listed = {}
+    for each in docs.parsed(kind)["Attributes"]:
+        names = [name.strip() for name in each.name.split(",")]
+        said = " ".join(line.strip() for line in each.desc if line.strip())
+        # What is said of several together is said of each by its own docstring.
+        listed |= dict.fromkeys(names, (each.type, said if len(names) == 1 else ""))
+    return listed
+
+
+def entry(owner: str, kind: type, name: str, listed: Mapping[str, tuple[str, str]]) -> str:
+    """A method or attribute: its line, which opens where there is more."""
+    held = inspect.getattr_static(kind, name, None)
+    function = getattr(held, "__func__", held)
+    if inspect.isfunction(function):
+        line = docs.summary(docs.parsed(function))
+        called = "estimator" if owner.endswith("Classifier") else CALLED.get(owner, FIT)
+        return block(f"py:method:: {owner}.{name}()", fold(line, docs.rest(f"{called}.{name}", function)))
+    doc = docs.parsed(getattr(held, "fget", None))
+    form, said = listed.get(name, ("", ""))
+    line = " ".join(filter(None, [said or docs.summary(doc), form and f"*{form}*"]))
+    more = "\n".join(doc["Extended Summary"]) + "\n\n" + docs.notes(doc)
+    return block(f"py:attribute:: {owner}.{name}", fold(line, more + section("Examples", docs.examples(doc))))
+
+
+def is_method(name: str) -> bool:
+    """Whether a name of every fit is a method."""
+    return not isinstance(inspect.getattr_static(ClassifierResults, name), property)
+
+
+def row(left: str, right: str) -> str:
+    """A line that does not open, and is no description of a name."""
+    return block("container:: answer", f"{left}\n\n{right}")
+
+
+def elsewhere(name: str) -> str:
+    """The line of what every fit answers, with a link to where it is described."""
+    line = docs.summary(docs.parsed(inspect.getattr_static(ClassifierResults, name)))
+    return row(f":py:obj:`{name}() <{FIT}.{name}>`", line)
+
+
+def is_refused(kind: type, base: type, name: str) -> bool:
+    """Whether a class stands in for a name of its base only to say that there is no such thing."""
+    said = getattr(kind, name).__doc__ or ""
+    return said.startswith("Refused") or said == getattr(getattr(base, name, None), "__doc__", None)
+
+
+def is_model(kind: type) -> bool:
+    """Whether a class is of the fits of one model."""
+    return issubclass(kind, ClassifierResults) and kind is not ClassifierResults
+
+
+def own_names(kind: type) -> list[str]:
+    """What a class has of its own: listed attributes first, then what else has a docstring."""
+    base = (
+        ClassifierResults if kind is not ClassifierResults and issubclass(kind, ClassifierResults) else object
+    )
+    return list(dict.fromkeys([*listed_attributes(kind), *members(kind, base)]))
+
+
+def shared_names(kind: type) -> list[str]:
+    """What a class has as every fit does."""
+    if not is_model(kind):
+        return []
+    own, every = own_names(kind), members(ClassifierResults, object)
+    return [n for n in every if n not in own and (n not in ONLY or kind.__name__ in ONLY[n])]
+
+
+def more_of(question: str, kind: type, shared: Iterable[str]) -> str:
+    """What a question has beside its names: attributes of every fit, or the kinds of pictures."""
+    if question == "Draw":
+        kinds = [each.name for model in MODELS if model.results == kind.__name__ for each in model.pictures]
+        words = ", ".join(f"``{each}``" for each in kinds)
+        return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
+    names = [name for name in shared if not is_method(name) and name not in NOT_SHARED]
+    links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
+    return row("Of every fit", links) if question == READ and names else ""
+
+
+def answers(owner: str, kind: type) -> str:
+    """What a class answers, by question."""
+    shared = shared_names(kind)
+    return by_question(owner, kind, own_names(kind), shared, "-")
+
+
+def by_question(owner: str, kind: type, own: list[str], shared: list[str], under: str) -> str:
+    """Names of a class and of every fit under the questions that they answer."""
+    text, listed = "", listed_attributes(kind)
+    for question, order in QUESTIONS.items():
+        names = order if question != READ else [name for name in own if name not in ANSWERS]
+        lines = "".join(
+            entry(owner, kind, name, listed) if name in own else elsewhere(name)
+            for name in names
+            if name in own or (name in shared and is_method(name))
+        )
+        lines += more_of(question, kind, shared)
+        if lines:
+            title = (
+                "What it says" if question == READ and not issubclass(kind, ClassifierResults) else question
+            )
+            text += titled(title, under) + block("container:: answers", lines)
     return text
 
 
-def of_module(title: str, module: str, named: Iterable[tuple[str, object]]) -> str:
-    """The page of the functions and classes of a module."""
-    text = titled(title)
-    for name, each in named:
-        if inspect.isclass(each):
-            text += of_class(module, each, Exception)
-        elif inspect.isfunction(each):
-            text += directive("autofunction", f"{module}.{name}")
-    return text
+def otherwise(name: str, kind: type, beside: type) -> str:
+    """What a class answers otherwise than one that stands before it, and what it refuses."""
+    own = [n for n in own_names(kind) if getattr(kind, n, None) is not getattr(beside, n, None)]
+    refused = [n for n in own if is_refused(kind, beside, n)]
+    text = titled(f"What {name} answers otherwise", "-") + of_class(name, kind)
+    text += block("container:: answers", row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
+    return text + by_question(name, kind, [n for n in own if n not in refused], [], "~")
+
+
+def prose(doc: Any) -> str:
+    """What is said before the parameters."""
+    return f"{docs.summary(doc)}\n\n" + "\n".join(doc["Extended Summary"]) + "\n\n"
+
+
+def of_class(name: str, kind: type) -> str:
+    """What a class is, without what it answers."""
+    doc = docs.parsed(kind)
+    return block(f"py:class:: {name}", prose(doc) + docs.notes(doc) + section("Examples", docs.examples(doc)))
+
+
+def grouped(parts: Iterable[Any], *, of_model: bool) -> dict[str, list[Any]]:
+    """Parameters by group; those of what is no model are in no group where a model's would be in its own."""
+    parts = list(parts)
+    names = [part.name for part in parts]
+    groups: dict[str, list[Any]] = {group: [] for group in ("", *GROUPS)}
+    for part in parts:
+        there = (g for g, each in GROUPS.items() if part.name in each and NEEDS.get(g, part.name) in names)
+        group = next(there, MODEL)
+        groups[group if of_model or group == LAST else ""].append(part)
+    for group in (COMPUTED, LAST):
+        if len(groups[group]) == 1:
+            groups[MODEL if of_model else ""] += groups.pop(group)
+    return {group: each for group, each in groups.items() if each}
+
+
+def parameters(verb: str, function: Any) -> str:
+    """The parameters of a verb, of a model by group, with its signature and what it raises."""
+    doc, values = docs.parsed(function), docs.defaults(function)
+    text = titled("Parameters", "-")
+    text += boxed("The call with all its defaults", docs.python(docs.call(verb, function)))
+    for group, parts in grouped(doc["Parameters"], of_model=verb in VERBS).items():
+        words, content = ", ".join(f"``{part.name}``" for part in parts), described(parts, values)
+        if group in ("", TABLE, MODEL):
+            text += (titled(group, "~") if group else "") + content
+        else:
+            text += boxed(f"{group}: {words}", content)
+    returned = described(part for part in doc["Returns"] if part.desc)
+    text += titled("Returns", "-") + returned if returned else ""
+    return text + boxed("Errors and warnings", described([*doc["Raises"], *doc["Warns"]]))
 
 
 def taught() -> dict[str, str]:
@@ -72,43 +315,91 @@ def taught() -> dict[str, str]:
     return places
 
 
-def first_line(name: str) -> str:
-    """What a public name is, in a line."""
-    return (
-        (inspect.getdoc(getattr(discrim, name, None)) or "").partition("\n")[0]
-        if name in discrim.__all__
-        else ""
-    )
+def of_verb(verb: str, kinds: Mapping[str, type], place: str, shown: Callable[[str], str]) -> str:
+    """The page of a verb, with the classes of what it gives and where it is taught."""
+    function, code = getattr(discrim, verb), first_lines(verb)
+    doc = docs.parsed(function)
+    text = titled(verb) + block("py:currentmodule:: discrim")
+    text += block(f"py:function:: {verb}({docs.first_parameters(function)})", prose(doc) + place)
+    text += docs.python(code) + block("code-block:: text", shown(code), ":class: printed")
+    first = next(iter(kinds), "")
+    for name, kind in kinds.items():
+        if name == first:
+            text += of_class(name, kind) + answers(name, kind)
+        else:
+            text += otherwise(name, kind, beside=kinds[first])
+    text += parameters(verb, function)
+    said = docs.notes(doc)
+    text += titled("Notes", "-") + said if said else ""
+    return text + boxed("More examples", docs.examples(doc))
 
 
-def pages() -> dict[str, str]:
-    """The text of each page by its name: each public name once."""
-    public = {name: getattr(discrim, name) for name in discrim.__all__}
-    kinds = {name: each for name, each in public.items() if inspect.isclass(each)}
-    written, shown, places = {}, set(), taught()
-    for verb, function in public.items():
-        if not inspect.isfunction(function):
-            continue
-        own = [model.results for model in MODELS if model.verb == verb]
-        own += re.findall(rf"\b({'|'.join(kinds)})\b", str(inspect.signature(function).return_annotation))
-        text = titled(verb) + places.get(verb, "") + directive("autofunction", f"discrim.{verb}")
-        for name in dict.fromkeys(own):
-            if name not in shown:
-                text += titled(name, "-") + of_class("discrim", kinds[name], ClassifierResults)
-                shown.add(name)
-        written[verb] = text
-    for name in kinds.keys() - shown:
-        written[name] = titled(name) + of_class("discrim", kinds[name], ClassifierResults)
-    home = ClassifierResults.__module__
-    written["fits"] = titled("What every fit can do") + of_class(home, ClassifierResults)
-    for name, title, module in (
-        ("estimators", "Estimators of scikit-learn", discrim.sklearn),
-        ("datasets", "Tables that are bundled", datasets),
-        ("errors", "Errors and warnings", errors),
-    ):
-        named = ((each, getattr(module, each)) for each in module.__all__)
-        written[name] = of_module(title, module.__name__, named)
+def of_module(module: Any) -> str:
+    """The functions and classes of a module, each a line that opens."""
+    text = ""
+    for name in sorted(module.__all__, key=lambda name: inspect.isclass(getattr(module, name))):
+        each = getattr(module, name)
+        doc = docs.parsed(each if callable(each) else None)
+        if inspect.isfunction(each):
+            text += block(f"py:function:: {name}()", fold(docs.summary(doc), docs.rest(name, each)))
+        elif inspect.isclass(each):
+            kind = "exception" if issubclass(each, Exception) else "class"
+            text += block(f"py:{kind}:: {name}", fold(docs.summary(doc), of_kind(name, each)))
+    said = block(f"py:currentmodule:: {module.__name__}") + prose(docs.parsed(module))
+    return said + block("container:: answers", text)
+
+
+def of_kind(name: str, kind: type) -> str:
+    """A class with its parameters, attributes and methods."""
+    doc, listed = docs.parsed(kind), listed_attributes(kind)
+    text = "\n".join(doc["Extended Summary"]) + "\n\n"
+    if doc["Parameters"]:
+        text = docs.python(docs.call(name, kind)) + text
+        text += section("Parameters", described(doc["Parameters"], docs.defaults(kind)))
+    own = dict.fromkeys([*listed, *members(kind, Exception)])
+    lines = "".join(entry(name, kind, each, listed) for each in own)
+    text += block("container:: answers", lines) if lines else ""
+    return text + section("Notes", docs.notes(doc)) + section("Examples", docs.examples(doc))
+
+
+def classes_by_verb() -> dict[str, dict[str, type]]:
+    """The public classes of what each verb gives, each at the first verb that gives it."""
+    kinds = {name: getattr(discrim, name) for name in discrim.__all__}
+    kinds = {name: kind for name, kind in kinds.items() if inspect.isclass(kind)}
+    given: dict[str, dict[str, type]] = {}
+    for verb in filter(lambda name: inspect.isfunction(getattr(discrim, name)), discrim.__all__):
+        names = [model.results for model in MODELS if model.verb == verb]
+        names += re.findall(r"\w+", str(inspect.signature(getattr(discrim, verb)).return_annotation))
+        given[verb] = {name: kinds.pop(name) for name in dict.fromkeys(names) if name in kinds}
+    if kinds:
+        raise LookupError(f"No verb gives {', '.join(kinds)}.")
+    return given
+
+
+def pages(shown: Callable[[str], str] = printed) -> dict[str, str]:
+    """The text of each page by its name: each public name once; `shown` gives what lines of code print."""
+    given, places = classes_by_verb(), taught()
+    written = {verb: of_verb(verb, kinds, places.get(verb, ""), shown) for verb, kinds in given.items()}
+    written["fits"] = titled(TITLES["fits"]) + EVERY_FIT + "\n\n" + answers(FIT, ClassifierResults)
+    for name, module in MODULES.items():
+        written[name] = titled(TITLES[name]) + of_module(module)
+    written["index"] = index()
     return written
+
+
+def index() -> str:
+    """The list of the pages, each with what it is in a line."""
+    text = titled("Reference")
+    for caption, names in CAPTIONS.items():
+        lines = ""
+        for name in names:
+            thing = MODULES.get(name) or getattr(discrim, name, None)
+            said = docs.summary(docs.parsed(thing)) if thing else EVERY_FIT
+            link = f":doc:`{TITLES[name]} <{name}>`" if name in TITLES else f":doc:`{name}`"
+            lines += block("container:: answer", f"{link}\n\n{said}")
+        text += titled(caption, "-") + block("container:: answers", lines)
+        text += block("toctree::", "\n".join(names), ":hidden:")
+    return text
 
 
 def write_pages(app: Sphinx) -> None:
@@ -116,19 +407,6 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
     written = pages()
-    models = list(dict.fromkeys(model.verb for model in MODELS))
-    beside = ["estimators", "datasets", "errors"]
-    over = ["fits", *sorted(written.keys() - {*models, *beside, "fits"})]
-    written["index"] = titled("Reference")
-    for caption, own in (
-        ("Models", models), ("Fits, and verbs over fits", over), ("Estimators, tables, errors", beside)
-    ):  # fmt: skip
-        written["index"] += titled(caption, "-")
-        written["index"] += "".join(
-            f"- :doc:`{name}`: {first_line(name)}".rstrip(": ") + "\n" for name in own
-        )
-        names = "".join(f"   {name}\n" for name in own)
-        written["index"] += f"\n.. toctree::\n   :hidden:\n\n{names}\n"
     for name, text in written.items():
         file = folder / f"{name}.rst"
         # A page that is as it was is not read again.
@@ -143,15 +421,33 @@ def keep_quotes(app: Sphinx, page: str, source: list[str]) -> None:
     app.config.smartquotes = not page.startswith(f"{FOLDER}/")
 
 
-def without_private(app: Sphinx, what: str, name: str, *rest: object) -> tuple[str, None] | None:
-    """Results are what verbs give: what they are made of is nobody's to write."""
-    made = what == "class" and (name.rpartition(".")[0] == "discrim" or name.endswith(".ClassifierResults"))
-    return ("", None) if made else None
+def without_owner(app: Sphinx, tree: nodes.document) -> None:
+    """What a class or a module answers has its name above it."""
+    for box in tree.findall(lambda node: "answers" in getattr(node, "attributes", {}).get("classes", ())):
+        for name in [*box.findall(addnodes.desc_addname), *box.findall(addnodes.desc_annotation)]:
+            name.parent.remove(name)
+
+
+def linked(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, said: nodes.Element
+) -> nodes.Node | None:
+    """A link from a name in a docstring: to what a class on the same page has, or every fit."""
+    known, page = env.domains.python_domain.objects, node["refdoc"]
+    name = str(node.get("reftarget", "")).removesuffix("()").removeprefix("ClassifierResults.")
+    owners = [full.rpartition(".")[0] for full, each in known.items() if each.docname == page]
+    for owner in dict.fromkeys([*owners, FIT, "discrim"]):
+        there = known.get(f"{owner}.{name}")
+        if there is not None:
+            return make_refnode(app.builder, page, there.docname, there.node_id, said, name)
+    return None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages before any is read."""
+    app.setup_extension("folded")
     app.connect("builder-inited", write_pages)
     app.connect("source-read", keep_quotes)
-    app.connect("autodoc-process-signature", without_private)
+    app.connect("doctree-read", without_owner)
+    app.connect("missing-reference", linked)
+    app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -306,7 +306,7 @@ class CrossValidation(Shown):
             squares over classes. se, low, high: of the rows, as if one rule had judged independent rows (an
             exact interval for the error, log-normal ones for the others; the rows of a group are taken
             together). se_folds: s/sqrt(J) for the J = repeats x folds folds, which is too small because they
-            share rows. se_corrected: sqrt(1/J + n2/n1) s, see `discrim.inference.resampling`. Rates are
+            share rows. se_corrected: sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are
             weighted by a prior that was given.
         """
         check_level(level)

@@ -278,7 +278,8 @@ class NewRows:
 
         Notes
         -----
-        `discrim.inference.conformal` names the sources. A calibration row without a rule counts as stranger
+        The theory is that of Vovk, Gammerman & Shafer (2005, Algorithmic Learning in a Random World), and of
+        Barber et al. (2021, Annals of Statistics 49, 486-507). A calibration row without a rule is stranger
         than any other.
 
         Examples
@@ -428,8 +429,8 @@ class NewRows:
 
         Notes
         -----
-        The likelihood is concave, so that there is no other maximum; `discrim.inference.class_shares`
-        certifies it. The densities are those of the fit. Standard errors, except those of the bootstrap, do
+        The likelihood is concave, so that there is no other maximum, and the gradient certifies
+        it. The densities are those of the fit. Standard errors, except those of the bootstrap, do
         not take account of their being estimates, and a model that is wrong about the classes is wrong about
         their shares. A class with a prior of zero in the fit is held at zero.
 

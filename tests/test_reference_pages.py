@@ -1,0 +1,141 @@
+"""Pages of reference, before Sphinx reads them: whole, each name once, and lines that run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import warnings
+from collections import Counter
+
+import pytest
+
+import discrim
+from discrim import sklearn
+from discrim.datasets import load_iris, load_penguins, load_wine
+from discrim.errors import DiscrimError
+from discrim.models.registry import MODELS
+from discrim.models.results.results import ClassifierResults
+from tests.support import ROOT
+
+pytest.importorskip("sphinx")
+pytest.importorskip("numpydoc")
+sys.path.insert(0, str(ROOT / "vignettes" / "_ext"))
+import first_lines
+import reference
+
+VERBS = [name for name in discrim.__all__ if inspect.isfunction(getattr(discrim, name))]
+
+
+@pytest.fixture(scope="module")
+def written():
+    return reference.pages(lambda code: "...")
+
+
+def described(text, *kinds):
+    """Names that directives of a page describe."""
+    return re.findall(rf"^ *\.\. py:(?:{'|'.join(kinds)}):: ([\w.]+)", text, re.MULTILINE)
+
+
+def test_a_page_has_the_verb_and_its_results_and_asks_six_questions():
+    page = reference.of_verb("lda", {"LDAResults": discrim.LDAResults}, "", lambda code: "...")
+    assert described(page, "function", "class") == ["lda", "LDAResults"]
+    titles = re.findall(r"^(.+)\n-+$", page, re.MULTILINE)
+    assert titles == [*reference.QUESTIONS, "Parameters", "Notes"]
+    for name in ("means", "scaling", "wilks", "log_odds()", "manova()", "box_m()", "tidy()"):
+        assert re.search(
+            rf"^ +\.\. py:(method|attribute):: LDAResults\.{re.escape(name)}$", page, re.MULTILINE
+        )
+    for name in ("predict", "error_rates", "plot", "report", "typicality"):
+        assert f":py:obj:`{name}() <fit.{name}>`" in page
+
+
+@pytest.mark.slow
+def test_each_public_name_has_one_place(written):
+    pages = [page for name, page in written.items() if name not in reference.MODULES]
+    names = Counter(name for page in pages for name in described(page, "function", "class"))
+    for name in set(discrim.__all__) - {"datasets", "errors"}:
+        assert names[name] == 1, name
+
+
+@pytest.mark.slow
+def test_what_a_class_has_is_on_its_page_once(written):
+    pages = "\n".join(written.values())
+    rows = Counter(described(pages, "method", "attribute"))
+    assert max(rows.values()) == 1
+    for name in ("LDAResults", "QDAResults", "LogisticResults", "MLMResults", "Moments", "CrossValidation"):
+        kind = getattr(discrim, name)
+        base = ClassifierResults if issubclass(kind, ClassifierResults) else object
+        for member in reference.members(kind, base):
+            assert rows[f"{name}.{member}"] == 1, (name, member)
+    for member in reference.members(ClassifierResults, object):
+        assert rows[f"fit.{member}"] == 1, member
+
+
+@pytest.mark.slow
+def test_no_page_shows_a_module_that_nobody_imports(written):
+    for name, page in written.items():
+        assert not re.search(r"discrim\.(models|core|report|frame|inference)\.", page), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_parameter_is_told_once(written, verb):
+    page = written[verb][written[verb].index("\nParameters\n---") :]
+    terms = re.findall(r"^( *)(``.+``)(?: : .*)?\n\1   \S", page, re.MULTILINE)
+    names = Counter(name for _, term in terms for name in re.findall(r"``\*?(\w+)(?:=[^`]*)?``", term))
+    for name in inspect.signature(getattr(discrim, verb)).parameters:
+        assert names[name] == 1, name
+
+
+@pytest.mark.slow
+def test_each_page_is_in_the_index(written):
+    listed = [name for names in reference.CAPTIONS.values() for name in names]
+    assert sorted(listed) == sorted(written.keys() - {"index"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_first_lines_run_and_print(verb):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = first_lines.printed(first_lines.first_lines(verb))
+    assert len(said.splitlines()) > 1
+
+
+TABLES = (load_iris, load_penguins, load_wine)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [m for m in MODELS if m.verb != "bayes"], ids=lambda model: model.results)
+def test_a_page_names_what_its_fits_answer(model):
+    scope = {}
+    code = first_lines.first_lines(model.verb).replace("print(fit)", "")
+    if model.results == "PenalizedLogisticResults":
+        code = code.replace("data=", 'penalty="lasso", strength=0.01, data=')
+    exec(code, scope)
+    fit, kind = scope["fit"], getattr(discrim, model.results)
+    assert type(fit) is kind
+    rows = next((load() for load in TABLES if load.__name__ in code), None)
+    shown = reference.shared_names(kind)
+    for name in reference.ONLY:
+        answer = getattr(fit, name)
+        try:
+            answer(rows) if name == "estimate_prior" else answer()
+        except DiscrimError:
+            assert name not in shown, name
+        else:
+            assert name in shown, name
+
+
+def test_estimators_are_called_by_their_own_name():
+    text = reference.of_kind("KNNClassifier", sklearn.KNNClassifier)
+    assert "estimator.fit(X, y" in text
+    assert "fit.fit(" not in text
+
+
+def test_what_is_no_name_is_a_literal_and_a_parameter_is_no_link():
+    doc = reference.docs.parsed(ClassifierResults.augment)
+    assert "(``.fitted``)" in reference.docs.summary(doc)
+    assert "``level``" not in reference.docs.rest("fit.predict", ClassifierResults.predict)
+    assert "``outlier``" in reference.docs.rest("fit.predict", ClassifierResults.predict)

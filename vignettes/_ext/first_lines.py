@@ -1,0 +1,104 @@
+"""The lines that each page of the reference begins with, and what they print."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import chdir, redirect_stdout
+from tempfile import TemporaryDirectory
+
+import discrim
+
+FIRST_LINES = {
+    "lda": """
+fit = lda("species ~ .", data=load_iris())""",
+    "qda": """
+fit = qda("species ~ .", data=load_iris())""",
+    "rda": """
+fit = rda("species ~ .", data=load_iris(), seed=1)""",
+    "naive_bayes": """
+fit = naive_bayes("species ~ .", data=load_penguins())""",
+    "shrunken_centroids": """
+fit = shrunken_centroids("cultivar ~ .", data=load_wine(), seed=1)""",
+    "nearest_centroid": """
+fit = nearest_centroid("species ~ .", data=load_iris())""",
+    "knn": """
+fit = knn("species ~ .", data=load_iris())""",
+    "kernel_density": """
+fit = kernel_density("species ~ petal_length + petal_width", data=load_iris())""",
+    "logistic": """
+fit = logistic("sex ~ body_mass_g + bill_depth_mm", data=load_penguins())""",
+    "indicator": """
+fit = indicator("species ~ .", data=load_iris())""",
+    "perceptron": """
+two = load_iris().query("species != 'virginica'")
+fit = perceptron("species ~ petal_length + petal_width", data=two)""",
+    "hyperplane": """
+fit = hyperplane("diagnosis ~ .", data=load_breast_cancer())""",
+    "fda": """from sklearn.kernel_ridge import KernelRidge
+
+fit = fda("species ~ .", data=load_iris(), engine=KernelRidge(kernel="rbf", gamma=0.1))""",
+    "pls": """
+fit = pls("cultivar ~ .", data=load_wine(), components=2)""",
+    "sparse_lda": """
+fit = sparse_lda("cultivar ~ .", data=load_wine(), nonzero=3)""",
+    "mixture": """
+fit = mixture("species ~ .", data=load_iris(), components=2)""",
+    "bayes": """from scipy.stats import norm
+
+law = bayes({"a": 0.3, "b": 0.7}, {"a": norm(0, 1), "b": norm(2, 1)})
+print(law)""",
+    "box_m": """
+print(box_m("species ~ .", data=load_iris()))""",
+    "compare": """
+iris = load_iris()
+print(compare(lda("species ~ .", iris), qda("species ~ .", iris)).T)""",
+    "covariance_models": """
+print(covariance_models("species ~ .", data=load_iris()).iloc[:, :4].round(2))""",
+    "cross_validate": """
+fit = lda("species ~ .", data=load_iris())
+print(cross_validate(fit, folds=10, seed=1))""",
+    "from_stats": """
+groups = load_iris().groupby("species")
+covs = {label: rows.cov(numeric_only=True) for label, rows in groups}
+given = from_stats(groups.mean(), covs, groups.size())
+print(lda(moments=given).scaling.round(3))""",
+    "hausman": """
+formula, penguins = "sex ~ body_mass_g + bill_depth_mm", load_penguins()
+print(hausman(lda(formula, penguins), logistic(formula, penguins)))""",
+    "load": """
+lda("species ~ .", data=load_iris()).save("iris.fit")
+print(load("iris.fit").predict(load_iris().head(3)))""",
+    "lr_test": """
+iris = load_iris()
+print(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)))""",
+    "manova": """
+print(manova("species ~ .", data=load_iris()))""",
+    "mlm": """
+fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", data=load_penguins())""",
+    "moments": """
+iris = load_iris()
+whole = moments("species ~ .", iris[:70]) + moments("species ~ .", iris[70:])
+print(lda(moments=whole).scaling.round(3))""",
+    "stepwise": """
+print(stepwise("species ~ .", data=load_iris()))""",
+}
+"""By verb, after the imports; a fit is printed where nothing else is."""
+
+
+def first_lines(verb: str) -> str:
+    """The lines of a verb, whole."""
+    code = FIRST_LINES[verb] + ("" if "print(" in FIRST_LINES[verb] else "\nprint(fit)")
+    verbs = set(re.findall(r"\b(\w+)\(", code)) & set(discrim.__all__)
+    tables = set(re.findall(r"\bload_\w+", code))
+    lines = [f"from discrim import {', '.join(sorted(verbs))}"]
+    lines += [f"from discrim.datasets import {', '.join(sorted(tables))}"] if tables else []
+    return "\n".join([*lines, code])
+
+
+def printed(code: str) -> str:
+    """What lines print, in a folder that is not kept."""
+    said = io.StringIO()
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(said):
+        exec(compile(code, "lines", "exec"), {})
+    return "\n".join(line.rstrip() for line in said.getvalue().splitlines())

@@ -1,0 +1,63 @@
+"""A directive for what opens when its line is clicked."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
+
+
+class folded(nodes.General, nodes.Element):
+    """A box that is closed at first."""
+
+
+class first_line(nodes.General, nodes.TextElement):
+    """What is seen of it then."""
+
+
+class Fold(SphinxDirective):
+    """A box, its line as argument."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar = {"class": directives.class_option}
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the box."""
+        parsed, messages = self.parse_inline(" ".join(self.arguments[0].split()), lineno=self.lineno)
+        box = folded("", first_line("", "", *parsed), classes=self.options.get("class", []))
+        box += nodes.container("", *self.parse_content_to_nodes(), classes=["folded"])
+        return [box, *messages]
+
+
+def visit_folded(writer: HTML5Translator, node: folded) -> None:
+    """Open the element of a box."""
+    writer.body.append(writer.starttag(node, "details"))
+
+
+def depart_folded(writer: HTML5Translator, node: folded) -> None:
+    """Close it."""
+    writer.body.append("</details>\n")
+
+
+def visit_first_line(writer: HTML5Translator, node: first_line) -> None:
+    """Open the element of its line."""
+    writer.body.append("<summary>")
+
+
+def depart_first_line(writer: HTML5Translator, node: first_line) -> None:
+    """Close it."""
+    writer.body.append("</summary>\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx of the directive and of how HTML has it."""
+    app.add_node(folded, html=(visit_folded, depart_folded))
+    app.add_node(first_line, html=(visit_first_line, depart_first_line))
+    app.add_directive("fold", Fold)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
