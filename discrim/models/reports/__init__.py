@@ -19,6 +19,7 @@ class Reported:
         title: str | None = None,
         load: str | None = None,
         pictures: Sequence[str] | None = None,
+        interactive: bool = False,
     ) -> None:
         """Write a page of HTML: pictures, summary, errors, tests, how it was fitted, its data and code.
 
@@ -44,6 +45,10 @@ class Reported:
             Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
             except those that fit it again ("partition"). By default the first eight of these.
 
+        interactive : bool, default False
+            Whether pictures that can be are figures of plotly, as `plot` makes them. The page then holds
+            plotly's script, of 5 megabytes, and asks no server for anything either.
+
         Raises
         ------
         DataError
@@ -65,4 +70,4 @@ class Reported:
         """
         from discrim.models.reports.report import write_report
 
-        write_report(self, path, title, load, pictures)
+        write_report(self, path, title, load, pictures, interactive)

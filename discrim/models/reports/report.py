@@ -38,6 +38,7 @@ from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page import page
 from discrim.report.page.page import Chapter
+from discrim.report.plots.interactive import element_of, script_of
 from discrim.report.plots.points import image_of
 
 
@@ -326,13 +327,16 @@ WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 """What leaves out the part of a test for which a fit has to have rows."""
 
 
-def write_report(results: Any, path: Any, title: Any, load: Any, pictures: Any) -> None:
+def write_report(
+    results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
+) -> None:
     """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
     place = _file_of(path)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)
-    text = report_of(results, title, load, _gallery(results, pictures))
+    gallery = _gallery(results, pictures)._replace(interactive=interactive)
+    text = report_of(results, title, load, gallery)
     with replaced(place) as file:
         file.write(text.encode("utf-8"))
 
@@ -359,11 +363,12 @@ OPEN, FOLDED = 4, 4
 
 
 class Gallery(NamedTuple):
-    """Kinds of pictures for a page, in order, and how many of them are drawn at most, and seen at once."""
+    """Kinds of pictures for a page, in order, how many of them are drawn and seen at once, and how."""
 
     kinds: Sequence[str]
     drawn: int
     seen: int
+    interactive: bool = False
 
 
 def _gallery(results: Any, pictures: Any) -> Gallery:
@@ -406,7 +411,7 @@ def report_of(results: Any, title: str | None, load: str | None, gallery: Galler
     if title is not None:
         line = f"{results.title}: {line}" if line else results.title
     foot = f"Written {now} by discrim {_version('discrim')}."
-    return page.page_of(title or results.title, line, chapters, foot)
+    return page.page_of(title or results.title, line, chapters, foot, script_of(gallery.interactive))
 
 
 def _tried(what: str, make: Callable[[], str]) -> str:
@@ -544,6 +549,10 @@ def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
                 others.append((call, line))
                 continue
             try:
+                if gallery.interactive and "interactive" in kind.takes:
+                    body = element_of(results.plot(name, interactive=True), f"g{number}")
+                    drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
+                    continue
                 image = image_of(partial(results.plot, name, **options), f"g{number}")
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))

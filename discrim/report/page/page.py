@@ -54,6 +54,14 @@ figure img, figure svg {{ max-width: 100%; height: auto; }}
 .both, .day {{ display: block; }}
 .night {{ display: none; }}
 @media screen and (prefers-color-scheme: dark) {{ .day {{ display: none; }} .night {{ display: block; }} }}
+.live {{ grid-column: 1 / -1; }}
+@media screen and (prefers-color-scheme: dark) {{
+  .live .main-svg, .live .modebar-group {{ background: none !important; }}
+  .live :is(.bg, .updatemenu-item-rect) {{ fill: var(--paper) !important; }}
+  .live g:not(.hovertext, .axistext) > text {{ fill: var(--ink) !important; }}
+  .live .gridlayer path {{ stroke: var(--line) !important; }}
+  .live [style*="stroke: rgb(0, 0, 0)"] {{ stroke: var(--ink) !important; }}
+}}
 figcaption {{ color: var(--faint); font-size: 0.9rem; margin-top: 0.25rem; }}
 footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--faint); font-size: 0.9rem; }}
 @media (max-width: 40rem) {{
@@ -81,6 +89,9 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """What a browser may do for the page: use the styles and the images that are in it."""
 
+RUNS = "; script-src 'unsafe-inline' 'unsafe-eval'"
+"""The same of scripts that are in it, which may ask no server for anything either."""
+
 
 class Chapter(NamedTuple):
     """A part of a page with a heading of its own: its name in links, its title, and its body as HTML."""
@@ -90,8 +101,10 @@ class Chapter(NamedTuple):
     body: str
 
 
-def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str) -> str:
+def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str, script: str = "") -> str:
     """A page of HTML: title and line stand above the chapters, the foot below them.
+
+    A script, where there is one, runs before them.
 
     Examples
     --------
@@ -110,13 +123,13 @@ def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str) -> st
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}{RUNS if script else ""}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="discrim">
 <link rel="icon" href="data:,">
 <title>{_text(title)}</title>
-<style>{STYLE}</style>
+<style>{STYLE}</style>{f"<script>{script}</script>" if script else ""}
 </head>
 <body>
 <header>
@@ -187,8 +200,14 @@ def figure(image: Image, alt: str, caption: str, code: str) -> str:
         else f'<img class="{time}" src="{source}" {shape} alt="{_text(alt)}">'
         for time, source in times
     ]
+    return captioned("\n".join(images), caption, code)
+
+
+def captioned(body: str, caption: str, code: str, kind: str = "") -> str:
+    """A picture as HTML, "live" where it has a script of its own, with what it shows and what draws it."""
     told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
-    return "\n".join(["<figure>", *images, told, "</figure>"])
+    start = f'<figure class="{kind}">' if kind else "<figure>"
+    return f"{start}\n{body}\n{told}\n</figure>"
 
 
 def figures(bodies: Iterable[str]) -> str:

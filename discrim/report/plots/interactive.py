@@ -222,6 +222,24 @@ def retitled(figure: Figure, title: str) -> None:
     figure.update_layout(title={"text": _text(title, 200), "subtitle": {"text": ""}})
 
 
+def element_of(figure: Figure, name: str) -> str:
+    """A figure as an element of a page that has plotly's script; `name` is of no other element."""
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
+
+
+def script_of(there: bool) -> str:
+    """The script of plotly, where a page has figures."""
+    if not there:
+        return ""
+    from plotly.offline import get_plotlyjs
+
+    # What was folded when it was drawn had no width.
+    unfolded = (
+        'for (const each of event.target.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(each)'
+    )
+    return f'{get_plotlyjs()}\naddEventListener("toggle", event => {{ {unfolded} }}, true);'
+
+
 # ---- the kinds
 
 

@@ -199,3 +199,20 @@ def test_the_style_in_use_gives_ink_and_paper():
 def test_every_marker_and_line_of_a_class_has_its_own():
     assert len({SYMBOLS[each] for each in MARKERS}) == len(MARKERS)
     assert all(line in DASHES for line in LINES if isinstance(line, str))
+
+
+def test_a_report_has_figures_with_one_script_and_asks_no_server(tmp_path):
+    FIT.report(tmp_path / "live.html", pictures=["scores", "scree"], interactive=True)
+    FIT.report(tmp_path / "still.html", pictures=["scores"])
+    live, still = ((tmp_path / f"{name}.html").read_text(encoding="utf-8") for name in ("live", "still"))
+    assert live.count("plotly-graph-div") == 1
+    assert live.count("<figure") == 2
+    assert (
+        live.count("Plotly.newPlot(                        'g0'")
+        + live.count('Plotly.newPlot(                        "g0"')
+        == 1
+    )
+    assert 'src="http' not in live
+    assert "default-src 'none'" in live
+    assert "<script" not in still
+    assert "script-src" not in still
