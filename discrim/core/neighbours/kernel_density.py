@@ -45,6 +45,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.core.scatter.covariance import EPS, Covariance, dependencies, pooled, separate
+from discrim.core.scatter.principal import of_columns
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
@@ -174,6 +175,20 @@ class KernelRule:
         out += log_constant(self.kernel, len(z)) - 0.5 * place.logdet
         out -= len(z) * np.log(self.radii[k] * place.unit)
         return out
+
+
+def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> KernelRule:
+    """The rule of some columns (q,) of normal kernels: they are normal there too, with the same radii."""
+    refuse_method(method, "is defined for normal classes")
+    places = []
+    for place in fit.places:
+        covariance = of_columns(place.covariance, keep)
+        root = place.covariance.root
+        own = root[keep, None] * place.points[keep] if root.ndim == 1 else root[:, keep].T @ place.points
+        points = covariance.whiten(own)
+        centre, scale = place.centre[keep], place.scale[keep]
+        places.append(replace(place, centre=centre, scale=scale, covariance=covariance, points=points))
+    return KernelRule(log_prior, tuple(places), fit.radii, fit.kernel)
 
 
 def pieces(m: int, places: Sequence[Places]) -> Iterator[slice]:

@@ -165,7 +165,8 @@ def kernel_density_fit(
     refits = replace(moment_refits(None), of_rows=rule_of, held=rule_of, left_out=_left_out)
     if search is not None:
         refits = replace(refits, of_rows=partial(rule_of, search=search), choice="the bandwidth")
-    return Fit(MODEL, numbers, blocks, numbers.prior, refits, options, has_rows, path)
+    model = replace(MODEL, marginal=core.kernel_marginal) if numbers.kernel == "normal" else MODEL
+    return Fit(model, numbers, blocks, numbers.prior, refits, options, has_rows, path)
 
 
 def _refitted_rule(
@@ -428,6 +429,8 @@ def kernel_density(
     there, a kernel of no radius about them would have the largest likelihood of all, and the bandwidth would
     be the smallest that is tried. So a choice of the bandwidth leaves out the kernels of all rows at the
     row's place, of any class, and a frequency weight as a whole. `error_rates(["loo"])` leaves out one row.
+
+    Columns of normal kernels can be integrated out: ``missing="integrate"`` of `predict`.
 
     Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
     metric; it holds the bandwidth, given or chosen, and the prior. Folds and bootstrap samples are fitted

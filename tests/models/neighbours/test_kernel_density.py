@@ -364,3 +364,29 @@ def test_squares_of_values_may_be_out_of_range(kernel, exponent, tmp_path):
         far.log_densities(), fit.log_densities() - 2 * exponent * np.log(2), rtol=1e-12
     )
     np.testing.assert_allclose(far.leave_one_out().iloc[:, -2:], fit.leave_one_out().iloc[:, -2:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
+def test_columns_of_normal_kernels_are_integrated_out(metric):
+    iris = load_iris()
+    fit = kernel_density("species ~ .", iris, bandwidth=0.4, metric=metric)
+    pair, x = ["petal_width", "sepal_width"], iris.drop(columns="species")
+    gaps = x - x.groupby(iris["species"], observed=True).transform("mean")
+    within = (gaps.T @ gaps / 147).loc[pair, pair].to_numpy()
+    shape = {"mahalanobis": within, "diagonal": np.diag(np.diag(within)), "euclidean": np.eye(2)}[metric]
+    at = x[pair].iloc[::13]
+    wanted = []
+    for label in fit.classes:
+        rows = x.loc[iris["species"] == label, pair].to_numpy()
+        wanted.append(
+            np.mean(
+                [scipy.stats.multivariate_normal(row, 0.16 * shape).pdf(at.to_numpy()) for row in rows],
+                axis=0,
+            )
+        )
+    wanted = np.array(wanted).T
+    found = fit.predict_proba(at.reindex(columns=x.columns), missing="integrate")
+    np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True), atol=1e-12)
+    ends = kernel_density("species ~ .", iris, bandwidth=2, kernel="epanechnikov")
+    with pytest.raises(NotSupportedError, match="integrate"):
+        ends.predict(at.reindex(columns=x.columns), missing="integrate")
