@@ -11,14 +11,15 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.reading import listed, told
 from discrim.models.fits.refits import text_of
-from discrim.models.pictures.pictured import needed_rows
+from discrim.models.pictures.pictured import needed_rows, numeric_columns
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, clean, shorten
-from discrim.report.plots.style import Signs, add_legend, label_codes, new_axes, shown_name
+from discrim.report.plots.style import Signs, add_legend, ink, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
     from discrim.core.regression.indicator import FlexibleFit, IndicatorFit
+    from discrim.frame.blocks import Blocks
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
     from discrim.models.regression.fda import FDAResults
@@ -123,10 +124,11 @@ indicator_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
 
 
 def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Fitted values against a numeric column of the table, by default the first such of the formula.
+    """Fitted values along the first discriminant, or against a column of the table.
 
-    A colour is a class; below the values are the rows of each class. Of a formula of one column they are
-    functions of it, which are drawn in the place of those of the rows.
+    A colour is a class, whose rows are ticks below the values. Along the discriminant the fitted values have
+    the lines of their regressions on it, and the class means are marked: a class whose line is nowhere the
+    highest is masked. Of a formula of one column they are functions of it, which are drawn in their place.
     """
     column = options.columns
     rows = needed_rows(fit, options, "fitted")
@@ -135,32 +137,29 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
         raise DataError(f"columns={told(column)} is not in the formula: name one of {listed(used)}.")
-    columns = blocks.table.frame(used if column is None else [column])
-    numeric = [name for name in columns if columns[name].dtype.kind in "iuf"]
-    if not numeric:
-        raise NotSupportedError(
-            f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
-            f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in "
-            "columns= or see fitted."
-        )
-    name, signs, masked = numeric[0], options.signs(fit.classes), list(results.masked)
-    x = columns[name].to_numpy(dtype=np.float64, na_value=np.nan)
     fitted = values.to_numpy(dtype=np.float64)
-    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
+    codes = label_codes(rows.labels, list(values.columns))
+    signs, masked = options.signs(fit.classes), list(results.masked)
+    along = column is None and (len(used) > 1 or not numeric_columns(fit.blocks.design))
+    if along:
+        x, name = _first_discriminant(results, fitted), "First discriminant of the fitted values"
+    else:
+        x, name = _column(blocks, used if column is None else [column])
+    codes = np.where(np.isfinite(x) & np.isfinite(fitted).all(axis=1), codes, -1)
     axes, is_new = new_axes(options.ax)
-    if len(used) == 1:
-        at = np.linspace(columns[name].min(), columns[name].max(), 401)
+    if len(used) == 1 and name == used[0]:
+        at = np.linspace(np.nanmin(x), np.nanmax(x), 401)
         fitted = results.fitted_values(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
-    for k, label in enumerate(values.columns):
-        style: dict[str, Any] = {"color": signs.colour(k), "label": shown_name(label)}
-        if len(used) == 1:
-            axes.plot(at, fitted[:, k], linestyle=signs.line(k), **style)
-        else:
-            style |= {"marker": signs.marker(k), "s": 14, "alpha": 0.6, "linewidths": 0}
-            axes.scatter(x[known], fitted[known, k], rasterized=known.sum() > 5_000, **style)
-    codes = np.where(known, label_codes(rows.labels, list(values.columns)), -1)
+        for k, label in enumerate(values.columns):
+            look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+            axes.plot(at, fitted[:, k], label=shown_name(label), **look)
+    else:
+        _draw_values(axes, x, fitted, codes, list(values.columns), signs)
+    if along:
+        weights = np.ones(len(x)) if blocks.weights is None else np.nan_to_num(blocks.weights)
+        _draw_lines(axes, x, fitted, codes, weights, signs)
     _draw_rows(axes, x, codes, fitted, values.shape[1], signs)
-    axes.set_xlabel(shown_name(name))
+    axes.set_xlabel(shown_name(name, 45))
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
     if masked:
@@ -168,6 +167,63 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
     axes.set_title(title)
     return add_legend(axes, is_new)
+
+
+def _first_discriminant(results: Any, fitted: Floats) -> Floats:
+    """Scores (n,) of fitted values (n, K) on the first discriminant, with unit variance within classes."""
+    scoring = results.optimal_scoring()
+    if not len(scoring.correlations):
+        raise NotSupportedError(
+            "The class means do not differ, so that there is no discriminant: name a column in columns=."
+        )
+    share = float(scoring.correlations.iloc[0]) ** 2
+    x = fitted @ scoring.scores.iloc[:, 0].to_numpy()
+    return np.asarray(x / np.sqrt(share * (1 - share)) if share < 1 else x)
+
+
+MOST_CLOUDS = 4
+"""Classes up to which all fitted values of a row are drawn; of more it is that of its own class."""
+
+
+def _draw_values(
+    axes: Axes, x: Floats, fitted: Floats, codes: Codes, classes: list[Any], signs: Signs
+) -> None:
+    """Fitted values (n, K) as faint points in the colours of the classes that they are of."""
+    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
+    for k, label in enumerate(classes):
+        shown = known if len(classes) <= MOST_CLOUDS else codes == k
+        look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": shown.sum() > 5_000}
+        axes.scatter(x[shown], fitted[shown, k], **faint)
+        axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **look)
+
+
+def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
+    """Lines of the regressions of the fitted values (n, K) on x (n,), with marks at the class means."""
+    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1) & (weights > 0)
+    ends = np.array([x[known].min(), x[known].max()])
+    for k in range(fitted.shape[1]):
+        slope, constant = np.polyfit(x[known], fitted[known, k], 1, w=np.sqrt(weights[known]))
+        look: dict[str, Any] = {"color": signs.colour(k), "linewidth": 2.0, "zorder": 4}
+        axes.plot(ends, constant + slope * ends, linestyle=signs.line(k), **look)
+        own = known & (codes == k)
+        if own.any():
+            place = float(np.average(x[own], weights=weights[own]))
+            look |= {"marker": signs.marker(k), "markersize": 8, "markeredgecolor": ink(), "zorder": 5}
+            axes.plot(place, constant + slope * place, **look)
+
+
+def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
+    """The first numeric column of some of the table, and its name."""
+    columns = blocks.table.frame(names)
+    numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
+    if not numeric:
+        raise NotSupportedError(
+            f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
+            f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in "
+            "columns= or see fitted."
+        )
+    return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
 
 
 def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, n_classes: int, signs: Signs) -> None:

@@ -495,7 +495,11 @@ BAD = {
     "likelihood": (lambda: indicator("species ~ .", IRIS).llf, NotSupportedError, "likelihood"),
     "kind": (lambda: indicator("species ~ .", IRIS).plot("masks"), DataError, "kind"),
     "plot column": (lambda: indicator("species ~ .", IRIS).plot(columns="petal"), DataError, "petal_length"),
-    "plot of text": (lambda: indicator("species ~ sex", PENGUINS).plot(), NotSupportedError, "sex"),
+    "plot of text": (
+        lambda: indicator("species ~ sex", PENGUINS).plot(columns="sex"),
+        NotSupportedError,
+        "sex",
+    ),
     "missing": (
         lambda: indicator("species ~ bill_length_mm", PENGUINS, na_action="raise"),
         DataError,
@@ -612,8 +616,23 @@ def test_more_columns_than_rows_are_dropped_as_lm_does():
         assert "Residual df" in str(fit.summary())
 
 
-def test_a_picture_is_drawn_against_the_first_numeric_column():
+def test_a_picture_is_drawn_along_the_first_discriminant_or_against_a_column():
+    fit = indicator("species ~ .", IRIS)
+    axes = fit.plot()
+    scores = lda("species ~ .", IRIS).transform()["LD1"].to_numpy()
+    marks = dict(enumerate(each for each in axes.lines if each.get_markersize() == 8))
+    assert len(marks) == 3
+    # Up to the divisor the axis is LDA's, and the lines are those of least squares on it.
+    drawn = np.asarray(axes.collections[0].get_offsets())[:, 0]
+    assert abs(np.corrcoef(drawn, scores)[0, 1]) == pytest.approx(1, abs=1e-9)
+    within = pd.Series(drawn).groupby(IRIS["species"].to_numpy()).var(ddof=0).mean()
+    assert within == pytest.approx(1, rel=1e-6)
+    for k, mark in marks.items():
+        slope, constant = np.polyfit(drawn, fit.fitted.iloc[:, k], 1)
+        mean = drawn[(IRIS["species"] == fit.classes[k]).to_numpy()].mean()
+        np.testing.assert_allclose(mark.get_xydata(), [[mean, constant + slope * mean]])
     fit = indicator("species ~ island + bill_length_mm + body_mass_g", PENGUINS)
-    assert fit.plot().get_xlabel() == "bill_length_mm"
+    assert fit.plot().get_xlabel() == "First discriminant of the fitted values"
+    assert fit.plot(columns="body_mass_g").get_xlabel() == "body_mass_g"
     with pytest.raises(NotSupportedError, match="'island' is not: name a numeric one"):
         fit.plot(columns="island")
