@@ -30,7 +30,8 @@ value from which Roy's largest root of E^-1 H is significant. In some direction 
 and only if the largest root exceeds lambda: the hypothesis's ellipse then reaches beyond that of the error
 (Friendly, 2007, Journal of Computational and Graphical Statistics 16, 421-444). Roy's value is that of the
 upper bound of F on d = max(p, q) and v - d + q degrees of freedom, lambda = d/(v - d + q) F, which is exact
-where min(p, q) is one.
+where min(p, q) is one. The ellipse of H/v, of the size of the effect, does not grow with the rows: in units
+of the error it shows by how much the means differ (Friendly & Fox's heplots have both).
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_sf, f_sf, t_isf, t_sf
 from discrim.core.scatter.covariance import Dependency
 from discrim.inference.error_rates import check_level
@@ -327,6 +329,65 @@ def scatter_between(means: Floats, counts: Floats) -> Floats:
     """
     gaps = means - counts @ means / counts.sum()
     return np.asarray(gaps.T @ (gaps * counts[:, None]))
+
+
+MOST_PAIRED = 60
+"""Columns of which every pair is looked at, those of largest F one by one."""
+
+
+def separation_of_columns(moments: ClassMoments) -> Floats:
+    """Wilks' lambda (p,) of each column alone: its sum of squares within the classes over that in all."""
+    there = moments.counts > 0
+    within = moments.squares.sum(axis=0)
+    means = moments.means[there]
+    gaps = means - moments.counts[there] @ means / moments.total
+    whole = within + moments.counts[there] @ gaps**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(whole > 0, within / whole, 1.0)
+
+
+def telling_columns(moments: ClassMoments, most: int) -> Codes:
+    """Positions of the columns of largest F, in their order among all."""
+    order = np.argsort(separation_of_columns(moments), kind="stable")
+    return np.sort(order[:most])
+
+
+def telling_pair(moments: ClassMoments) -> tuple[int, int]:
+    """Positions of the two columns that tell most of the classes: Wilks' lambda of them is the least.
+
+    All pairs have the same degrees of freedom, so that it is the pair of largest F. Moments without products
+    of columns stand for columns that are not correlated within the classes.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 0.0, 5.0], [1.0, 1.0, 1.0], [1.0, 0.0, 3.0], [2.0, 1.0, 2.0]])
+    >>> telling_pair(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
+    (0, 1)
+    """
+    chosen = telling_columns(moments, MOST_PAIRED)
+    held = moments.columns(chosen)
+    if held.scatters.ndim == 3:
+        within = held.scatters.sum(axis=0)
+    else:
+        within = np.diag(held.squares.sum(axis=0)) if held.roots is None else _squared(held.roots)
+    there = held.counts > 0
+    whole = within + scatter_between(held.means[there], held.counts[there])
+    size = np.sqrt(np.diagonal(whole))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        within, whole = (each / size / size[:, None] for each in (within, whole))
+        alone = np.diagonal(within)
+        inside = np.maximum(alone * alone[:, None] - within**2, 0.0)
+        # Columns that are the same but for rounding tell no more than either.
+        lambdas = np.where(1 - whole**2 > 1e-8, inside / (1 - whole**2), np.minimum(alone, alone[:, None]))
+    lambdas[np.tril_indices(len(chosen))] = np.inf
+    lambdas[np.isnan(lambdas)] = 1.0
+    first, second = np.unravel_index(np.argmin(lambdas), lambdas.shape)
+    return int(chosen[first]), int(chosen[second])
+
+
+def _squared(roots: Floats) -> Floats:
+    """The scatter (p, p) of roots (K, m, p)."""
+    return np.asarray(np.einsum("kmi,kmj->ij", roots, roots))
 
 
 def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) -> pd.DataFrame:

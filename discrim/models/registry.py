@@ -30,9 +30,10 @@ class Picture(NamedTuple):
         What it shows, in a line.
     takes : tuple of str
         Options of `plot` that it reads, beside `ax`, `data`, `colors` and `title`; others are refused.
-    first : {"", "plane", "chosen"}
-        Where it is the default of models that name it first: always; of two plain numeric columns; of a fit
-        whose option was chosen from several.
+    first : {"", "numbers", "plane", "chosen", "without"}
+        Where it is the default of models that name it first: always; of columns of numbers whose ranges are
+        known; of two plain numeric columns; of a fit whose option was chosen from several; of one without
+        rows.
     leaves : tuple of str
         Of `data` and `colors`, what it cannot make use of, and refuses.
     refits : bool
@@ -45,7 +46,7 @@ class Picture(NamedTuple):
     name: str
     line: str
     takes: tuple[str, ...] = ()
-    first: Literal["", "plane", "chosen"] = ""
+    first: Literal["", "numbers", "plane", "chosen", "without"] = ""
     leaves: tuple[str, ...] = ()
     refits: bool = False
     drawn_by: str = ""
@@ -85,9 +86,9 @@ STRUCTURE = _in_space(
 SCREE = _in_space("scree", "shares of the discriminants, with the tests of the dimensions")
 REGIONS = _in_plane(
     "regions",
-    "regions of the classes in the plane of two columns, or of each pair of more, other columns held",
+    "regions of the classes in the plane of two columns, or of each pair of more, with what the model is",
     takes=("columns", "at", "interactive"),
-    first="plane",
+    first="numbers",
 )
 PARTITION = _in_plane(
     "partition",
@@ -142,7 +143,9 @@ HYPOTHESIS_AND_ERROR = _in_space(
 )
 QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
 SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes", "interactive"))
-FOREST = _judged("forest", "log odds with their intervals", takes=("level",), leaves=("data",))
+FOREST = _judged(
+    "forest", "log odds with their intervals", takes=("level",), first="without", leaves=("data",)
+)
 ODDS_RATIOS = _judged("odds_ratios", "odds ratios with their intervals", takes=("level",), leaves=("data",))
 LOG_ODDS = (FOREST, ODDS_RATIOS)
 """What models have whose log odds have standard errors."""
@@ -152,9 +155,6 @@ OF_EVERY_FIT = (CONFUSION, ROC)
 
 WITH_POSTERIORS = (REGIONS, POSTERIORS, PARTITION, PAIRS, SIMPLEX, *OF_EVERY_FIT, CALIBRATION)
 """What models with posteriors have."""
-
-POSTERIORS_FIRST = (POSTERIORS, *(each for each in WITH_POSTERIORS if each is not POSTERIORS))
-"""The same of models that have no geometry to be seen in a plane."""
 
 NORMAL = (ELLIPSES, QQ)
 """What models with a normal law and full covariances have."""
@@ -413,7 +413,7 @@ MODELS = (
         "naive_bayes",
         "NaiveBayesResults",
         "independent.naive_bayes",
-        pictures=(*WITH_POSTERIORS, ELLIPSES, DENSITY, LEVEL_SHARES),
+        pictures=(REGIONS, LEVEL_SHARES, *WITH_POSTERIORS[1:], ELLIPSES, DENSITY),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         command="naive Bayes: columns independent within classes",
         examples=('"species ~ ." iris --kernel petal_length,petal_width',),
@@ -445,7 +445,7 @@ MODELS = (
         "KNNResults",
         "neighbours.knn",
         shown="neighbours.neighbours_shown",
-        pictures=(CHOSEN_K, *POSTERIORS_FIRST),
+        pictures=(*WITH_POSTERIORS, CHOSEN_K),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         chosen={"k": "k"},
         choosing=("grid",),
@@ -471,7 +471,7 @@ MODELS = (
         "regression.logistic_results",
         shown="regression.logistic_shown",
         verb_home="regression.logistic",
-        pictures=(*POSTERIORS_FIRST, *LOG_ODDS),
+        pictures=(REGIONS, *LOG_ODDS[:1], *WITH_POSTERIORS[1:], *LOG_ODDS[1:]),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         command="logistic regression: log odds linear in the columns",
         examples=(
@@ -486,7 +486,7 @@ MODELS = (
         "regression.penalized",
         shown="regression.logistic_shown",
         verb_home="regression.logistic",
-        pictures=(CHOSEN_STRENGTH, STRENGTHS, *POSTERIORS_FIRST),
+        pictures=(CHOSEN_STRENGTH, STRENGTHS, *WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         chosen={"strength": "strength"},
         choosing=("folds", "select", "seed", "cv"),
@@ -552,7 +552,7 @@ MODELS = (
         "SparseLDAResults",
         "projections.sparse_lda",
         shown="projections.sparse_shown",
-        pictures=(CHOSEN_PENALTY, PENALTIES, SCORES, *WITH_POSTERIORS, TERRITORY),
+        pictures=(SCORES, CHOSEN_PENALTY, PENALTIES, *WITH_POSTERIORS, TERRITORY),
         estimator="discrim.sklearn.projections:SparseLDAClassifier",
         chosen={"penalty": "penalty"},
         choosing=(*BY_FOLDS, "n_penalties"),

@@ -85,7 +85,7 @@ def test_a_histogram_counts_each_row_once():
 
 def test_posteriors_ring_the_rows_that_are_misclassified():
     fit = qda("species ~ .", IRIS)
-    axes = drawn(fit.plot())
+    axes = drawn(fit.plot("posteriors"))
     assert [label.get_text() for label in axes.get_yticklabels()] == list(fit.classes)
     confusion = fit.confusion().to_numpy()
     assert [len(points(c)) for c in axes.collections[::2]] == confusion.sum(axis=1).tolist()

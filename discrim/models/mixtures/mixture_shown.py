@@ -140,7 +140,7 @@ LEVEL = 0.68
 
 def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
-    names = chosen_terms(results, options, 2)
+    names, chosen = chosen_terms(results, fit, options)
     if len(names) > 2:
         raise DataError(
             f"columns={told(options.columns)}: kind='components' draws a plane: name two columns."
@@ -158,7 +158,8 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
-    set_title(axes, f"Components of the classes; outlines hold {100 * level:.6g} % of each")
+    said = f"Components of the classes; outlines hold {100 * level:.6g} % of each"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
     return axes
 
 

@@ -17,9 +17,10 @@ from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
 from discrim.models.fits.fit import finished_scores
 from discrim.models.fits.reading import check_word, listed, told
-from discrim.models.registry import BY_MODEL, Picture, resolve
+from discrim.models.registry import BY_MODEL, MODELS, Picture, resolve
 
 if TYPE_CHECKING:
+    from discrim.core.moments.moments import ClassMoments
     from discrim.frame.blocks import Blocks
     from discrim.frame.design import Design
     from discrim.models.fits.fit import Fit
@@ -36,7 +37,7 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     --------
     >>> import discrim
     >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
-    ('path', 'posteriors')
+    ('regions', 'posteriors')
     """
     return tuple(kind.name for kind in BY_MODEL[results._model()].pictures if refits or not kind.refits)
 
@@ -213,6 +214,75 @@ def numeric_columns(design: Design) -> list[str]:
     return [name for name in design.columns if name in numbers and kinds[name] == "numeric"]
 
 
+def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
+    """Terms of the design, of those given, that are made of numbers and of no levels."""
+    truths = set(design.boolean_columns)
+    if design.spec is None:
+        return [name for name in terms if name not in truths]
+    levels = [factor.levels is not None for factor in design.spec.factors]
+    stop, numbers = 0, set[str]()
+    for product in design.spec.products:
+        start, stop = stop, stop + int(np.prod(design.spec.widths(product)))
+        if not any(levels[factor] for factor, _ in product):
+            numbers.update(design.terms[start:stop])
+    return [name for name in terms if name in numbers and name not in truths]
+
+
+def telling(fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: int = 2) -> list[str]:
+    """Those of some columns, of the table or of the design, that tell most of the classes, in their order.
+
+    Two are the pair of largest F, that is of least Wilks' lambda; more are those of largest F one by one.
+    They are the first where neither the moments of the fit nor rows tell of them.
+    """
+    from discrim.inference.manova import telling_columns, telling_pair
+
+    moments = None if len(names) <= most else _moments_of(fit, options, names)
+    if moments is None:
+        return list(names[:most])
+    return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
+
+
+MOST_PRODUCTS = 300
+"""Columns of rows of which all products are taken, to tell which two tell most of the classes."""
+
+
+def _moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
+    """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
+    from discrim.core.moments.moments import ClassMoments
+
+    numbers: Any = fit.numbers
+    terms = list(fit.terms)
+    held: Any = getattr(numbers, "moments", None)
+    known = set(names) <= set(terms) and isinstance(held, ClassMoments) and held.n_columns == len(terms)
+    if known and (held.spread != "diagonal" or not fit.has_rows):
+        part: ClassMoments = held.columns(np.array([terms.index(name) for name in names]))
+        return part
+    rows = drawn_rows(fit, options)
+    if rows is None:
+        return None
+    table = rows.blocks.table
+    x = np.empty((table.nrows, len(names)))
+    if set(names) <= set(table.names):
+        table.fill(list(names), 0, table.nrows, x)
+    else:
+        x = rows.terms(names).to_numpy()
+    weights = np.ones(len(x)) if rows.blocks.weights is None else rows.blocks.weights
+    used = (rows.codes >= 0) & np.isfinite(x).all(axis=1) & (weights > 0)
+    if not used.any():
+        return None
+    spread: Any = "pooled" if len(names) <= MOST_PRODUCTS else "diagonal"
+    return ClassMoments.from_block(
+        x[used], rows.codes[used], weights[used], n_classes=len(fit.classes), spread=spread
+    )
+
+
+def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
+    """How columns were chosen, for a title; empty where they were given or are all that there are."""
+    if options.columns is not None or every <= most:
+        return ""
+    return f"pair of largest F of {every * (every - 1) // 2:,}" if most == 2 else f"the {most} of largest F"
+
+
 def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
     """The column asked for, the first by default, of the names of those that can be shown.
 
@@ -269,14 +339,20 @@ class Pictured:
             For kinds that draw a plane of discriminants: the two, such as ("LD1", "LD3"); by default the
             first two.
         columns : name or names of columns, optional
-            For kinds that draw columns: the two of a plane, the only one, or one for each panel.
+            For kinds that draw columns: the two of a plane, the only one, or one for each panel. By default
+            they are those that tell most: of all pairs the one of largest F, that is of least Wilks' lambda,
+            and for more panels the columns of largest F one by one; the title says so.
         at : mapping or Series of column to value, optional
-            For kinds that draw regions of more than two columns: the values at which the other columns are
-            held; by default their means, or their most frequent levels.
+            For kinds that draw regions: the values at which other columns are held, as `data.mean()` of
+            some. Columns without one are integrated out of the densities of the classes. Of models without
+            densities numbers follow the columns drawn, by their regressions on these over all rows, and
+            levels are the most frequent ones.
         method : {"apparent", "loo", "cv"}, optional
             For kinds that judge the fit: which predictions of its rows are judged.
         level : float, optional
-            Level of the intervals, or share of a class that its ellipse holds.
+            Level of the intervals, or share of a class that its ellipse holds. For kind "he", whose ellipse
+            of the hypothesis has the size of the effect by default: the level at which it exceeds that of the
+            error where the means differ, as 0.95.
         structure : {"within", "total", "between"}, optional
             For kinds with structure correlations: those within classes (the default), over all rows, or of
             the means.
@@ -343,9 +419,18 @@ def draw_kind(
     from discrim.report.plots.style import fonts_for, set_title
 
     kinds = {kind.name: kind for kind in pictures}
+    others: list[str] = []
+    if isinstance(name, str) and name not in kinds and hasattr(shown[-1], "model"):
+        others = [model.verb for model in MODELS if name in {kind.name for kind in model.pictures}]
+    if others:
+        verbs = ", ".join(f"{verb}()" for verb in dict.fromkeys(others))
+        raise DataError(
+            f"kind={name!r} is of fits of {verbs}, and this is one of {shown[-1].model.name}(): use one of "
+            f"{listed(kinds, len(kinds))}."
+        )
     check_word("kind", name, tuple(kinds), optional=True)
     suit = [kind for kind in kinds.values() if not options.interactive or _reads(kind, "interactive")]
-    kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()))
+    kind = kinds[name] if name is not None else _first(shown, tuple(suit or kinds.values()), options)
     if options.interactive and options.ax is not None:
         raise DataError(
             "interactive=True makes a figure of its own, not one on axes of matplotlib: leave out ax=."
@@ -369,11 +454,25 @@ def _reads(kind: Picture, option: str) -> bool:
     return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
 
 
-def _first(shown: tuple[Any, ...], kinds: tuple[Picture, ...]) -> Picture:
+def _first(shown: tuple[Any, ...], kinds: tuple[Picture, ...], options: PictureOptions) -> Picture:
+    """The first kind that suits results and their fit, or the last."""
     for kind in kinds:
         if kind.first == "plane" and not shown[0]._is_plane():
             continue
         if kind.first == "chosen" and shown[1].path is None:
             continue
+        if kind.first == "without" and (shown[1].has_rows or options.data is not None):
+            continue
+        if kind.first == "numbers" and not _has_ranges(shown[1], options):
+            continue
         return kind
     return kinds[-1]
+
+
+def _has_ranges(fit: Fit[Any], options: PictureOptions) -> bool:
+    """Whether there are columns of numbers, and rows or moments that tell how far they reach."""
+    every = numeric_columns(fit.blocks.design)
+    if not every or fit.has_rows or options.data is not None:
+        return bool(every)
+    moments = getattr(fit.numbers, "moments", None)
+    return moments is not None and set(every) <= set(fit.terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,19 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
-from discrim.models.fits.fit import Decision, finished_scores, predicted_codes
+from discrim.models.fits.fit import AS_FITTED, Decision, Gaps, finished_scores, predicted_codes
 from discrim.models.fits.reading import is_number, listed, told
 from discrim.models.fits.refits import rule_of_rows
-from discrim.models.pictures.pictured import drawn_rows, needed_rows, numeric_columns, pointed_rows
+from discrim.models.pictures.pictured import (
+    drawn_rows,
+    needed_rows,
+    numeric_columns,
+    numeric_terms,
+    pointed_rows,
+    said_choice,
+    telling,
+)
+from discrim.models.pictures.spaces import LEVEL, outlines_of
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import DrawnRows, PictureOptions
     from discrim.report.plots.interactive import Figure
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 Limits = tuple[float, float]
 
@@ -38,8 +48,10 @@ MOST_TOLD = 5
 class Ground:
     """What planes of columns are drawn on: the rows, where there are any, and the columns of the axes.
 
-    Every other column is held at a value, which a person may have given; `every` has all columns that the
-    formula reads as numbers.
+    Other columns have values that a person gave, or are integrated out of the densities of the classes (they
+    are missing then, None). Of a model without densities they follow the columns drawn, by their regressions
+    on these over all rows, and levels are held at the most frequent one; without rows all are held.
+    `every` has all columns that the formula reads as numbers; `chosen` says how those drawn were chosen.
     """
 
     fit: Fit[Any]
@@ -48,12 +60,43 @@ class Ground:
     held: dict[str, Any]
     given: dict[str, Any]
     every: tuple[str, ...]
+    follow: bool = False
+    chosen: str = ""
 
     def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
-        """Rows at points (m, len(names)), other columns held."""
+        """Rows at points (m, len(names)), with what other columns are there."""
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
-        values |= {name: [value] * len(points) for name, value in held.items()}
+        numbers = {*self.every, *self.fit.blocks.design.boolean_columns}
+        for name, value in held.items():
+            values[name] = [np.nan if value is None and name in numbers else value] * len(points)
         return pd.DataFrame(values)
+
+    def off(self, names: Sequence[str]) -> bool:
+        """Whether rows do not lie in the plane of these columns, as others are held at values."""
+        followers = self.followers(names)
+        return any(value is not None for name, value in self.others(names).items() if name not in followers)
+
+    def followers(self, names: Sequence[str]) -> list[str]:
+        """Columns of numbers that follow those drawn."""
+        others = self.others(names) if self.follow else {}
+        return [name for name in others if name in self.every and name not in self.given]
+
+    def regressed(self, names: Sequence[str]) -> Callable[[Floats], Floats]:
+        """From points (m, len(names)) to the values there of the columns that follow, within their ranges."""
+        followers = self.followers(names)
+        if self.rows is None or not followers:
+            return lambda points: np.empty((len(points), 0))
+        both = _numbers(self.rows.blocks.table, [*names, *followers])
+        weights = self.rows.blocks.weights
+        share = np.ones(len(both)) if weights is None else np.nan_to_num(weights)
+        used = np.isfinite(both).all(axis=1) & (share > 0)
+        x, y = both[used, : len(names)], both[used, len(names) :]
+        share = share[used] / share[used].sum()
+        mean, middle = share @ x, share @ y
+        root = np.sqrt(share)[:, None]
+        slopes = np.linalg.lstsq(root * (x - mean), root * (y - middle), rcond=None)[0]
+        low, high = y.min(axis=0), y.max(axis=0)
+        return lambda points: np.clip(middle + (points - mean) @ slopes, low, high)
 
     def others(self, names: Sequence[str]) -> dict[str, Any]:
         """Where the columns are held that are not among these."""
@@ -61,20 +104,27 @@ class Ground:
 
     def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
         """From points of a plane to what is decided there."""
-        held = self.others(names)
+        held, follow, followers = self.others(names), self.regressed(names), self.followers(names)
 
         def values(points: Floats) -> Any:
+            table = self.table(names, points, held)
+            table[followers] = follow(points)
             with warnings.catch_warnings():
                 # Points are no rows of a person's: there is nothing to mend in them.
                 warnings.simplefilter("ignore", DiscrimWarning)
-                return decide(self.table(names, points, held))
+                return decide(table)
 
         return values
+
+    def read(self, table: pd.DataFrame) -> Blocks:
+        """Points as rows of the fit, whose missing columns are integrated out."""
+        gone = any(value is None for value in self.held.values())
+        return self.fit.new_rows(table, Gaps(missing="integrate") if gone else AS_FITTED)
 
     def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
         """From points of a plane to codes of their classes."""
         fit = self.fit
-        return self.values(names, lambda table: fit.predicted_codes(fit.new_rows(table)))
+        return self.values(names, lambda table: fit.predicted_codes(self.read(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
         """The rows in a plane (n, len(names)), and their classes; none where there are no rows."""
@@ -149,15 +199,20 @@ def ground_of(
             f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
             "another kind."
         )
-    names = tuple(columns if columns is not None else chosen_columns(every, options, kind, most))
+    if columns is None and options.columns is None:
+        fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
+        free = [name for name in every if name not in fixed]
+        columns = telling(fit, options, free if len(free) > 1 else every)
+    names = tuple(columns or chosen_columns(every, options, kind, most))
     rows = drawn_rows(fit, options)
     given = given_values(options, fit.blocks.design.columns, names, every)
-    held = {
-        name: given[name] if name in given else _usual(fit, rows, name, name in every)
-        for name in fit.blocks.design.columns
-        if name not in names or len(names) > 2
-    }
-    return Ground(fit, rows, names, held, given, tuple(every))
+    others = [name for name in fit.blocks.design.columns if name not in names or len(names) > 2]
+    gone = fit.model.marginal is not None or fit.model.reads_gaps
+    held = {name: None if gone and name not in given else given.get(name) for name in others}
+    if not gone:
+        held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
+    chosen = "" if len(names) < 2 else said_choice(options, len(every) - len(set(every) & set(given)))
+    return Ground(fit, rows, names, held, given, tuple(every), rows is not None and not gone, chosen)
 
 
 def chosen_columns(every: Sequence[str], options: PictureOptions, kind: str, most: int) -> list[str]:
@@ -228,16 +283,26 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
 
 
 def told_held(ground: Ground, names: Sequence[str]) -> str:
-    """Where the other columns are held, for a title; empty where there are none."""
-    held = ground.others(names)
-    if not held:
-        return ""
-    order = [*(name for name in held if name in ground.given), *(n for n in held if n not in ground.given)]
-    values = {name: held[name] for name in order[:MOST_TOLD]}
-    said = [f"{name} = {value:{'.4g' if is_number(value) else ''}}" for name, value in values.items()]
-    more = len(order) - MOST_TOLD
-    rest = f" and {more} more at their means or most frequent levels" if more > 0 else ""
-    return f"held: {', '.join(said)}{rest}"
+    """How the columns were chosen, and what the others are, for a title; empty where there are none."""
+    others = ground.others(names)
+    followers = ground.followers(names)
+    gone = [name for name, value in others.items() if value is None]
+    held = [name for name in others if name not in gone and name not in followers]
+    parts = [ground.chosen] if ground.chosen else []
+    rest = "others" if len(others) > 1 else next(iter(others), "")
+    if gone:
+        parts.append(f"{rest if len(gone) == len(others) else listed(gone, most=2)} integrated out")
+    if followers:
+        several = "other numbers" if len(followers) > 1 else followers[0]
+        what = rest if len(followers) == len(others) else several
+        parts.append(f"{what} regressed on {'it' if len(names) == 1 else 'these'}")
+    if held:
+        order = sorted(held, key=lambda name: name not in ground.given)
+        values = {name: others[name] for name in order[:MOST_TOLD]}
+        said = [f"{name} = {value:{'.4g' if is_number(value) else ''}}" for name, value in values.items()]
+        more = f" and {len(held) - MOST_TOLD} more" if len(held) > MOST_TOLD else ""
+        parts.append(f"held: {', '.join(said)}{more}")
+    return "; ".join(parts)
 
 
 MOST_COLUMNS = 6
@@ -247,7 +312,7 @@ TITLE = "Regions of the predicted classes"
 
 
 def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
-    """Regions of the classes in the plane of two columns, or of each pair of more, others held.
+    """Regions of the classes in the plane of two columns, or of each pair of more, with what the model is.
 
     Examples
     --------
@@ -264,18 +329,25 @@ def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
         )
     if len(ground.columns) == 1:
         return _line(ground, options)
-    return draw_ground(ground, options) if len(ground.columns) == 2 else _matrix(ground, options)
+    if len(ground.columns) > 2:
+        return _matrix(results, ground, options)
+    return draw_ground(ground, options, results=results)
 
 
-def draw_ground(ground: Ground, options: PictureOptions, title: str = TITLE) -> Axes | Figure:
-    """The plane of two columns."""
+def draw_ground(
+    ground: Ground, options: PictureOptions, title: str = TITLE, results: Any = None
+) -> Axes | Figure:
+    """The plane of two columns, and what the model of the results is in it."""
     names = (ground.columns[0], ground.columns[1])
-    held = told_held(ground, names)
+    told = told_held(ground, names)
     signs = options.signs(list(ground.fit.classes))
-    title = f"{title}\n{held}" if held else title
     if options.interactive:
-        return _interactive_plane(ground, names, options, title)
-    return _plane(ground, names, ax=options.ax, signs=signs, title=title, weak=bool(held))
+        return _interactive_plane(ground, names, options, f"{title}\n{told}" if told else title)
+    draw, said = _shape(results, ground, names, signs)
+    title = title + said + (f"\n{told}" if told else "")
+    axes = _plane(ground, names, ax=options.ax, signs=signs, title=title)
+    draw(axes)
+    return axes
 
 
 def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
@@ -285,7 +357,7 @@ def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     points, codes = ground.points(names)
     across, up = ground.limits(names)
     place = ground.classify(names), (across, up), names, points, codes
-    return draw_plane(*place, list(ground.fit.classes), **look)
+    return draw_plane(*place, list(ground.fit.classes), weak=ground.off(names), **look)
 
 
 def _interactive_plane(ground: Ground, names: tuple[str, str], options: PictureOptions, title: str) -> Figure:
@@ -293,25 +365,63 @@ def _interactive_plane(ground: Ground, names: tuple[str, str], options: PictureO
     from discrim.report.plots.interactive import plane_figure
 
     fit = ground.fit
-    shares = None if fit.model.instead else ground.values(names, lambda table: _decided(fit, table))
+    shares = None if fit.model.instead else ground.values(names, lambda table: _decided(ground, table))
     points, rows = ground.points(names)[0], pointed_rows(fit, ground.rows, options)
     place = ground.classify(names), ground.limits(names), names
-    return plane_figure(*place, points, rows, shares, title, weak=bool(ground.others(names)))
+    return plane_figure(*place, points, rows, shares, title, weak=ground.off(names))
 
 
-def _matrix(ground: Ground, options: PictureOptions) -> Axes:
+def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
     from discrim.report.plots.bars import draw_triangle, finish
 
     fit, columns = ground.fit, ground.columns
     signs = options.signs(list(fit.classes))
-    rest = told_held(ground, columns)
-    title = f"{TITLE}, in each panel with the other columns held" + (f"\n{rest}" if rest else "")
+    rest = told_held(ground, ())
     outer, place = draw_triangle(options.ax, columns, list(fit.classes), signs)
+    said = ""
     for i, j in combinations(range(len(columns)), 2):
-        look: dict[str, Any] = {"ax": place[i, j], "signs": signs, "weak": True, "panel": True}
-        _plane(ground, (columns[i], columns[j]), title="", **look)
+        names = columns[i], columns[j]
+        draw, said = _shape(results, ground, names, signs)
+        draw(_plane(ground, names, ax=place[i, j], signs=signs, title="", panel=True))
+    title = f"{TITLE}{said}" + (f"\nin each panel {rest}" if rest else "")
     return finish(outer, place, title)
+
+
+PROBABILITY = 0.9
+"""Of the lines beside a border, of models of the posteriors alone."""
+
+Draw = Callable[["Axes"], None]
+
+
+def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -> tuple[Draw, str]:
+    """What draws a model into the plane of two columns, and what a title says of it.
+
+    Of densities it is outlines of the classes, of their components, or of what holds most of each; of a model
+    of the posteriors alone it is lines of equal probability, and else nothing.
+    """
+    from discrim.report.plots.planes import draw_contours
+
+    fit = ground.fit
+    known = set(names) <= set(fit.terms)
+    if results is not None and fit.model.likelihood_of == "class given row":
+        values = ground.values(names, lambda table: _scored(ground, table, posteriors))
+        draw: Draw = partial(draw_contours, values=values, level=PROBABILITY, signs=signs)
+        return draw, f", lines at {100 * PROBABILITY:g} %"
+    if results is None or ground.off(names) or not known or ground.followers(names):
+        return (lambda axes: None), ""
+    if fit.model.name not in DENSITIES:
+        return outlines_of(results, fit, names, signs) or ((lambda axes: None), "")
+    if fit.model.marginal is not None or fit.model.reads_gaps or len(fit.terms) == 2:
+        # What a prior adds to all values of a class does not move the line that holds a share of it.
+        values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
+        draw = partial(draw_contours, values=values, share=LEVEL, signs=signs)
+        return draw, f", {100 * LEVEL:g} % of each density"
+    return (lambda axes: None), ""
+
+
+DENSITIES = ("kernel_density", "naive_bayes")
+"""Models whose classes have densities of any form."""
 
 
 def _line(ground: Ground, options: PictureOptions) -> Axes:
@@ -328,7 +438,7 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
     title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
     return draw_line(
         at,
-        ground.values([name], lambda table: _decided(fit, table))(at[:, None]),
+        ground.values([name], lambda table: _decided(ground, table))(at[:, None]),
         ground.classify([name])(at[:, None]),
         (name, "Posterior probability" if sure else "Value by which the rule decides"),
         points[:, 0],
@@ -340,10 +450,15 @@ def _line(ground: Ground, options: PictureOptions) -> Axes:
     )
 
 
-def _decided(fit: Fit[Any], table: pd.DataFrame) -> Floats:
+def _decided(ground: Ground, table: pd.DataFrame) -> Floats:
     """Posteriors (m, K) of the rows of a table, or of a model without them the values of its rule."""
-    finish = np.asarray if fit.model.instead else posteriors
-    return finished_scores(fit.new_rows(table), fit.rule(), len(fit.classes), finish)
+    return _scored(ground, table, np.asarray if ground.fit.model.instead else posteriors)
+
+
+def _scored(ground: Ground, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
+    """What is made of the scores (m, K) of the rows of a table."""
+    fit, blocks = ground.fit, ground.read(table)
+    return finished_scores(blocks, fit.rule_of(blocks), len(fit.classes), finish)
 
 
 SHOWN, MOST = 4, 6
@@ -374,7 +489,7 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     signs, classes = options.signs(list(fit.classes)), list(fit.classes)
     which = "apparent error rates" if options.data is None else "error rates on the new rows"
     few = options.columns is None and len(every) > len(names)
-    some = f"; {len(names)} of {len(every)} columns" if few else ""
+    some = f"; {said_choice(options, len(every), SHOWN)} of {len(every)} columns" if few else ""
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
@@ -423,25 +538,14 @@ def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
 
 def _columns(fit: Fit[Any], blocks: Blocks, options: PictureOptions) -> tuple[list[str], list[str]]:
     """Terms to draw, and all that can be: those of numbers."""
-    design = blocks.design
-    truths = set(design.boolean_columns)
-    every = [name for name in blocks.terms if name not in truths]
-    if design.spec is not None:
-        levels = [factor.levels is not None for factor in design.spec.factors]
-        stop = 0
-        numbers: set[str] = set()
-        for product in design.spec.products:
-            start, stop = stop, stop + int(np.prod(design.spec.widths(product)))
-            if not any(levels[factor] for factor, _ in product):
-                numbers.update(design.terms[start:stop])
-        every = [name for name in every if name in numbers]
+    every = numeric_terms(blocks.design, blocks.terms)
     if len(every) < 2:
         raise NotSupportedError(
             "kind='partition' draws pairs of columns of numbers, and the number of these in this fit "
             f"is {len(every)}: draw another kind."
         )
     if options.columns is None:
-        return every[:SHOWN], every
+        return telling(fit, options, every, SHOWN), every
     names = [options.columns] if isinstance(options.columns, str) else list(options.columns)
     unknown = [name for name in names if name not in every]
     if unknown or len(set(names)) < len(names) or not 2 <= len(names) <= MOST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,11 @@ from discrim.models.pictures.pictured import (
     drawn_rows,
     needed_rows,
     no_labels,
+    numeric_terms,
     pointed_rows,
     refuse_rows,
+    said_choice,
+    telling,
 )
 from discrim.report.plots.style import set_title
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.pictured import PictureOptions
     from discrim.report.plots.interactive import Figure
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 NO_DISCRIMINANT = (
     "The class means do not differ, so that there is no discriminant: use another kind of picture."
@@ -164,45 +167,55 @@ MOST_PANELS = 12
 LEVEL = 0.68
 """Share of a normal class in its outline, as in R's heplots."""
 
+MOST_LARGE, SMALL = 6, 0.2
+"""Classes up to which outlines over regions hold that share, and what they hold of more."""
 
-def chosen_terms(results: Any, options: PictureOptions, default: int, least: int = 2) -> list[str]:
-    """Terms of the design asked for, or the first; a DataError of unknown, repeated or too few ones."""
+
+def chosen_terms(
+    results: Any, fit: Fit[Any], options: PictureOptions, most: int = 2
+) -> tuple[list[str], str]:
+    """Terms of the design asked for, or those of numbers that tell most, and how these were chosen.
+
+    A DataError says that they are unknown, repeated or less than two.
+    """
     # Of naive Bayes, columns that are normal: levels and counts have no covariance.
     normal = hasattr(type(results), "normal_terms")
     every = list(results.normal_terms if normal else results.terms)
     if options.columns is None:
-        given = every[:default]
-        if len(given) < least:
+        numbers = numeric_terms(fit.blocks.design, every)
+        numbers = numbers if len(numbers) >= 2 else every
+        if len(numbers) < 2:
             which = "normal columns" if normal else "columns"
             raise NotSupportedError(
-                f"This kind draws {least} {which}, and the fit has {len(every)}: draw another kind."
+                f"This kind draws 2 {which}, and the fit has {len(every)}: draw another kind."
             )
-        return given
+        return telling(fit, options, numbers, most), said_choice(options, len(numbers), most)
     given = [options.columns] if isinstance(options.columns, str) else list(options.columns)
     unknown = [name for name in given if name not in every]
     if unknown:
         raise DataError(
             f"columns={told(options.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
         )
-    if len(set(given)) < max(len(given), least):
+    if len(set(given)) < max(len(given), 2):
         raise DataError(
-            f"columns={told(options.columns)}: name {least} or more different terms of {listed(every)}."
+            f"columns={told(options.columns)}: name 2 or more different terms of {listed(every)}."
         )
-    return given
+    return given, ""
 
 
 def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
     from discrim.report.plots.spaces import draw_ellipses as draw
 
-    names = chosen_terms(results, options, 2)
+    names, chosen = chosen_terms(results, fit, options)
     if len(names) > 2:
         return pairs(results, fit, options)
     (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
     level, centred = level_of(options, LEVEL), bool(options.centred)
     axes = draw(means, covariances, pooled, _radius(level), centred=centred, **shown)
     about = ", about one centre" if centred else ""
-    set_title(axes, f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %")
+    said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
     return axes
 
 
@@ -211,11 +224,10 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
     from discrim.report.plots.columns import draw_pairs as draw
     from discrim.report.plots.interactive import pairs_figure
 
-    names = chosen_terms(results, options, MOST_PAIRS)
+    names, chosen = chosen_terms(results, fit, options, MOST_PAIRS)
     (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
-    some = f" of the first {len(names)} of {len(results.terms)} columns" if options.columns is None else ""
-    some = some if len(names) < len(results.terms) else ""
+    some = f" of {chosen} of {len(results.terms)} columns" if chosen else ""
     title = f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class"
     if options.interactive:
         rows = pointed_rows(fit, drawn_rows(fit, options), options)
@@ -235,22 +247,25 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes
-    critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, 1 - level_of(options, 0.95))
+    level = None if options.level is None else 1 - level_of(options, 0.95)
+    critical = 1.0
+    if level is not None:
+        critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
     if not free > 0 or np.isnan(critical):
         raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
-    arrows = None
+    arrows, chosen = None, ""
     if options.axes is not None:
         if options.columns is not None:
             raise DataError("axes= and columns= name two planes: give one of them.")
         canonical = results.canonical()
-        chosen = chosen_axes(list(canonical.centroids.columns), options)
-        if len(chosen) < 2:
+        axis = chosen_axes(list(canonical.centroids.columns), options)
+        if len(axis) < 2:
             raise DataError(f"axes={told(options.axes)}: kind='he' draws a plane: name two discriminants.")
-        means, error = canonical.centroids[chosen], np.eye(2)
-        arrows = canonical.structure()[chosen]
-        shown = axis_name(chosen[0], canonical.proportion), axis_name(chosen[1], canonical.proportion, of="")
+        means, error = canonical.centroids[axis], np.eye(2)
+        arrows = canonical.structure()[axis]
+        shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
     else:
-        names = chosen_terms(results, options, 2)
+        names, chosen = chosen_terms(results, fit, options)
         if len(names) > 2:
             raise DataError(f"columns={told(options.columns)}: kind='he' draws a plane: name two columns.")
         unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
@@ -271,8 +286,10 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
-    level = 100 * (1 - level_of(options, 0.95))
-    set_title(axes, f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)")
+    said = "Spread of the class means beside that of the rows within classes"
+    if level is not None:
+        said = f"Means differ if hypothesis exceeds error (Roy, {100 * level:.3g} %)"
+    set_title(axes, f"{said}\n{chosen}" if chosen else said)
     return axes
 
 
@@ -321,6 +338,38 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 def _radius(level: float) -> float:
     """Mahalanobis distance in a plane within which a share of a normal class lies."""
     return math.sqrt(-2.0 * math.log1p(-level))
+
+
+def outlines_of(
+    results: Any, fit: Fit[Any], names: tuple[str, str], signs: Signs
+) -> tuple[Callable[[Axes], None], str] | None:
+    """What draws the classes, or their components, into a plane of two terms, and what a title says of it.
+
+    It is None of a model that has neither means nor components.
+    """
+    from discrim.report.plots.spaces import draw_class
+
+    classes, held, kind = list(fit.classes), list(names), type(results)
+    # Large ones of many classes would lie over each other.
+    level = LEVEL if len(classes) <= MOST_LARGE else SMALL
+    sizes: Sequence[float | None] = [6.0] * len(classes)
+    if hasattr(kind, "component_means"):
+        means, keys = results.component_means[held], list(results.component_means.index)
+        shapes, said = results.covs, "of each component"
+        sizes = (4 + 6 * np.sqrt(results.shares.to_numpy(dtype=np.float64))).tolist()
+    elif hasattr(kind, "means") and not hasattr(kind, "sds"):
+        means, shapes, _ = _spreads(results, fit, names, None)
+        keys, said = [(label,) for label in classes], "ellipses" if shapes else ""
+        shapes = {(label,): shape for label, shape in shapes.items()}
+    else:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for key, place, size in zip(keys, means.to_numpy(), sizes, strict=True):
+            shape = shapes[key].loc[held, held].to_numpy() if key in shapes else None
+            draw_class(axes, place, shape, _radius(level), signs, classes.index(key[0]), size)
+
+    return draw, f", {100 * level:g} % {said}" if said else ", class means marked"
 
 
 Spreads = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]

@@ -14,7 +14,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
-from discrim.report.plots.spaces import class_legend, draw_outline
+from discrim.report.plots.spaces import class_legend, draw_class, draw_outline
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -150,14 +150,8 @@ def draw_components(
         xy = style.numbers(points)
         draw_points(axes, xy[:, 0], xy[:, 1], style.label_codes(labels, classes), classes, signs)
     for key, place, share in zip(means.index, style.numbers(means), shares, strict=True):
-        k = classes.index(key[0])
-        colour = signs.colour(k)
-        look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
-        draw_outline(axes, place, style.numbers(covariances[key]), radius, **look)
-        axes.plot(
-            *place, marker=signs.marker(k), color=colour, markeredgecolor=style.ink(), zorder=6,
-            markersize=4 + 6 * np.sqrt(share),
-        )  # fmt: skip
+        size = 4 + 6 * float(np.sqrt(share))
+        draw_class(axes, place, style.numbers(covariances[key]), radius, signs, classes.index(key[0]), size)
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     return class_legend(axes, is_new, classes, signs, False)

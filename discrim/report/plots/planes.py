@@ -382,6 +382,40 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
         ring(axes, support, size=90)
 
 
+def draw_contours(
+    axes: Axes,
+    values: Callable[[Floats], Floats],
+    signs: Signs = style.SIGNS,
+    *,
+    level: float | None = None,
+    share: float | None = None,
+) -> None:
+    """A line for each class, of the values (m, K) of points (m, 2): at a level, or about a share of density.
+
+    Values are logarithms of densities then, but for what is added to all of a class; of the lines that hold a
+    share of the density, it is the one about the smallest place.
+    """
+    limits = axes.get_xlim(), axes.get_ylim()
+    # A density may reach beyond the rows.
+    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), 161) for ends in limits)
+    found = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
+    for k, own in enumerate(found.T):
+        height = own if share is None else np.exp(own - own.max())
+        at = level if share is None else _least_within(height, share)
+        if at is not None and height.min() < at < height.max():
+            line = signs.line(k)
+            look: dict[str, Any] = {"colors": [signs.colour(k)], "linewidths": 1.3, "linestyles": [line]}
+            axes.contour(across, up, height.reshape(161, 161), levels=[at], zorder=4, **look)
+    axes.set(xlim=limits[0], ylim=limits[1])
+
+
+def _least_within(density: Floats, share: float) -> float | None:
+    """The least density (m,), at places of equal size, among the highest that hold a share of all."""
+    falling = np.sort(density)[::-1]
+    whole = float(falling.sum())
+    return float(falling[int(np.searchsorted(np.cumsum(falling), share * whole))]) if whole > 0 else None
+
+
 FARTHEST = 2.0
 """Ranges of the rows from their middle, within which a line is brought into view."""
 

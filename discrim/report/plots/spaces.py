@@ -51,6 +51,29 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
         axes.plot(*outline(mean, covariance, radius).T, **look)
 
 
+def draw_class(
+    axes: Axes,
+    place: Floats,
+    covariance: Floats | None,
+    radius: float,
+    signs: Signs,
+    k: int,
+    size: float | None = 6.0,
+) -> None:
+    """The outline of class k, or of a component of it, and a mark of some points at its mean."""
+    look: dict[str, Any] = {
+        "color": signs.colour(k),
+        "linestyle": signs.line(k),
+        "linewidth": 1.6,
+        "zorder": 4,
+    }
+    if covariance is not None:
+        draw_outline(axes, place, covariance, radius, **look)
+    if size is not None:
+        mark: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k), "markersize": size}
+        axes.plot(*place, markeredgecolor=style.ink(), zorder=6, **mark)
+
+
 def draw_ellipses(
     means: pd.DataFrame,
     covariances: Mapping[Any, pd.DataFrame],
@@ -75,17 +98,8 @@ def draw_ellipses(
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
     places = np.zeros((len(classes), 2)) if centred else style.numbers(means)
     for k, label in enumerate(classes):
-        look = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6, "zorder": 4}
-        if label in covariances:
-            draw_outline(axes, places[k], style.numbers(covariances[label]), radius, **look)
-        if not centred:
-            axes.plot(
-                *places[k],
-                marker=signs.marker(k),
-                color=signs.colour(k),
-                markeredgecolor=style.ink(),
-                zorder=6,
-            )
+        own = style.numbers(covariances[label]) if label in covariances else None
+        draw_class(axes, places[k], own, radius, signs, k, size=None if centred else 6.0)
     if pooled is not None:
         known = places[np.isfinite(places).all(axis=1)]
         centre = known.mean(axis=0) if len(known) else np.zeros(2)

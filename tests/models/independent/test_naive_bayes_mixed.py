@@ -498,7 +498,8 @@ def test_summary_tidy_and_pictures_show_every_family():
     assert set(tidy["term"]) == set(fit.terms)
     assert tidy["probability"].notna().sum() == 3 * (3 + 2 + 3 + 2 + 1)
     assert fit.augment().shape[0] == len(PENGUINS)
-    assert fit.plot().get_xlabel().startswith("Posterior")
+    assert fit.plot().get_title().startswith("Regions")
+    assert fit.plot("posteriors").get_xlabel().startswith("Posterior")
     assert fit.plot("density", columns="bill_depth_mm").get_xlabel() == "bill_depth_mm"
     assert len(fit.plot("density").get_lines()) == 3
     assert len(fit.plot("table", columns="island").patches) == 9
@@ -506,7 +507,7 @@ def test_summary_tidy_and_pictures_show_every_family():
         fit.plot("density", columns="sex")
     with pytest.raises(DataError, match="'table' shows a column of levels, and this fit has none"):
         naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
-    assert "held: " in fit.plot("regions").get_title()
+    assert "others integrated out" in fit.plot("regions").get_title()
     with pytest.raises(NotSupportedError, match="'species ~ island' reads none"):
         naive_bayes("species ~ island", PENGUINS).plot("regions")
 

@@ -609,7 +609,8 @@ def test_pictures():
     import matplotlib.pyplot as plt
 
     fit = knn("species ~ petal_length + petal_width", load_iris())
-    axes = fit.plot()
+    assert fit.plot().get_xlabel() == "petal_length"
+    axes = fit.plot("path")
     assert axes.get_xlabel() == "Neighbours k"
     np.testing.assert_allclose(axes.lines[0].get_ydata(), fit.path["error"])
     assert not fit.plot("regions").get_legend().get_frame_on()

@@ -23,6 +23,11 @@ def test_an_unknown_kind_is_answered_with_those_there_are():
     assert all(repr(kind) in str(raised.value) for kind in kinds_of(fit))
 
 
+def test_a_kind_of_other_models_is_answered_with_these():
+    with pytest.raises(discrim.errors.DataError, match=r"'scores' is of fits of lda\(\).*one of qda\(\)"):
+        discrim.qda("species ~ .", IRIS).plot("scores")
+
+
 def test_a_title_takes_the_place_of_the_own_one():
     fit = discrim.lda("species ~ .", IRIS)
     assert fit.plot(title="").get_title() == ""

@@ -1,6 +1,7 @@
 """Planes of columns and of discriminants: borders are where the rule ties, colours are what it predicts."""
 
 import warnings
+from itertools import combinations
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -56,6 +57,9 @@ FITS = {
     "truths": lambda: discrim.rda("species ~ petal_length + sepal_width + b", mixed(), alpha=0.5, gamma=0.1),
     "others": lambda: discrim.lda("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ petal_length + sepal_width", IRIS, k=5),
+    "follow": lambda: discrim.knn(
+        "species ~ petal_length + sepal_width + sepal_length + C(g)", mixed(), k=15
+    ),
     "values": lambda: discrim.indicator("species ~ petal_length * sepal_width", IRIS),
 }
 
@@ -64,18 +68,25 @@ FITS = {
 def test_colours_are_what_is_predicted_and_borders_where_it_changes(name):
     fit = FITS[name]()
     axes = fit.plot("regions", columns=PLANE)
-    data, held = mixed(), {}
-    for column in fit._fit.blocks.design.columns:
-        if column not in PLANE:
-            held[column] = MEANS[column] if column in MEANS else data[column].mode()[0]
+    data = mixed()
+    others = [column for column in fit._fit.blocks.design.columns if column not in PLANE]
+    # Of a model with densities they are integrated out; else numbers follow by least squares.
+    gone = {"missing": "integrate"} if others and name != "follow" else {}
+    ones = np.column_stack([np.ones(150), IRIS[PLANE]])
+    line = np.linalg.lstsq(ones, IRIS["sepal_length"], rcond=None)[0]
     rng = np.random.default_rng(1)
     (left, right), (low, top) = axes.get_xlim(), axes.get_ylim()
     x, y = rng.uniform(left, right, 2000), rng.uniform(low, top, 2000)
 
     def predicted(x, y):
-        return fit.predict(
-            pd.DataFrame({PLANE[0]: x, PLANE[1]: y} | {c: [v] * len(x) for c, v in held.items()})
-        )
+        points = pd.DataFrame({PLANE[0]: x, PLANE[1]: y})
+        for column in others:
+            points[column] = None if data[column].dtype == object or data[column].dtype == "str" else np.nan
+        if name == "follow":
+            length = line[0] + line[1] * x + line[2] * y
+            points["sepal_length"] = np.clip(length, data["sepal_length"].min(), data["sepal_length"].max())
+            points["g"] = data["g"].mode()[0]
+        return fit.predict(points, **gone)
 
     assert (called_at(axes, fit, x, y) == predicted(x, y).astype(str)).mean() > 0.995
     ends = np.concatenate(axes.collections[0].get_segments())
@@ -116,9 +127,18 @@ def test_values_to_hold_columns_at():
     title = fit.plot("regions", columns=PLANE, at={"sepal_length": 7.5, "g": "v"}).get_title()
     assert "sepal_length = 7.5" in title
     assert "g = v" in title
-    usual = fit.plot("regions", columns=PLANE).get_title()
-    assert "sepal_length = 5.843" in usual
+    assert "others integrated out" in fit.plot("regions", columns=PLANE).get_title()
+    near = discrim.knn("species ~ petal_length + sepal_width + sepal_length + C(g)", mixed(), k=5)
+    usual = near.plot("regions", columns=PLANE).get_title()
+    assert "sepal_length regressed on these" in usual
     assert "g = u" in usual
+    rest = [column for column in MEANS.index if column not in PLANE]
+    axes = discrim.lda("species ~ .", IRIS).plot("regions", columns=PLANE, at=MEANS[rest])
+    assert "sepal_length = 5.843" in axes.get_title()
+    x, y = np.random.default_rng(0).uniform(*np.transpose([axes.get_xlim(), axes.get_ylim()]), (500, 2)).T
+    held = pd.DataFrame({PLANE[0]: x, PLANE[1]: y} | {name: MEANS[name] for name in rest})
+    wanted = discrim.lda("species ~ .", IRIS).predict(held)
+    assert (called_at(axes, discrim.lda("species ~ .", IRIS), x, y) == wanted.astype(str)).mean() > 0.99
     with pytest.raises(DataError, match="'z', which the formula does not read"):
         fit.plot("regions", columns=PLANE, at={"z": 1})
     with pytest.raises(DataError, match="'petal_length', which is drawn"):
@@ -237,6 +257,118 @@ def test_letters_of_other_scripts_are_drawn_without_a_flood():
     # One of ours where no font has them, and those of matplotlib for the boxes then.
     assert sum(issubclass(each.category, discrim.errors.DiscrimWarning) for each in caught) <= 1
     plt.close("all")
+
+
+TABLES = {
+    "iris": (IRIS, "species", ("sepal_width", "petal_length")),
+    "wine": (discrim.datasets.load_wine(), "cultivar", ("od280_od315", "proline")),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_pair_drawn_is_that_of_least_lambda(name):
+    table, response, known = TABLES[name]
+    columns = table.columns.drop(response)
+    best = min(combinations(columns, 2), key=lambda pair: lambda_of(table[list(pair)], table[response]))
+    assert best == known
+    formula = f"{response} ~ ."
+    linear, quadratic = discrim.lda(formula, table), discrim.qda(formula, table)
+    loaded = discrim.qda(moments=discrim.moments(formula, table))
+    for fit, kind in [(linear, "he"), (linear, "ellipses"), (quadratic, None), (loaded, None)]:
+        axes = fit.plot(kind)
+        assert (axes.get_xlabel(), axes.get_ylabel()) == best
+        pairs = len(columns) * (len(columns) - 1) // 2
+        assert f"pair of largest F of {pairs}" in axes.get_title().replace("\n", " ")
+    assert "largest F" not in quadratic.plot(columns=best).get_title()
+
+
+def lambda_of(x, classes):
+    gaps = x - x.groupby(classes, observed=True).transform("mean")
+    return np.linalg.det(gaps.T @ gaps) / np.linalg.det((x - x.mean()).T @ (x - x.mean()))
+
+
+DEFAULTS = {
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "naive_bayes": {},
+    "nearest_centroid": {},
+    "kernel_density": {"bandwidth": 0.7},
+    "mixture": {"components": 2},
+    "knn": {"k": 5},
+    "logistic": {},
+}
+
+
+@pytest.mark.parametrize("verb", DEFAULTS)
+def test_the_default_is_regions_with_what_the_model_is(verb):
+    two = IRIS[50:].astype({"species": str})
+    fit = getattr(discrim, verb)("species ~ .", two, **DEFAULTS[verb])
+    axes = fit.plot()
+    pair = [axes.get_xlabel(), axes.get_ylabel()]
+    if verb == "knn":
+        assert not axes.lines
+        return
+    if verb == "logistic":
+        lines = [c for c in axes.collections if hasattr(c, "levels")]
+        assert [c.levels.tolist() for c in lines] == [[0.9], [0.9]]
+        return
+    if verb in ("kernel_density", "naive_bayes"):
+        # The line of a class has one density all along, and more than half of its rows within.
+        for code, contours in enumerate(c for c in axes.collections if hasattr(c, "levels")):
+            ends = np.vstack([path.vertices for path in contours.get_paths()])
+            points = pd.DataFrame(ends, columns=pair).reindex(columns=IRIS.columns[:4])
+            prior = [0.5, 0.5]
+            odds = fit.predict_log_proba(points, missing="integrate", prior=prior)
+            assert len(odds) > 20
+            assert np.isfinite(odds.iloc[:, code]).all()
+        if verb == "naive_bayes":
+            z = (points[pair] - fit.means[pair].iloc[1]) / fit.sds[pair].iloc[1]
+            assert (z**2).sum(axis=1).to_numpy() == pytest.approx(stats.chi2.ppf(0.68, 2), rel=0.03)
+        return
+    means = fit.component_means if verb == "mixture" else fit.means
+    marks = np.array([line.get_xydata()[0] for line in axes.lines if len(line.get_xdata()) == 1])
+    np.testing.assert_allclose(marks, means[pair].to_numpy())
+    rings = [line.get_xydata() for line in axes.lines if len(line.get_xdata()) > 2]
+    covs = {} if verb == "nearest_centroid" else fit.covs
+    assert len(rings) == len(covs)
+    for ring, mean, shape in zip(rings, means[pair].to_numpy()[: len(rings)], covs.values(), strict=True):
+        gaps = ring - mean
+        squared = np.einsum("ij,ji->i", gaps, np.linalg.solve(shape.loc[pair, pair], gaps.T))
+        assert squared == pytest.approx(stats.chi2.ppf(0.68, 2), rel=1e-9)
+
+
+def test_a_default_of_levels_only_and_of_one_column():
+    table = mixed().assign(h=lambda t: np.where(t["sepal_length"] > 5.8, "long", "short"))
+    assert (
+        discrim.naive_bayes("species ~ g + h", table, laplace=1).plot().get_title().startswith("Levels of g")
+    )
+    assert discrim.lda("species ~ C(g) + C(h)", table).plot().has_data()
+    assert discrim.qda("species ~ petal_length", IRIS).plot().get_xlabel() == "petal_length"
+    line = discrim.naive_bayes("species ~ petal_length + g", table).plot()
+    assert "g integrated out" in line.get_title()
+
+
+def test_a_default_of_loaded_fits(tmp_path):
+    for verb, right, label in [
+        ("qda", ".", "sepal_width"),
+        ("naive_bayes", ".", "petal_length"),
+        ("logistic", ".", "sepal_width"),
+        ("logistic", "log(petal_length) + petal_width", "Log odds"),
+    ]:
+        two = IRIS[50:].astype({"species": str})
+        getattr(discrim, verb)(f"species ~ {right}", two).save(tmp_path / "fit")
+        assert discrim.load(tmp_path / "fit").plot().get_xlabel().startswith(label)
+
+
+def test_hundreds_of_columns_have_a_pair():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    x = rng.standard_normal((60, 400))
+    x[:, 77] += 4 * (y == 1)
+    x[:, 205] += 4 * (y == 2)
+    table = pd.DataFrame(x, columns=[f"x{j}" for j in range(400)]).assign(y=y)
+    axes = discrim.nearest_centroid("y ~ .", table).plot()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x77", "x205")
 
 
 BASELINES = {

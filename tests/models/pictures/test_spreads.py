@@ -95,7 +95,7 @@ def test_ellipses_of_naive_bayes_are_parallel_to_the_axes():
 def test_error_and_hypothesis_lie_about_the_mean_of_all_rows():
     rows = IRIS.iloc[20:140]
     fit, names = discrim.lda("species ~ .", rows), ["sepal_width", "petal_length"]
-    error, hypothesis = outlines(fit.plot("he", columns=names))
+    error, hypothesis = outlines(fit.plot("he", columns=names, level=0.95))
     groups = rows.groupby("species", observed=True)[names]
     gaps = rows[names] - groups.transform("mean")
     middle = rows[names].mean()
@@ -105,6 +105,10 @@ def test_error_and_hypothesis_lie_about_the_mean_of_all_rows():
     between = groups.transform("mean") - middle
     wanted = between.T @ between / (critical * 117)
     assert squared(hypothesis, middle, wanted) == pytest.approx(stats.chi2.ppf(0.68, 2))
+    # Of the size of the effect, by default, it is that between over what the rows leave free.
+    error, effect = outlines(fit.plot("he", columns=names))
+    assert squared(error, middle, gaps.T @ gaps / (len(rows) - 3)) == pytest.approx(stats.chi2.ppf(0.68, 2))
+    assert squared(effect, middle, between.T @ between / 117) == pytest.approx(stats.chi2.ppf(0.68, 2))
 
 
 def test_the_canonical_one_has_the_unit_circle_as_its_error():
@@ -119,7 +123,7 @@ def test_the_canonical_one_has_the_unit_circle_as_its_error():
 
 def test_he_takes_names_that_look_like_mathematics():
     odd = IRIS.rename(columns={"sepal_length": "$\\nosuch{$", "sepal_width": "_$x$"})
-    axes = discrim.lda("species ~ .", odd).plot("he")
+    axes = discrim.lda("species ~ .", odd).plot("he", columns=list(odd.columns[:2]))
     axes.figure.canvas.draw()
     assert axes.get_xlabel().replace("\\$", "$") == "$\\nosuch{$"
 
