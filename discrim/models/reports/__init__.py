@@ -44,7 +44,6 @@ class Reported:
         pictures : sequence of str, or "all", optional
             Kinds of pictures, as `plot` takes them; [] stands for none, and "all" for all that the fit has,
             except those that fit it again ("partition"). By default the first eight of these.
-
         interactive : bool, default False
             Whether pictures that can be are figures of plotly, as `plot` makes them. The page then holds
             plotly's script, of 5 megabytes, and asks no server for anything either.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import html
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,7 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import listed, told
 from discrim.models.fits.refits import argument_defaults, options_of
 from discrim.models.judging.assessment import takes_long
-from discrim.models.pictures.pictured import kinds_of
+from discrim.models.pictures.pictured import PictureOptions, drawn_rows, kinds_of, pointed_rows
 from discrim.models.registry import BY_MODEL, BY_VERB
 from discrim.report.grid import INTERVAL, Section, clean, column_texts
 from discrim.report.page import page
@@ -534,9 +535,38 @@ def _errors(results: Any, judging: str) -> str:
     return page.sections_html("Predicted classes against actual ones", parts)
 
 
+MOST_TOLD = 1_000
+"""Rows up to which each point of a picture tells which row it is; of more the page would be slow to open."""
+
+
+def _told_rows(results: Any) -> list[str]:
+    """Of each row its name, class and posterior, as HTML, and what it is taken for; of no row where many."""
+    fit, options = getattr(results, "_fit", None), PictureOptions()
+    if fit is None or not fit.has_rows or fit.blocks.table.nrows > MOST_TOLD:
+        return []
+    try:
+        rows = pointed_rows(fit, drawn_rows(fit, options), options)
+    except DiscrimError:
+        return []
+    names = [html.escape(clean(label)) for label in rows.classes]
+
+    def called(row: int, k: int) -> str:
+        sure = "" if rows.posteriors is None else f", posterior {rows.posteriors[row, k]:.3f}"
+        return names[k] + sure if k >= 0 else "no class"
+
+    told = []
+    every = zip(
+        rows.told(np.arange(len(rows.codes))), rows.codes.tolist(), rows.predicted.tolist(), strict=True
+    )
+    for row, ((name, *_), own, best) in enumerate(every):
+        taken = f", predicted {called(row, best)}" if best != own else ""
+        told.append(f"{name}: {called(row, own)}{taken}")
+    return told
+
+
 def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
     drawn: list[str] = []
-    missing, others = [], []
+    missing, others, told = [], [], _told_rows(results)
     known = {kind.name: kind for kind in BY_MODEL[results._model()].pictures}
     with late_bar(min(len(gallery.kinds), gallery.drawn), "pictures") as tell:
         for number, name in enumerate(gallery.kinds):
@@ -553,7 +583,7 @@ def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
                     body = element_of(results.plot(name, interactive=True), f"g{number}")
                     drawn.append(page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live"))
                     continue
-                image = image_of(partial(results.plot, name, **options), f"g{number}")
+                image = image_of(partial(results.plot, name, **options), f"g{number}", told)
             except DiscrimError as error:
                 missing.append(page.paragraph(f"{line}: not drawn. {error}", "note"))
             else:
@@ -564,10 +594,10 @@ def _pictures(results: Any, gallery: Gallery, judging: str) -> str:
     if more:
         lines.append(page.folded(f"{len(more)} more pictures", [page.figures(more)]))
     if others:
-        told = page.paragraph(
+        said = page.paragraph(
             'These are drawn by a line of code; report(pictures="all") has them in the page.'
         )
-        lines.append(page.folded("Other pictures of this model", [told, page.pair_lines(others)]))
+        lines.append(page.folded("Other pictures of this model", [said, page.pair_lines(others)]))
     return "\n".join([*lines, page.folded("Pictures that this fit does not have", missing)])
 
 

@@ -10,9 +10,10 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,10 @@ RARE = 500
 
 MOST_IN_STRIP = 3_000
 """Points of a line, which lie side by side by rank: more would look the same."""
+
+
+ROWS: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
+"""Of points that are drawn, the positions of their rows, and among how many: an image tells of them."""
 
 
 # ---- a plane
@@ -84,7 +89,7 @@ def draw_points(
         first = _turn(rows[k], turns - 1, turns) if not crowded or rare[k] else rows[k][:0]
         zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
         style |= {"label": shown_name(label), "rasterized": counts.sum() > 5_000}
-        axes.scatter(x[first], y[first], zorder=zorder, **style)
+        ROWS[axes.scatter(x[first], y[first], zorder=zorder, **style)] = first, len(x)
     for turn in range(turns - 1):
         for k in order.tolist():
             own = _turn(rows[k], turn, turns)
@@ -158,7 +163,8 @@ def draw_strips(
         shown = np.arange(len(rows))
         if len(rows) > MOST_IN_STRIP:
             shown = np.linspace(0, len(rows) - 1, MOST_IN_STRIP).round().astype(np.intp)
-        axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
+        drawn = axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
+        ROWS[drawn] = rows[shown], len(values)
         if wrong is not None:
             # Of the rows that are drawn: else their share would not be that of the wrong ones.
             ring = shown[wrong[rows[shown]]]
@@ -298,25 +304,54 @@ class Image(NamedTuple):
     height: int
 
 
-def image_of(draw: Callable[[], Axes], name: str = "g0") -> Image:
+def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = ()) -> Image:
     """A picture in both colours; the figure that is drawn is closed.
 
     It is drawn once where all of its colours are those of classes, ink, paper and what lies between, and else
     again for the night. What is warned of is said once. Names in the vectors begin with the name, which no
-    other picture of the page has.
+    other picture of the page has. Points of as many rows as are told of, in HTML, tell it to a pointer.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        day, place, known = _drawn(draw, LIGHT)
-        night = day if known else _drawn(draw, DARK)[0]
+        day, place, known = _drawn(draw, LIGHT, len(told))
+        night = day if known else _drawn(draw, DARK, len(told))[0]
     _tell(caught)
     size = [round(96 * inches) for inches in place[2:]]
     if isinstance(day, str) and isinstance(night, str):
         nights = [_night(each) or each for each in COLOUR.findall(day)] if known else COLOUR.findall(night)
         plain = [day] if known else {_shortened(COLOUR.sub("#", text), place, name) for text in (day, night)}
         if len(plain) == 1:
-            return Image(_shortened(_in_both(day, nights, name), place, name), "", *size)
-    return Image(_source(day, place, name), _source(night, place, f"{name}n"), *size)
+            both = _shortened(_in_both(day, nights, name), place, name)
+            return Image(_telling(both, told), "", *size)
+    light, dark = _source(day, place, name), _source(night, place, f"{name}n")
+    return Image(_telling(light, told), _telling(dark, told), *size)
+
+
+PLACED = "<title>{}</title>"
+
+
+def _telling(text: str, told: Sequence[str]) -> str:
+    """Vectors whose points tell of their rows, in the place of the positions of these."""
+    place = PLACED.format(r"(\d+)")
+    return re.sub(place, lambda found: PLACED.format(told[int(found[1])]), text) if told else text
+
+
+def _placed(text: str, artists: Mapping[str, Any], figure: Any) -> str:
+    """Vectors in which each point has the position of its row, by the names of groups of points."""
+    for name, artist in artists.items():
+        at = artist.get_offset_transform().transform(artist.get_offsets())
+        at = np.column_stack([at[:, 0], figure.bbox.height - at[:, 1]]) * 72 / figure.dpi
+        # Of points beyond the figure others are written, in their order with the rest.
+        seen = (at >= 0).all(axis=1) & (at <= 72 * figure.get_size_inches()).all(axis=1)
+        left = list(zip(ROWS[artist][0][seen].tolist(), at[seen].tolist(), strict=True))[::-1]
+        group = re.search(rf'<g id="{name}">.*?</g>\s*</g>', text, re.DOTALL)
+        parts = re.split("(<use [^>]*)/>", group[0]) if group else [""]
+        for i in range(1, len(parts), 2):
+            place = [float(side) for side in re.findall(' [xy]="([^"]*)"', parts[i])]
+            is_next = bool(left) and np.allclose(place, left[-1][1], rtol=0, atol=0.01)
+            parts[i] += f">{PLACED.format(left.pop()[0])}</use>" if is_next else "/>"
+        text = text.replace(group[0], "".join(parts)) if group else text
+    return text
 
 
 def _source(picture: str | bytes, place: Place, name: str) -> str:
@@ -381,7 +416,7 @@ Place = Sequence[float]
 """Left, top, width and height in inches of what is seen."""
 
 
-def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, Place, bool]:
+def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[str | bytes, Place, bool]:
     """Vectors as text, or dots, their place, and whether colours in the vectors are what they seem."""
     import matplotlib.pyplot as plt
 
@@ -396,7 +431,7 @@ def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str | bytes, Pla
             UNBOUNDED.reset(unbounded)
         figure: Any = axes.figure
         try:
-            return _written(axes)
+            return _written(axes, rows)
         finally:
             plt.close(figure)
 
@@ -422,8 +457,9 @@ def _settings(colours: Colours) -> Any:
     }
 
 
-def _written(axes: Axes) -> tuple[str | bytes, Place, bool]:
+def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.collections import PathCollection
 
     figure: Any = axes.figure
     lay_out(axes)
@@ -435,13 +471,17 @@ def _written(axes: Axes) -> tuple[str | bytes, Place, bool]:
         buffer = io.BytesIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         dots = figure.dpi
+        told = [each for each in figure.findobj(PathCollection) if each in ROWS and ROWS[each][1] == rows]
+        artists = {f"rows{i}": each for i, each in enumerate(told)}
+        for name, each in artists.items():
+            each.set_gid(name)
         # This has no types.
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata=nothing)
         figure.dpi = dots
         text = buffer.getvalue().decode("utf-8")
         if len(text) <= MOST_BYTES:
-            return text, place, _is_known(text, figure)
+            return _placed(text, artists, figure), place, _is_known(text, figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", bbox_inches=box, dpi=DOTS, metadata={"Software": None})
     return buffer.getvalue(), place, False

@@ -43,6 +43,7 @@ class Read(HTMLParser):
         self.headings: list[int] = []
         self.code = self.text = ""
         self.calls: list[str] = []
+        self.points = 0
         self.feed(text)
         self.close()
         assert self.open == []
@@ -52,6 +53,7 @@ class Read(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
         assert "svg" not in self.open or tag in SHAPES
+        self.points += tag == "title" and "use" in self.open
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
 
@@ -107,7 +109,7 @@ def check(page: Read, text: str) -> None:
     assert policy.startswith("default-src 'none';")
     assert text.index("Content-Security-Policy") < text.index("<link") < text.index("<style")
     assert page.all("html") == [{"lang": "en"}]
-    assert len(page.all("title")) == 1
+    assert len(page.all("title")) == 1 + page.points
     assert page.headings[:2] == [1, 2]
     assert page.headings.count(1) == 1
     assert all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
@@ -124,8 +126,8 @@ def check(page: Read, text: str) -> None:
     assert re.fullmatch("(both |day night )*", "".join(f"{each} " for each in shown))
 
 
-SHAPES = {"svg", "g", "defs", "style", "path", "use", "clippath", "rect", "image", "pattern"}
-"""What a picture in a page is made of: neither links nor programs, nor HTML in it, nor text."""
+SHAPES = {"svg", "g", "defs", "style", "path", "use", "clippath", "rect", "image", "pattern", "title"}
+"""What a picture in a page is made of: neither links nor programs, nor HTML in it, nor text but of points."""
 
 
 def run(code: str, data: pd.DataFrame, folder: Path, monkeypatch) -> object:
@@ -201,6 +203,21 @@ def test_headings_are_words_and_the_title_stands_there_but_once(tmp_path, verb):
     # Once in the title of the window, once on the page.
     assert page.text.count("Of flowers") == 2
     assert page.text.count("species ~ .") <= 3
+
+
+def test_a_point_tells_its_row_its_class_and_its_posterior(tmp_path):
+    data = FEW.set_index(pd.Index([f"<{i}>" for i in range(len(FEW))], name="flower"))
+    data["species"] = np.roll(data["species"].to_numpy(), 2)
+    fit = discrim.qda("species ~ .", data)
+    page = report(fit, tmp_path, pictures=["posteriors", "confusion"])
+    assert page.points == len(FEW)
+    own, proba = data["species"].to_numpy(), fit.predict_proba()
+    for name, label in zip(data.index, own, strict=True):
+        assert f"flower {name}: {label}, posterior {proba.loc[name, label]:.3f}" in page.text
+    wrong = proba.idxmax(axis=1).to_numpy() != own
+    assert page.text.count(", predicted ") == wrong.sum() > 0
+    many = discrim.qda("species ~ .", pd.concat([FEW] * 30, ignore_index=True))
+    assert report(many, tmp_path, pictures=["posteriors"]).points == 0
 
 
 def test_labels_are_text_whatever_they_hold(tmp_path):

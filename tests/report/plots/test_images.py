@@ -14,7 +14,7 @@ import pytest
 
 from discrim.report.plots import points
 from discrim.report.plots.judged import draw_confusion
-from discrim.report.plots.points import DARK, LIGHT, draw_points, image_of
+from discrim.report.plots.points import DARK, LIGHT, draw_points, draw_strips, image_of
 from discrim.report.plots.style import add_legend, faint, ink, new_axes, set_title
 
 mpl.use("Agg")
@@ -46,6 +46,39 @@ def test_the_colours_are_those_of_an_element_that_is_there():
     root = ElementTree.fromstring(text)
     ruled = set(re.findall(r"#([\w-]+)\{--", text))
     assert ruled == {root.get("id")}
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_a_point_tells_of_its_own_row(strips):
+    rng = np.random.default_rng(3)
+    x, y, codes = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 3
+    x[7] = np.nan
+    told = [f"row &amp; {i} #{i:06d} style='x'" for i in range(60)]
+
+    def draw() -> Any:
+        axes, is_new = new_axes(None)
+        if strips:
+            draw_strips(axes, x, codes, list("abc"), wrong=x > 1.5)
+        else:
+            draw_points(axes, x, y, codes, list("abc"))
+        # Some rows lie beyond the axes, and some beyond the figure.
+        axes.set_xlim(-0.5, 0.5)
+        return add_legend(axes, is_new)
+
+    root = ElementTree.fromstring(image_of(draw, "g0", told).light)
+    uses = [use for use in root.iter() if use.tag.endswith("use") and len(use)]
+    rows = [int(re.match(r"row & (\d+) ", use[0].text or "")[1]) for use in uses]
+    assert 7 not in rows
+    assert len(set(rows)) == len(rows) > 30
+    assert all(
+        (use[0].text or "").endswith(f"#{row:06d} style='x'") for use, row in zip(uses, rows, strict=True)
+    )
+    for side, values in (("x", x), ("y", -y))[: 1 if strips else 2]:
+        seen = np.array([float(use.get(side, "nan")) for use in uses])
+        slope, constant = np.polyfit(values[rows], seen, 1)
+        assert slope > 0
+        np.testing.assert_allclose(slope * values[rows] + constant, seen, atol=0.08)
+    assert "<title>" not in image_of(draw, "g0").light + image_of(draw, "g0", told[:-1]).light
 
 
 def texts(shaded: bool = False) -> list[str]:
