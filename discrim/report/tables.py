@@ -210,7 +210,8 @@ STYLE = """<style>
   color: inherit; font-variant-numeric: tabular-nums; line-height: 1.35; max-width: 100%; overflow-x: auto;
 }
 .discrim-summary .discrim-title { font-size: 1.1em; font-weight: 600; margin: 0.5em 0; }
-.discrim-summary details { margin: 0.4em 0; overflow-x: auto; padding: 0; }
+.discrim-summary details { margin: 0.4em 0; padding: 0; }
+.discrim-summary .discrim-wide { overflow-x: auto; }
 .discrim-summary summary { cursor: pointer; font-weight: 600; }
 .discrim-summary table {
   background: transparent !important; border: 0 !important; border-collapse: collapse !important;
@@ -233,8 +234,27 @@ STYLE = """<style>
 .discrim-summary table tbody tr > th[scope="rowgroup"] { font-weight: 600 !important; }
 .discrim-summary table tbody tr > td + th { padding-left: 2.5em !important; }
 .discrim-summary .discrim-note { font-size: 0.85em; margin: 0.2em 0 0.4em 1.5em; max-width: 46em; }
+@media (max-width: 36em) {
+  .discrim-summary caption + tbody {
+    display: grid !important; grid-template-columns: auto auto; justify-content: start;
+  }
+  .discrim-summary caption + tbody > tr { display: contents !important; }
+  .discrim-summary caption + tbody > tr > :nth-child(n + 3) { order: 1; }
+  .discrim-summary table caption + tbody tr > td + th { padding-left: 0.7em !important; }
+}
+@supports (animation-timeline: scroll(self inline)) {
+  .discrim-wide { animation: discrim-more linear both; animation-timeline: scroll(self inline); }
+  @keyframes discrim-more {
+    from, 95% { mask-image: linear-gradient(to left, transparent, black 3em); }
+    to { mask-image: none; }
+  }
+}
 </style>"""
-"""The same for every summary, without an id, so that a page may hold many."""
+"""The same for every summary, without an id, so that a page may hold many.
+
+The header, the one table without names of columns, has its second block below the first where the page is
+narrow. A table that is wider than its place fades at the edge beyond which it goes on.
+"""
 
 
 def html_of(title: str, parts: Iterable[Part], last: str = "") -> str:
@@ -292,8 +312,8 @@ def _pairs_html(grid: Grid, caption: str) -> str:
 
 
 def _table(caption: str, head: list[str], rows: list[str]) -> str:
-    lines = ["<table>", f"<caption>{html.escape(caption)}</caption>", *head]
-    return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>"])
+    lines = ['<div class="discrim-wide">', "<table>", f"<caption>{html.escape(caption)}</caption>", *head]
+    return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>", "</div>"])
 
 
 def _cell(tag: str, text: str, attributes: str = "") -> str:

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from html import unescape
+from html import escape, unescape
 
 import pandas as pd
 import pytest
@@ -81,25 +81,61 @@ def test_points_of_unlike_decimals_line_up_by_blanks_as_wide_as_figures():
     assert ">1.04646086</td>" in text
 
 
-@pytest.mark.slow
-def test_numbers_stay_flush_right_and_colours_the_pages_in_a_browser(tmp_path):
+def in_browser(tmp_path, body, width):
+    """What a script writes of a page of this width, laid out by Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("there is no Chromium to lay out a page")
     page = tmp_path / "page.html"
-    body = f'{FOREIGN}<div class="page" style="color: rgb(1, 2, 3)">{SUMMARY.as_html()}</div>{PROBE}'
-    page.write_text(f'<!doctype html><html><head><meta charset="utf-8"></head><body>{body}</body></html>')
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    page.write_text(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     shown = subprocess.run(
-        [browser, *options, "--dump-dom", page.as_uri()],
+        [browser, *options, f"--window-size={width},900", "--dump-dom", page.as_uri()],
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     )
-    for found in json.loads(unescape(re.search(r"<pre>(.*?)</pre>", shown.stdout)[1])):
+    return json.loads(unescape(re.search(r"<pre>(.*?)</pre>", shown.stdout)[1]))
+
+
+@pytest.mark.slow
+def test_numbers_stay_flush_right_and_colours_the_pages_in_a_browser(tmp_path):
+    body = f'{FOREIGN}<div class="page" style="color: rgb(1, 2, 3)">{SUMMARY.as_html()}</div>{PROBE}'
+    for found in in_browser(tmp_path, body, 1000):
         assert found["cells"] == ["right"]
         assert found["names"] == ["left"]
         assert found["paper"] == ["rgba(0, 0, 0, 0)"]
         assert found["ink"] == ["rgb(1, 2, 3)"]
         assert found["caption"] <= 1
+
+
+PLACES = """<script>
+const summary = document.querySelector(".discrim-summary"), tables = [...summary.querySelectorAll("table")];
+const place = cells => cells.map(cell => cell.getBoundingClientRect());
+const rows = [...tables[0].rows].map(row => place([...row.cells]));
+const seen = {
+  left: rows.map(row => row[0].top), right: rows.map(row => row[2].top), at: rows.map(row => row[2].left),
+  page: document.documentElement.scrollWidth, scrolled: tables.filter(
+    table => table.parentElement.scrollWidth > table.parentElement.clientWidth).length,
+};
+parent.document.body.innerHTML = "<pre>" + JSON.stringify(seen) + "</pre>";
+</script>"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_second_block_of_a_header_stands_below_the_first_where_a_page_is_narrow(tmp_path, width):
+    # No window is as narrow as a telephone, but a frame is.
+    inner = escape(f'<body style="margin: 0">{SUMMARY.as_html()}{PLACES}')
+    frame = f'<iframe srcdoc="{inner}" style="border: 0; width: {width}px; height: 900px"></iframe>'
+    seen = in_browser(tmp_path, frame, 1400)
+    assert seen["page"] <= width
+    if width == 390:
+        assert min(seen["right"]) > max(seen["left"])
+        assert len(set(seen["at"])) == 1
+        assert seen["scrolled"] > 0
+    else:
+        assert seen["right"] == seen["left"]
+        assert seen["scrolled"] == 0

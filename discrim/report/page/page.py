@@ -76,7 +76,7 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
   .figures {{ grid-template-columns: 1fr 1fr; }}
   figure, tr {{ break-inside: avoid; }}
   pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
-  .scroll, .scroll .discrim-summary, .scroll .discrim-summary details {{ overflow: visible !important; }}
+  .scroll, .scroll .discrim-summary, .scroll .discrim-summary div {{ overflow: visible !important; }}
   .scroll details::details-content {{ content-visibility: visible; }}
   table {{ font-size: 7.5pt !important; max-width: 100%; }}
   .scroll .discrim-summary table tr > th,
