@@ -128,6 +128,16 @@ def test_a_page_names_what_its_fits_answer(model):
             assert name in shown, name
 
 
+def test_what_methods_give_is_described():
+    page = "".join(
+        reference.of_name(each.rpartition(":")[2], reference.resolve(f"discrim.{each}"))
+        for each in reference.GIVEN
+    )
+    for name in ("CanonicalResults.structure()", "Assessment.plot()", "TestResult.pvalue", "Boundary.normal"):
+        assert re.search(rf"^ +\.\. py:(method|attribute):: {re.escape(name)}$", page, re.MULTILINE), name
+    assert "variates.structure(" in page
+
+
 def test_estimators_are_called_by_their_own_name():
     text = reference.of_kind("KNNClassifier", sklearn.KNNClassifier)
     assert "estimator.fit(X, y" in text

@@ -22,7 +22,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import datasets, errors
-from discrim.models.registry import MODELS
+from discrim.models.registry import MODELS, resolve
 from discrim.models.results.results import ClassifierResults
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,17 +31,35 @@ from docstrings import block, boxed, described, fold, section, titled
 from first_lines import first_lines, printed
 
 FOLDER = "reference"
+GALLERY = Path(__file__).parents[1] / "gallery.md"
 README = Path(__file__).parents[2] / "README.md"
 FIT = "fit"
 """Name of what every fit can do, of which no class is public."""
 
 CALLED = {
+    "Assessment": "assessment",
     "BayesResults": "law",
+    "CanonicalResults": "variates",
     "CrossValidation": "validation",
     "Moments": "whole",
     "StepwiseResults": "choice",
+    "Summary": "summary",
+    "TermCanonicalResults": "variates",
+    "TestResult": "test",
 }
 """Names of what is no fit, in calls of its methods."""
+
+GIVEN = (
+    "models.results.canonical:CanonicalResults",
+    "models.results.assessed:Assessment",
+    "models.judging.assessment:Classification",
+    "inference.result:TestResult",
+    "report.tables:Summary",
+    "models.results.geometry:Boundary",
+    "models.results.geometry:Quadratic",
+    "models.comparing.term_model:TermCanonicalResults",
+)
+"""Classes of what methods give, which nobody makes."""
 
 READ = "What the model says"
 QUESTIONS = {
@@ -114,7 +132,7 @@ CAPTIONS = {
     "Separating planes": ("perceptron", "hyperplane"),
     "Few directions of many columns": ("pls", "sparse_lda"),
     "A law that is known": ("bayes",),
-    "Every fit": ("fits",),
+    "Every fit": ("fits", "given"),
     "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "lr_test", "hausman"),
     "Tests without a fit": ("manova", "mlm", "box_m", "covariance_models"),
     "Moments and files": ("moments", "from_stats", "load"),
@@ -128,12 +146,17 @@ VERBS = {model.verb for model in MODELS}
 MODULES = {"estimators": discrim.sklearn, "datasets": datasets, "errors": errors}
 TITLES = {
     "fits": "What every fit can do",
+    "given": "What methods of fits give",
     "estimators": "Estimators of scikit-learn",
     "datasets": "Tables that are bundled",
     "errors": "Errors and warnings",
 }
 """Titles of pages that are of no verb."""
-EVERY_FIT = "Prediction, error rates, pictures and export, which the fits of all models have in common."
+LINES = {
+    "fits": "Prediction, error rates, pictures and export, which the fits of all models have in common.",
+    "given": "Canonical variates, assessments, tests, summaries: what is neither a table nor a number.",
+}
+"""What pages are that have no docstring."""
 
 
 def members(kind: type, base: type) -> Iterator[str]:
@@ -220,7 +243,11 @@ def more_of(question: str, kind: type, shared: Iterable[str]) -> str:
     """What a question has beside its names: attributes of every fit, or the kinds of pictures."""
     if question == "Draw":
         kinds = [each.name for model in MODELS if model.results == kind.__name__ for each in model.pictures]
-        words = ", ".join(f"``{each}``" for each in kinds)
+        there = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
+        words = ", ".join(
+            f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in there else f"``{each}``"
+            for each in kinds
+        )
         return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
     names = [name for name in shared if not is_method(name) and name not in NOT_SHARED]
     links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
@@ -334,17 +361,22 @@ def of_verb(verb: str, kinds: Mapping[str, type], place: str, shown: Callable[[s
     return text + boxed("More examples", docs.examples(doc))
 
 
+def of_name(name: str, thing: Any) -> str:
+    """A function or class in a line that opens; nothing of a constant."""
+    if inspect.isfunction(thing):
+        return block(
+            f"py:function:: {name}()", fold(docs.summary(docs.parsed(thing)), docs.rest(name, thing))
+        )
+    if not inspect.isclass(thing):
+        return ""
+    kind = "exception" if issubclass(thing, Exception) else "class"
+    return block(f"py:{kind}:: {name}", fold(docs.summary(docs.parsed(thing)), of_kind(name, thing)))
+
+
 def of_module(module: Any) -> str:
-    """The functions and classes of a module, each a line that opens."""
-    text = ""
-    for name in sorted(module.__all__, key=lambda name: inspect.isclass(getattr(module, name))):
-        each = getattr(module, name)
-        doc = docs.parsed(each if callable(each) else None)
-        if inspect.isfunction(each):
-            text += block(f"py:function:: {name}()", fold(docs.summary(doc), docs.rest(name, each)))
-        elif inspect.isclass(each):
-            kind = "exception" if issubclass(each, Exception) else "class"
-            text += block(f"py:{kind}:: {name}", fold(docs.summary(doc), of_kind(name, each)))
+    """The functions and then the classes of a module, each a line that opens."""
+    names = sorted(module.__all__, key=lambda name: inspect.isclass(getattr(module, name)))
+    text = "".join(of_name(name, getattr(module, name)) for name in names)
     said = block(f"py:currentmodule:: {module.__name__}") + prose(docs.parsed(module))
     return said + block("container:: answers", text)
 
@@ -380,7 +412,9 @@ def pages(shown: Callable[[str], str] = printed) -> dict[str, str]:
     """The text of each page by its name: each public name once; `shown` gives what lines of code print."""
     given, places = classes_by_verb(), taught()
     written = {verb: of_verb(verb, kinds, places.get(verb, ""), shown) for verb, kinds in given.items()}
-    written["fits"] = titled(TITLES["fits"]) + EVERY_FIT + "\n\n" + answers(FIT, ClassifierResults)
+    written["fits"] = titled(TITLES["fits"]) + LINES["fits"] + "\n\n" + answers(FIT, ClassifierResults)
+    given = "".join(of_name(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in GIVEN))
+    written["given"] = titled(TITLES["given"]) + LINES["given"] + "\n\n" + block("container:: answers", given)
     for name, module in MODULES.items():
         written[name] = titled(TITLES[name]) + of_module(module)
     written["index"] = index()
@@ -394,7 +428,7 @@ def index() -> str:
         lines = ""
         for name in names:
             thing = MODULES.get(name) or getattr(discrim, name, None)
-            said = docs.summary(docs.parsed(thing)) if thing else EVERY_FIT
+            said = docs.summary(docs.parsed(thing)) if thing else LINES[name]
             link = f":doc:`{TITLES[name]} <{name}>`" if name in TITLES else f":doc:`{name}`"
             lines += block("container:: answer", f"{link}\n\n{said}")
         text += titled(caption, "-") + block("container:: answers", lines)

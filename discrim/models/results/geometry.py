@@ -74,7 +74,7 @@ class Boundary(NamedTuple):
 
     @property
     def from_origin(self) -> float:
-        """Distance of the plane from the origin: |offset| divided by the length of the normal.
+        """Distance of the plane from the origin: the absolute offset divided by the length of the normal.
 
         It is missing where the normal has length zero, because there is no plane then.
         """
