@@ -408,11 +408,11 @@ def report_of(results: Any, title: str | None, load: str | None, gallery: Galler
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     fit = getattr(results, "_fit", None)
-    line = "" if fit is None else fit.formula
-    if title is not None:
-        line = f"{results.title}: {line}" if line else results.title
+    lines = [": ".join([*([results.title] if title else []), *([] if fit is None else [fit.formula])])]
+    with suppress(DiscrimError):
+        lines += [each for facts in results._facts().values() for each in (facts.title, facts.note)]
     foot = f"Written {now} by discrim {_version('discrim')}."
-    return page.page_of(title or results.title, line, chapters, foot, script_of(gallery.interactive))
+    return page.page_of(title or results.title, lines, chapters, foot, script_of(gallery.interactive))
 
 
 def _tried(what: str, make: Callable[[], str]) -> str:
@@ -427,8 +427,8 @@ def _tried(what: str, make: Callable[[], str]) -> str:
 
 
 def _summary(results: Any) -> str:
-    made, missing = {}, []
-    for key, make in results._sections().items():
+    made, missing, parts = {}, [], results._sections()
+    for key, make in parts.items():
         try:
             made[key] = make()
         except DiscrimError as error:
@@ -436,7 +436,11 @@ def _summary(results: Any) -> str:
     if "header" in made:
         # The formula stands at the top of the page.
         made["header"] = replace(made["header"], title="At a glance")
-    return "\n".join([page.sections_html(results.title, made), *missing])
+    shown = {key: part for key, part in made.items() if key not in parts.by_name}
+    rest = {key: part for key, part in made.items() if key in parts.by_name}
+    more = [page.sections_html("What is long", rest)] if rest else []
+    named = f"What is long: {', '.join(rest)}"
+    return "\n".join([page.sections_html(results.title, shown), page.folded(named, more), *missing])
 
 
 def _tests(results: Any) -> str:

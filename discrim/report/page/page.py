@@ -49,6 +49,7 @@ table, thead, tbody, tr, th, td {{ border-color: var(--line); }}
 .note, small {{ color: var(--faint); }}
 .figures {{ display: grid; gap: 1.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }}
+main > section > details {{ margin-top: 0.75rem; }}
 figure {{ margin: 0; }}
 figure img, figure svg {{ max-width: 100%; height: auto; }}
 .both, .day {{ display: block; }}
@@ -101,14 +102,16 @@ class Chapter(NamedTuple):
     body: str
 
 
-def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str, script: str = "") -> str:
-    """A page of HTML: title and line stand above the chapters, the foot below them.
+def page_of(
+    title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str, script: str = ""
+) -> str:
+    """A page of HTML: title and lines stand above the chapters, the foot below them.
 
     A script, where there is one, runs before them.
 
     Examples
     --------
-    >>> text = page_of("A & B", "", [Chapter("first", "First", paragraph("1 < 2"))], "The end.")
+    >>> text = page_of("A & B", [], [Chapter("first", "First", paragraph("1 < 2"))], "The end.")
     >>> "<title>A &amp; B</title>" in text, "<p>1 &lt; 2</p>" in text
     (True, True)
     """
@@ -118,6 +121,7 @@ def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str, scrip
         f"{each.body}\n</section>"
         for each in chapters
     )
+    above = "\n".join(paragraph(each) for each in lines if each)
     # The empty icon keeps browsers from asking a server for one.
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -134,7 +138,7 @@ def page_of(title: str, line: str, chapters: Sequence[Chapter], foot: str, scrip
 <body>
 <header>
 <h1>{_text(title)}</h1>
-<p>{_text(line)}</p>
+{above}
 </header>
 <nav aria-label="Sections">
 <ul>

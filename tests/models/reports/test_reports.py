@@ -16,7 +16,7 @@ import pytest
 from sklearn.covariance import ShrunkCovariance
 
 import discrim
-from discrim.datasets import load_iris, load_penguins
+from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.models.reports.report import code_of, given_options
@@ -203,6 +203,17 @@ def test_headings_are_words_and_the_title_stands_there_but_once(tmp_path, verb):
     # Once in the title of the window, once on the page.
     assert page.text.count("Of flowers") == 2
     assert page.text.count("species ~ .") <= 3
+    assert "36 rows, 2 columns, 3 classes; left-out error " in page.text
+    assert "What is long" not in page.text
+
+
+def test_long_sections_of_a_summary_are_folded(tmp_path):
+    page = report(discrim.lda("cultivar ~ .", load_wine()), tmp_path, pictures=[])
+    first, named, rest = page.text.partition("What is long: functions, covariance")
+    assert named
+    assert "Discriminants (unit" in first
+    assert "Pooled covariance" in rest
+    assert "Pooled covariance" not in first
 
 
 def test_a_point_tells_its_row_its_class_and_its_posterior(tmp_path):

@@ -38,7 +38,7 @@ def test_texts_are_escaped_wherever_they_stand():
         code_block(f"{text}\n{text}"),
         folded(text, [paragraph(text)]),
     ]
-    page = page_of(text, text, [Chapter("one", text, "\n".join(bodies))], text)
+    page = page_of(text, [text], [Chapter("one", text, "\n".join(bodies))], text)
     assert "<b>" not in page
     # Title, heading, line, link, heading of the chapter, foot; and the bodies.
     assert page.count(shown) == 6 + 1 + 2 + 2 + 2
