@@ -341,10 +341,10 @@ def draw_ground(
     names = (ground.columns[0], ground.columns[1])
     told = told_held(ground, names)
     signs = options.signs(list(ground.fit.classes))
-    if options.interactive:
-        return _interactive_plane(ground, names, options, f"{title}\n{told}" if told else title)
     draw, said = _shape(results, ground, names, signs)
     title = title + said + (f"\n{told}" if told else "")
+    if options.interactive:
+        return _interactive_plane(ground, names, options, title, draw)
     axes = _plane(ground, names, ax=options.ax, signs=signs, title=title)
     draw(axes)
     return axes
@@ -360,7 +360,9 @@ def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     return draw_plane(*place, list(ground.fit.classes), weak=ground.off(names), **look)
 
 
-def _interactive_plane(ground: Ground, names: tuple[str, str], options: PictureOptions, title: str) -> Figure:
+def _interactive_plane(
+    ground: Ground, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
+) -> Figure:
     """The same in a figure of plotly, whose places tell their posteriors."""
     from discrim.report.plots.interactive import plane_figure
 
@@ -368,7 +370,7 @@ def _interactive_plane(ground: Ground, names: tuple[str, str], options: PictureO
     shares = None if fit.model.instead else ground.values(names, lambda table: _decided(ground, table))
     points, rows = ground.points(names)[0], pointed_rows(fit, ground.rows, options)
     place = ground.classify(names), ground.limits(names), names
-    return plane_figure(*place, points, rows, shares, title, weak=ground.off(names))
+    return plane_figure(*place, points, rows, shares, title, draw, weak=ground.off(names))
 
 
 def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:

@@ -27,7 +27,7 @@ from discrim.report.plots.planes import CORNERS, Classify, find_regions
 from discrim.report.plots.spaces import BETWEEN, axis_share, outline, scores_title
 
 if TYPE_CHECKING:
-    from discrim.report.plots.style import Signs
+    from discrim.report.plots.style import Axes, Signs
 
 Figure: TypeAlias = Any
 """A figure of plotly, which has no types."""
@@ -91,12 +91,9 @@ class PointedRows:
         if total > MOST_ROWS:
             # Half of the places are for classes alike, so that a rare one has its rows all the same.
             least = MOST_ROWS // (2 * len(own))
-            sizes = {
-                k: min(least + len(rows) * MOST_ROWS // (2 * total), len(rows)) for k, rows in own.items()
-            }
-            own = {
-                k: rows[np.linspace(0, len(rows) - 1, sizes[k]).astype(np.intp)] for k, rows in own.items()
-            }
+            for k, rows in own.items():
+                size = min(least + len(rows) * MOST_ROWS // (2 * total), len(rows))
+                own[k] = rows[np.linspace(0, len(rows) - 1, size).astype(np.intp)]
         return own
 
 
@@ -157,6 +154,10 @@ def _marker(signs: Signs, k: int, opacity: float, ringed: bool, small: bool) -> 
     return {"color": colour, "symbol": symbol} | (ring if ringed else plain)
 
 
+def _cross() -> dict[str, Any]:
+    return {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
+
+
 def _curve(xy: Floats, line: Mapping[str, Any], **more: Any) -> Trace:
     """Points (n, 2) joined by a line, of which the pointer is told nothing."""
     look = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
@@ -203,15 +204,12 @@ def _figure(
 
 def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """What dims the rows that are predicted right, and shows them again, where there are others."""
-    kinds = [trace.get("meta") for trace in traces]
-    right = [i for i, kind in enumerate(kinds) if kind == "rows"]
-    if not right or "misclassified" not in kinds:
+    opacities = {i: each["marker"]["opacity"] for i, each in enumerate(traces) if each.get("meta") == "rows"}
+    if not opacities or all(each.get("meta") != "misclassified" for each in traces):
         return []
-    looks = (("All rows", traces[right[0]]["marker"]["opacity"]), ("Misclassified", 0.08))
-    buttons = [
-        {"label": label, "method": "restyle", "args": [{"marker.opacity": opacity}, right]}
-        for label, opacity in looks
-    ]
+    looks = {"All rows": max(opacities.values()), "Misclassified": 0.08}
+    restyled = {label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in looks.items()}
+    buttons = [{"label": label, "method": "restyle", "args": each} for label, each in restyled.items()]
     place = {"x": 1.02, "xanchor": "left", "y": 0.0, "yanchor": "bottom", "type": "buttons"}
     look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
     return [{"buttons": buttons, "showactive": False} | place | look]
@@ -259,19 +257,17 @@ def scores_figure(
     The options are those of `discrim.report.plots.spaces.draw_scores`.
     """
     x, means = style.numbers(scores), style.numbers(centroids)
-    names = [_text(name) for name in centroids]
     shown = [_text(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)]
-    if len(names) < 2:
+    if len(shown) < 2:
         return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
-    where = f"{names[0]} %{{x:.2f}}, {names[1]} %{{y:.2f}}"
+    where = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_text, centroids))
     traces, said = _points(rows, x, where)
     spread, radius = np.eye(2) if within is None else within, math.sqrt(-2.0 * math.log1p(-level))
     for k, label in enumerate(centroids.index):
         group = {"legendgroup": str(k), "name": _text(label)}
         traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))
         told = f"mean of {_text(label)}, {counts.iloc[k]:,.6g} rows<br>{where}<extra></extra>"
-        cross = {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
-        mean = {"marker": cross, "hovertemplate": told, "showlegend": not len(x)}
+        mean = {"marker": _cross(), "hovertemplate": told, "showlegend": not len(x)}
         traces.append(_at(means[[k]]) | group | mean)
     title, _, outlines = scores_title(len(x) > 0, True, level, of == BETWEEN).partition("; ")
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
@@ -310,10 +306,14 @@ def plane_figure(
     rows: PointedRows,
     posteriors: Callable[[Floats], Floats] | None,
     title: str,
+    draw: Callable[[Axes], None],
     *,
     weak: bool,
 ) -> Figure:
-    """Regions of the classes in the plane of two variables, with rows on top; places tell posteriors."""
+    """Regions of the classes in the plane of two variables, with rows on top; places tell posteriors.
+
+    What the model is in the plane is drawn as on axes of matplotlib.
+    """
     classes, (across, up) = rows.classes, (np.linspace(*ends, GRID) for ends in limits)
     regions = find_regions(classify, across, up)
     shown = (_text(names[0]), _text(names[1]))
@@ -330,7 +330,27 @@ def plane_figure(
     more, said = _points(rows, points, where, opacity=0.4 if weak else 0.75)
     first, *below = [_text(line, 200) for line in title.split("\n")]
     xaxis, yaxis = ({"range": list(ends), "showgrid": False} for ends in limits)
-    return _figure([*traces, *more], first, [*below, said], shown, xaxis=xaxis, yaxis=yaxis)
+    traces += [*more, *_read_from(draw, limits)]
+    return _figure(traces, first, [*below, said], shown, xaxis=xaxis, yaxis=yaxis)
+
+
+def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
+    """Lines, marks and contours that are drawn on axes of matplotlib, as traces."""
+    from matplotlib.colors import to_hex
+    from matplotlib.figure import Figure as Sheet
+
+    axes, traces = Sheet().add_subplot(xlim=limits[0], ylim=limits[1]), []
+    draw(axes)
+    for line in axes.lines:
+        xy = np.column_stack(line.get_data())
+        look = {"color": str(line.get_color()), "dash": DASHES[str(line.get_linestyle())], "width": 1.6}
+        # A point alone is a mean.
+        traces.append(_curve(xy, look) | ({"mode": "markers", "marker": _cross()} if len(xy) == 1 else {}))
+    for contour in axes.collections:
+        look = {"color": to_hex(np.atleast_2d(contour.get_edgecolor())[0].tolist()), "width": 1.6}
+        pieces = [piece for path in contour.get_paths() for piece in path.to_polygons(closed_only=False)]
+        traces += [_curve(np.asarray(piece), look) for piece in pieces]
+    return traces
 
 
 def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cells: bool) -> Trace:

@@ -216,3 +216,21 @@ def test_a_report_has_figures_with_one_script_and_asks_no_server(tmp_path):
     assert "default-src 'none'" in live
     assert "<script" not in still
     assert "script-src" not in still
+
+
+@pytest.mark.parametrize(
+    ("verb", "lines"), [("qda", 3), ("nearest_centroid", 0), ("naive_bayes", 3), ("mixture", 3)]
+)
+def test_a_plane_has_the_outlines_of_its_model(verb, lines):
+    fit = getattr(discrim, verb)("species ~ petal_length + petal_width", IRIS, **OPTIONS.get(verb, {}))
+    figure = fit.plot("regions", interactive=True)
+    closed = [
+        np.column_stack([trace.x, trace.y])
+        for trace in figure.data
+        if trace.type == "scatter" and trace.mode == "lines" and np.isfinite(trace.x).all()
+    ]
+    assert len(closed) == lines
+    means = IRIS.groupby("species")[["petal_length", "petal_width"]].mean().to_numpy()
+    for xy in closed:
+        inside = (xy.min(axis=0) < means) & (means < xy.max(axis=0))
+        assert inside.all(axis=1).sum() == 1
