@@ -129,8 +129,9 @@ def text_faults(axes: plt.Axes) -> list[str]:
                 faults.append(f"{each.text!r} lies on a panel that is not its own")
     for legend in figure.findobj(Legend):
         if legend.get_visible():
-            faults += [f"a legend hides {what}" for what in hidden(box_of(legend), every)]
-            under = [t.text for t in texts if t.legend is not legend and meet(t.box(), box_of(legend), 1.0)]
+            box = box_of(legend)
+            faults += [f"a legend hides {what}" for what in hidden(box, every)]
+            under = [t.text for t in texts if t.legend is not legend and meet(t.box(), box, 1.0)]
             faults += [f"a legend hides {text!r}" for text in under]
     boxes = np.array([box_of(each) for each in framed or every])
     ends = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)

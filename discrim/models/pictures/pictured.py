@@ -416,7 +416,7 @@ def draw_kind(
     model.
     """
     from discrim.report.plots.interactive import retitled
-    from discrim.report.plots.style import fonts_for, set_title
+    from discrim.report.plots.style import fonts_for, set_title, settle
 
     kinds = {kind.name: kind for kind in pictures}
     others: list[str] = []
@@ -447,6 +447,8 @@ def draw_kind(
         picture = resolve(kind.address)(*shown, options)
         if options.title is not None:
             (retitled if options.interactive else set_title)(picture, options.title)
+        if not options.interactive:
+            settle(picture, options.ax is None)
     return picture
 
 

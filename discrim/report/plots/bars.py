@@ -63,11 +63,11 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     axes.plot(
         places, together, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="shares so far"
     )
-    for place, value, test in zip(range(count), eigenvalues, p, strict=False):
+    texts = []
+    for value, test in zip(eigenvalues[:count], p, strict=False):
         p_value = p_text(test)
         sign = "" if p_value.startswith("<") else "= "
-        text = f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {sign}{p_value}"
-        axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
+        texts.append(f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {sign}{p_value}")
     axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
     # As wide as three bars at least: one bar alone would fill the picture.
     axes.set(xlim=(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2), ylim=(0.0, 118.0))
@@ -75,6 +75,18 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     axes.set_ylabel("% of the variance between classes")
     style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
+    style.settle(axes, ax is None)
+    drawn = [
+        axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
+        for place, text in zip(places.tolist(), texts, strict=True)
+    ]
+    step = axes.get_window_extent().width / max(count, 3)
+    if max(text.get_window_extent().width for text in drawn) > 0.94 * step:
+        # One upon the other, they have no room: upright, they take of the height.
+        for text in drawn:
+            text.set(rotation=90, text=text.get_text().replace("\n", ", "))
+        long = max(text.get_window_extent().height for text in drawn) / axes.get_window_extent().height
+        axes.set_ylim(0.0, 103.0 / (1.0 - min(1.06 * long, 0.6)))
     return axes
 
 
@@ -180,6 +192,9 @@ def heat_map(
     return axes
 
 
+MOST_DECADES = 3.5
+"""Of ratios whose axis has numbers; on wider ones it has powers of ten."""
+
 MOST_WRITTEN = 40
 """Lines up to which the numbers stand beside them."""
 
@@ -203,12 +218,18 @@ def draw_forest(
     several = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
     if ratios:
-        from matplotlib.ticker import LogFormatter
+        from matplotlib.ticker import LogLocator, NullFormatter
 
         axes.set_xscale("log")
-        # Odds of 2 and 3, and not 2 x 10^0.
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+        ends = table[["estimate", "low", "high"]].to_numpy(dtype=np.float64)
+        ends = ends[np.isfinite(ends) & (ends > 0)]
+        decades = float(np.ptp(np.log10(ends))) if len(ends) else 0.0
+        if decades < MOST_DECADES:
+            # Odds of 2 and 5, and not 2 x 10^0; of many decades the labels are powers of ten.
+            subs = [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]
+            axes.xaxis.set_major_locator(LogLocator(subs=subs))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
     seen: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
@@ -226,16 +247,20 @@ def draw_forest(
             axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
     if is_new and len(table) <= MOST_WRITTEN:
-        texts = table[["estimate", "low", "high"]].map(lambda value: f"{value:.3g}".replace("-", "\u2212"))
+        texts = table[["estimate", "low", "high"]].map(_short)
         write_beside(axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()])
     if several:
-        style.add_legend(axes, is_new)
-        if is_new and axes.get_legend() is not None:
-            # Beside the lines stand their numbers.
-            where: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "frameon": False}
-            axes.legend(ncols=min(3, len(seen)), **where)
+        # Beside the lines stand their numbers, so that it moves below.
+        style.add_legend(axes, False)
     style.set_title(axes, names[1])
     return axes
+
+
+def _short(value: float) -> str:
+    """A number of three digits, and of two where it has an exponent."""
+    text = f"{value:.3g}"
+    number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
+    return (f"{number}e{int(power)}" if power else number).replace("-", "\u2212")
 
 
 MOST_COUNTS = 8

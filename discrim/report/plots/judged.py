@@ -15,11 +15,14 @@ from discrim.report.plots.points import draw_strips, name_lines, write_beside
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
-LARGEST, SMALLEST = 11.0, 5.0
-"""Points of the numbers in the cells; below the smallest they are left out."""
+LARGEST, SMALLEST = 1.1, 5.0
+"""Size of the numbers in the cells, of that of other text, and points below which they are left out."""
 
-CHARACTER = 0.62
-"""Width of a digit, of the size of its font."""
+BLACK = "#010101"
+"""Of numbers on light cells: vectors leave black itself out, and by night it would be thought to be ink."""
+
+SIDE, CELL = 4.6, 0.46
+"""Inches of all cells of a figure of our own, and of one where the classes are many."""
 
 
 def draw_confusion(
@@ -29,10 +32,11 @@ def draw_confusion(
 
     Right cells are blue and wrong ones orange, or all of them of a colormap, both the deeper the larger the
     square root of the share, so that one row in a hundred is seen. Where cells have room for them they bear
-    the count, and below it the share.
+    the count, and below it the share; those without rows are empty. The figure grows with the classes.
     """
     k = len(table)
-    axes, is_new = style.new_axes(ax, size=style.inches(6.8, 5.6))
+    side = float(np.clip(CELL * k, SIDE, 2 * SIDE))
+    axes, is_new = style.new_axes(ax, size=style.inches(side + 1.4, side + 1.0))
     counts = style.numbers(table)
     with np.errstate(invalid="ignore"):
         shares = counts / counts.sum(axis=1, keepdims=True)
@@ -48,9 +52,9 @@ def draw_confusion(
     _name_columns(axes, list(table.columns))
     # name_lines leaves room at the ends, which cells do not.
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
-    if is_new:
-        _draw_scale(axes, colormap)
     style.set_title(axes, title)
+    # The names may take of the room that the cells have.
+    style.settle(axes, is_new)
     style.lay_out(axes)
     _write(axes, counts, shares, colours)
     return axes
@@ -79,54 +83,51 @@ def _colours(shares: Floats, colormap: str | None) -> Floats:
 def _name_columns(axes: Axes, names: list[Any]) -> None:
     """Names below the columns, as many as there is room for, upright where they are long."""
     inches = axes.get_window_extent().width / axes.figure.dpi
-    step = math.ceil(0.013 * style.letters() * len(names) / inches)
-    shown = [style.shown_name(name, 20) for name in names[::step]]
-    upright = 0.085 * max(map(len, shown), default=0) > step * inches / len(names)
+    letters = style.letters()
+    step = math.ceil(0.013 * letters * len(names) / inches)
+    width = int(np.clip(0.28 * axes.figure.bbox.height / axes.figure.dpi / (0.0075 * letters), 8, 20))
+    shown = [style.shown_name(name, width) for name in names[::step]]
+    upright = 0.0085 * letters * max(map(len, shown), default=0) > step * inches / len(names)
     small = "small" if len(names) > style.MOST_IN_LEGEND else None
     axes.set_xticks(range(0, len(names), step), shown, rotation=90 if upright else 0, fontsize=small)
 
 
-def _draw_scale(axes: Axes, colormap: str | None) -> None:
-    """What colours mean, beside the cells."""
-    shares = np.linspace(0.0, 1.0, 256)
-    columns = [ramp(shares) for ramp in _ramps(colormap)][: 1 if colormap else 2]
-    scale = axes.inset_axes((1.04, 0.1, 0.035 * len(columns), 0.8))
-    ends = (0, len(columns), 0, 1)
-    colours = np.stack(columns, axis=1)
-    scale.imshow(colours, origin="lower", aspect="auto", extent=ends, interpolation="nearest")
-    names = ["right", "wrong"] if len(columns) == 2 else []
-    scale.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
-    scale.yaxis.tick_right()
-    scale.yaxis.set_label_position("right")
-    marks = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 1.0])
-    scale.set_yticks(np.sqrt(marks), [f"{100 * mark:g} %" for mark in marks], fontsize="small")
-    scale.set_ylabel("Share of the actual class")
-
-
 def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
-    """Counts, and shares below them, where they can be read."""
-    k = len(counts)
-    window = axes.get_window_extent()
-    wide, high = (length * 72 / axes.figure.dpi / k for length in (window.width, window.height))
-    texts = [[_count(value) for value in row] for row in counts.tolist()]
-    longest = max((len(text) for row in texts for text in row), default=1)
-    both = min(0.9 * wide / (CHARACTER * max(longest, 6)), 0.36 * high, LARGEST)
-    alone = min(0.9 * wide / (CHARACTER * longest), 0.7 * high, LARGEST)
-    size = both if both >= SMALLEST + 2 else alone
-    if size < SMALLEST:
+    """Counts, and shares below them, with decimals or without, where they can be read."""
+    places = np.argwhere(counts).tolist()
+    numbers = [_count(counts[i, j]) for i, j in places]
+    ways = [
+        [f"{number}\n{_share(shares[i, j], digits)}" for number, (i, j) in zip(numbers, places, strict=True)]
+        for digits in (1, 0)
+    ]
+    for texts, least in ((ways[0], SMALLEST + 2), (ways[1], SMALLEST + 1), (numbers, SMALLEST)):
+        size = _size_in(axes, max(texts, key=len, default=""), len(counts))
+        if size >= least:
+            break
+    else:
         return
     # Of black and white the one of more contrast, by the luminance of light and not of its code.
     codes = colours[..., :3]
     linear = np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
     dark = linear @ [0.2126, 0.7152, 0.0722] < 0.179
-    for i, j in np.ndindex(k, k):
-        if not counts[i, j] and size != both:
-            continue
-        text = texts[i][j]
-        if size == both and counts[i, j]:
-            text += f"\n{100 * shares[i, j]:.1f} %"
-        colour = "white" if dark[i, j] else "black"
+    for (i, j), text in zip(places, texts, strict=True):
+        colour = "white" if dark[i, j] else BLACK
         axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.1)
+
+
+def _size_in(axes: Axes, text: str, k: int) -> float:
+    """Points of a text that fills most of one of so many cells, across or up."""
+    drawn = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
+    box, window = drawn.get_window_extent(), axes.get_window_extent()
+    drawn.remove()
+    across, up = 0.84 * window.width / k / max(box.width, 1), 0.84 * window.height / k / max(box.height, 1)
+    return float(min(10 * across, 10 * up, LARGEST * style.letters()))
+
+
+def _share(share: float, digits: int) -> str:
+    """A share in percent, below the least of its digits not as none."""
+    text = f"{100 * share:.{digits}f} %"
+    return text if digits or not text.startswith("0 ") else "<1 %"
 
 
 def _count(value: float) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots.style import (
     COLOURS,
+    MOST_BESIDE,
     MOST_IN_LEGEND,
     SIGNS,
     UNBOUNDED,
@@ -191,8 +192,12 @@ def name_lines(axes: Axes, names: Sequence[Any]) -> None:
 
 
 def write_beside(axes: Axes, texts: Iterable[str]) -> None:
-    """Texts at the right of lines, in a figure of our own."""
+    """Texts at the right of lines, in a figure of our own, where they leave the axes most of the width."""
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+    texts = list(texts)
+    wide = 0.0064 * letters() * max(map(len, texts), default=0)
+    if wide > 0.9 * MOST_BESIDE * axes.figure.bbox.width / axes.figure.dpi:
+        return
     for i, text in enumerate(texts):
         axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
 

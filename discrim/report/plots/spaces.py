@@ -225,7 +225,7 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     width, height = plt.rcParams["figure.figsize"]
     across, up = max(across, 1e-9), max(up, 1e-9)
     # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
-    return width, float(np.clip((width - 1.8) * up / across + 1.1, 0.62 * height, 1.35 * height))
+    return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
 
 
 def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: str) -> None:
@@ -330,7 +330,7 @@ def draw_biplot(
         _draw_bars(axes, lengths[named, 0], names)
         return axes
     if ax is None:
-        style.lay_out(axes)
+        style.settle(axes, is_new=True)
     draw_arrows(axes, style.numbers(shown if len(shown) else centroids), lengths[named], names)
     return axes
 
@@ -502,7 +502,7 @@ def draw_he(
     style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
-            style.lay_out(axes)
+            style.settle(axes, is_new=True)
         draw_arrows(axes, outline(centre, hypothesis, radius), style.numbers(arrows), list(arrows.index))
     return axes
 

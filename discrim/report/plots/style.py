@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from discrim.report.grid import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
+    from matplotlib.text import Text
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "ink")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -253,6 +255,10 @@ def lay_out(axes: Axes) -> None:
     layout = axes.figure.get_layout_engine()
     if layout is not None and isinstance(axes.figure, Figure):
         layout.execute(axes.figure)
+    every: list[Any] = [axes, *axes.child_axes]
+    for each in every:
+        locator = each.get_axes_locator()
+        each.apply_aspect(None if locator is None else locator(each, None))
 
 
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
@@ -293,38 +299,194 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     return axes
 
 
+# ---- what is too long for its place
+
 NARROW = 3.5
 """Inches of axes whose title is no larger than their labels."""
 
-LEAST_CHARACTERS = 12
+LEAST_CHARACTERS = 8
 """Of a line, however narrow the axes are."""
+
+MOST_BESIDE = 0.4
+"""Share of the width of a figure that names of lines, or a legend beside the axes, may take."""
 
 
 def set_title(axes: Axes, text: str) -> None:
-    """Give axes a title, broken between words where it is wider than the place there is.
+    """Give axes a title, no larger than their labels where they are narrow; `settle` breaks its lines."""
+    title = axes.set_title(text)
+    if axes.get_window_extent().width < NARROW * axes.figure.dpi:
+        title.set_fontsize("medium")
+
+
+def settle(axes: Axes, is_new: bool) -> None:
+    """Give names, legend, labels and title of a finished picture their room.
+
+    A legend that hides marks, or leaves the axes little room, moves below them, in a figure that has these
+    axes alone; one that is new grows by it. Names of lines are cut where they take too much of the width, and
+    those of columns stand upright where they meet. Titles and labels are broken between words.
+    """
+    every: list[Any] = [axes, *axes.child_axes]
+    specs = [each.get_subplotspec() for each in axes.figure.axes]
+    alone = sum(spec is not None for spec in specs) == 1 and axes.figure.get_layout_engine() is not None
+    below: list[Any] = []
+    # What is broken, cut or moved leaves other room to the rest.
+    for _ in range(4):
+        lay_out(axes)
+        moved = [each for each in every if alone and _move_legend(each, axes, is_new)]
+        below += moved
+        changed = [True] if moved else [_fit_names(each, axes, alone) for each in every]
+        if not any(changed):
+            break
+        for each in below:
+            _put_below(each.get_legend(), axes)
+    _break(axes.title, axes, 0, alone and len(axes.figure.axes) == 1)
+
+
+def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
+    """Cut, turn or break the names of lines and columns, and the labels; whether any was too long."""
+    changed = [_shorten_names(axes) or _turn_names(axes)]
+    whole = outer.get_window_extent().width
+    free = alone and (axes is outer or axes.get_window_extent().width > 0.9 * whole)
+    changed += [_break(axes.xaxis.label, axes, 0, free)]
+    changed += [_break(axes.yaxis.label, axes, 1, alone and axes is outer)]
+    return any(changed) or (axes is not outer and _break(axes.title, axes, 0, alone=False, cut=True))
+
+
+def _break(text: Text, axes: Axes, way: int, alone: bool, cut: bool = False) -> bool:
+    """Break a text between words, across (0) or up (1), where it is longer than its place, or cut it.
 
     The place is that of the axes, or, where these are alone in their figure, that up to its edges.
     """
-    title = axes.set_title(text)
-    figure = axes.get_figure(root=True)
-    if not text or figure is None:
-        return
-    lay_out(axes)
-    box = axes.get_window_extent()
-    if box.width < NARROW * figure.dpi:
-        title.set_fontsize("medium")
-    width = box.width
-    if len(figure.axes) == 1:
-        middle = (box.x0 + box.x1) / 2
-        width = 2 * min(middle - figure.bbox.x0, figure.bbox.x1 - middle)
-        width = min(width, 1.2 * box.width) if UNBOUNDED.get() else width
+    whole = text.get_text()
+
+    def measured() -> float:
+        return float(text.get_window_extent().size[way])
+
+    figure, box = axes.figure.bbox, axes.get_window_extent()
+    room = (1.2 if UNBOUNDED.get() and not cut else 1.0) * box.size[way]
+    if alone:
+        middle = (box.min[way] + box.max[way]) / 2
+        room = 2 * min(middle - figure.min[way], figure.max[way] - middle)
+    if not whole or measured() <= room:
+        return False
+    if cut:
+        text.set_fontsize(float(text.get_fontsize()) * max(0.75, room / measured()))
     lines = []
-    for line in text.split("\n"):
-        title.set_text(line)
-        wide = title.get_window_extent().width
-        most = max(int(0.97 * len(line) * width / max(wide, 1.0)), LEAST_CHARACTERS)
-        lines += textwrap.wrap(line, most, break_long_words=False) if wide > width else [line]
-    title.set_text("\n".join(lines))
+    for line in whole.split("\n"):
+        text.set_text(line)
+        wide = measured()
+        most = max(int(0.97 * len(line) * room / max(wide, 1.0)), LEAST_CHARACTERS)
+        if wide <= 1.02 * room:
+            lines.append(line)
+        elif cut:
+            lines.append(shown_name(line.replace(r"\$", "$"), most))
+        else:
+            lines += textwrap.wrap(line, most, break_long_words=False)
+    text.set_text("\n".join(lines))
+    text.set_fontsize(float(text.get_fontsize()) * min(1.0, max(0.75, room / measured())))
+    return True
+
+
+def _shorten_names(axes: Any) -> bool:
+    """Cut the names of lines that take too much of the width of the figure."""
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    wide = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
+    edge, width = axes.get_window_extent().x1, axes.figure.bbox.width
+    beside = max([text.get_window_extent().x1 - edge for text in axes.texts], default=0.0)
+    most = max(MOST_BESIDE * width - max(beside, 0.0) / 2, MOST_BESIDE / 2 * width)
+    if wide <= most or max(map(display_width, names)) <= LEAST_CHARACTERS:
+        return False
+    width = max(int(max(map(display_width, names)) * most / wide), LEAST_CHARACTERS)
+    axes.set_yticks(axes.get_yticks(), [shown_name(name.replace(r"\$", "$"), width) for name in names])
+    return True
+
+
+def _turn_names(axes: Any) -> bool:
+    """Turn names of columns upright where they lie on one another; of numbers, leave some out."""
+    from matplotlib.ticker import AutoLocator, FixedFormatter, MaxNLocator
+
+    labels = [label for label in axes.get_xticklabels() if label.get_text()]
+    boxes = [label.get_window_extent().padded(1) for label in labels]
+    if not any(one.overlaps(other) for one, other in pairwise(boxes)):
+        return False
+    if isinstance(axes.xaxis.get_major_formatter(), FixedFormatter):
+        if labels[0].get_rotation():
+            return False
+        axes.tick_params(axis="x", labelrotation=90)
+    elif isinstance(axes.xaxis.get_major_locator(), AutoLocator):
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+    return True
+
+
+def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
+    """Move the legend of axes below all of them, where it hides what is drawn or leaves them little room."""
+    from matplotlib.collections import LineCollection
+
+    legend, figure = axes.get_legend(), axes.figure
+    if legend is None:
+        return False
+    box = legend.get_window_extent()
+    beside = box.x0 >= axes.get_window_extent().x1 - 1
+    fits = box.width <= MOST_BESIDE * figure.bbox.width and box.height <= figure.bbox.height
+    if fits if beside else not _hides(legend):
+        return False
+    known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    names = [text.get_text() for text in legend.get_texts()]
+    # Of error bars, a legend keeps the bars alone.
+    handles = [
+        known.get(name, handle) if isinstance(handle, LineCollection) else handle
+        for name, handle in zip(names, legend.legend_handles, strict=True)
+    ]
+    size = min(float(text.get_fontsize()) for text in legend.get_texts())
+    wide = max(text.get_window_extent().width for text in legend.get_texts()) + size * figure.dpi / 72 * 4.5
+    columns = int(np.clip(0.98 * figure.bbox.width // wide, 1, len(names)))
+    heading = legend.get_title().get_text() or None
+    place: dict[str, Any] = {"loc": "upper center", "ncols": columns, "frameon": False}
+    moved = axes.legend(handles, names, title=heading, fontsize=size, title_fontsize=size, **place)
+    _put_below(moved, outer)
+    if is_new:
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, height + moved.get_window_extent().height / figure.dpi)
+    return True
+
+
+def _put_below(legend: Any, outer: Axes) -> None:
+    """Place a legend below axes and what stands below these, in the middle of the figure."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    legend.set_in_layout(False)
+    tight, figure = outer.get_tightbbox(), outer.figure
+    legend.set_in_layout(True)
+    low = 0.0 if tight is None else (tight.y0 - outer.get_window_extent().y0) / figure.dpi
+    below = outer.transAxes + ScaledTranslation(0, low, figure.dpi_scale_trans)
+    legend.set_bbox_to_anchor((0.5, 0.0), blended_transform_factory(figure.transFigure, below))
+
+
+def _hides(legend: Any) -> bool:
+    """Whether a legend lies on marks, texts or panels of its axes, or beyond the figure."""
+    from matplotlib.collections import LineCollection, PathCollection
+    from matplotlib.patches import Rectangle
+
+    box, axes = legend.get_window_extent(), legend.axes
+    points = [_along(line.get_transform().transform(line.get_xydata())) for line in axes.lines
+              if line.get_zorder() > 1 and line.get_transform() == axes.transData]  # fmt: skip
+    for held in axes.collections:
+        if isinstance(held, PathCollection):
+            points.append(held.get_offset_transform().transform(np.ma.filled(held.get_offsets(), np.nan)))
+        elif isinstance(held, LineCollection) and held.get_zorder() > 1:
+            points += [_along(held.get_transform().transform(path.vertices)) for path in held.get_paths()]
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    boxes += [bar.get_window_extent() for bar in axes.patches if isinstance(bar, Rectangle)]
+    boxes += [panel.get_tightbbox() for panel in axes.child_axes]
+    return any(box.count_contains(places) for places in points) or bool(box.count_overlaps(boxes))
+
+
+def _along(places: Floats) -> Floats:
+    """Places (n, 2) of a line, and others between them where they are few."""
+    if not 2 <= len(places) <= 200:
+        return places
+    share = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
+    return np.concatenate([((1 - share) * places[:-1] + share * places[1:]).reshape(-1, 2), places[-1:]])
 
 
 def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:

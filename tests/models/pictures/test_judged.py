@@ -45,7 +45,32 @@ def test_cells_bear_the_counts(method):
     axes = SEPALS.plot("confusion", method=method)
     held = {text.get_position(): int(text.get_text().split("\n")[0]) for text in axes.texts}
     counts = SEPALS.confusion(method=method).to_numpy()
-    assert held == {(j, i): counts[i, j] for i in range(3) for j in range(3)}
+    assert held == {(j, i): counts[i, j] for i in range(3) for j in range(3) if counts[i, j]}
+
+
+@pytest.mark.parametrize(("fit", "size"), [(SEPALS, 10), (SEPALS, 16), (MANY, 10), (MANY, 6)])
+def test_numbers_stay_in_their_cells(fit, size):
+    with plt.rc_context({"font.size": size}):
+        axes = fit.plot("confusion")
+        axes.figure.canvas.draw()
+    wide, high = np.diff(axes.transData.transform([[0, 0], [1, -1]]), axis=0)[0]
+    for text in axes.texts:
+        box, (x, y) = text.get_window_extent(), axes.transData.transform(text.get_position())
+        assert max(x - box.x0, box.x1 - x) <= wide / 2
+        assert max(y - box.y0, box.y1 - y) <= high / 2
+
+
+def test_a_share_below_one_percent_is_not_none():
+    from discrim.report.plots.judged import draw_confusion
+
+    counts = np.diag([1_000] * 10) + np.eye(10, k=1, dtype=int)
+    axes = draw_confusion(pd.DataFrame(counts, list("abcdefghij"), list("abcdefghij")), "Counts")
+    assert {text.get_text() for text in axes.texts} <= {
+        "1,000\n100 %",
+        "1\n<1 %",
+        "1,000\n99.9 %",
+        "1\n0.1 %",
+    }
 
 
 def test_numbers_on_cells_can_be_read():
