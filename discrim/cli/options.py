@@ -288,7 +288,7 @@ SHOWING = (
     Option(
         "--sections NAME,...",
         parsing.names,
-        "only these parts of the summary",
+        "only these parts of the summary, or all",
         "models compare assess canonical",
     ),
     Option("--format", "text html latex markdown", "text if not given; html is a whole page", _SUMMARIES),
