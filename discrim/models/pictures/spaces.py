@@ -286,7 +286,7 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
-    said = "Spread of the class means beside that of the rows within classes"
+    said = "Spread of the class means, and within classes"
     if level is not None:
         said = f"Means differ if hypothesis exceeds error (Roy, {100 * level:.3g} %)"
     set_title(axes, f"{said}\n{chosen}" if chosen else said)

@@ -14,7 +14,7 @@ from discrim.models.fits.refits import text_of
 from discrim.models.pictures.pictured import needed_rows, numeric_columns
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, clean, shorten
-from discrim.report.plots.style import Signs, add_legend, ink, label_codes, new_axes, shown_name
+from discrim.report.plots.style import Signs, add_legend, ink, label_codes, new_axes, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -142,12 +142,13 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     signs, masked = options.signs(fit.classes), list(results.masked)
     along = column is None and (len(used) > 1 or not numeric_columns(fit.blocks.design))
     if along:
-        x, name = _first_discriminant(results, fitted), "First discriminant of the fitted values"
+        x, name = _first_discriminant(results, fitted), "First discriminant"
     else:
         x, name = _column(blocks, used if column is None else [column])
     codes = np.where(np.isfinite(x) & np.isfinite(fitted).all(axis=1), codes, -1)
     axes, is_new = new_axes(options.ax)
-    if len(used) == 1 and name == used[0]:
+    alone = len(used) == 1 and name == used[0]
+    if alone:
         at = np.linspace(np.nanmin(x), np.nanmax(x), 401)
         fitted = results.fitted_values(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
         for k, label in enumerate(values.columns):
@@ -165,8 +166,11 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     if masked:
         names = ", ".join(shown_name(label, 12) for label in masked[:3])
         title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
-    axes.set_title(title)
-    return add_legend(axes, is_new)
+    if len(x) >= 2 * MOST_DRAWN and not alone:
+        title += f"\nabout {MOST_DRAWN:,} of {len(x):,} rows are drawn"
+    add_legend(axes, is_new)
+    set_title(axes, title)
+    return axes
 
 
 def _first_discriminant(results: Any, fitted: Floats) -> Floats:
@@ -181,6 +185,9 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
     return np.asarray(x / np.sqrt(share * (1 - share)) if share < 1 else x)
 
 
+MOST_DRAWN = 3_000
+"""Rows whose fitted values are drawn: more would cover one another."""
+
 MOST_CLOUDS = 4
 """Classes up to which all fitted values of a row are drawn; of more it is that of its own class."""
 
@@ -191,9 +198,10 @@ def _draw_values(
     """Fitted values (n, K) as faint points in the colours of the classes that they are of."""
     known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
     for k, label in enumerate(classes):
-        shown = known if len(classes) <= MOST_CLOUDS else codes == k
+        every = np.flatnonzero(known if len(classes) <= MOST_CLOUDS else codes == k)
+        shown = every[:: max(len(x) // MOST_DRAWN, 1)]
         look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-        faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": shown.sum() > 5_000}
+        faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": len(shown) > 1_000}
         axes.scatter(x[shown], fitted[shown, k], **faint)
         axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **look)
 

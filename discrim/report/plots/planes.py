@@ -404,8 +404,9 @@ def draw_contours(
         at = level if share is None else _least_within(height, share)
         if at is not None and height.min() < at < height.max():
             line = signs.line(k)
-            look: dict[str, Any] = {"colors": [signs.colour(k)], "linewidths": 1.3, "linestyles": [line]}
-            axes.contour(across, up, height.reshape(161, 161), levels=[at], zorder=4, **look)
+            look: dict[str, Any] = {"colors": [signs.colour(k)], "linewidths": 1.6, "linestyles": [line]}
+            drawn = axes.contour(across, up, height.reshape(161, 161), levels=[at], zorder=4, **look)
+            drawn.set_path_effects(style.halo())
     axes.set(xlim=limits[0], ylim=limits[1])
 
 

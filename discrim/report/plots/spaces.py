@@ -60,15 +60,13 @@ def draw_class(
     k: int,
     size: float | None = 6.0,
 ) -> None:
-    """The outline of class k, or of a component of it, and a mark of some points at its mean."""
-    look: dict[str, Any] = {
-        "color": signs.colour(k),
-        "linestyle": signs.line(k),
-        "linewidth": 1.6,
-        "zorder": 4,
-    }
+    """The outline of class k, or of a component of it, and a mark of some points at its mean.
+
+    A halo tells the line from rows and regions of the same colour.
+    """
     if covariance is not None:
-        draw_outline(axes, place, covariance, radius, **look)
+        look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        draw_outline(axes, place, covariance, radius, path_effects=style.halo(), zorder=4, **look)
     if size is not None:
         mark: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k), "markersize": size}
         axes.plot(*place, markeredgecolor=style.ink(), zorder=6, **mark)

@@ -632,7 +632,7 @@ def test_a_picture_is_drawn_along_the_first_discriminant_or_against_a_column():
         mean = drawn[(IRIS["species"] == fit.classes[k]).to_numpy()].mean()
         np.testing.assert_allclose(mark.get_xydata(), [[mean, constant + slope * mean]])
     fit = indicator("species ~ island + bill_length_mm + body_mass_g", PENGUINS)
-    assert fit.plot().get_xlabel() == "First discriminant of the fitted values"
+    assert fit.plot().get_xlabel() == "First discriminant"
     assert fit.plot(columns="body_mass_g").get_xlabel() == "body_mass_g"
     with pytest.raises(NotSupportedError, match="'island' is not: name a numeric one"):
         fit.plot(columns="island")
