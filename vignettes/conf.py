@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "discrim"
 version = release = discrim.__version__ if hasattr(discrim, "__version__") else ""
-extensions = ["myst_nb", "mathml", "notebooks", "reference"]
+extensions = ["myst_nb", "course", "head", "mathml", "notebooks", "pictures", "reference"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
@@ -42,14 +42,26 @@ html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Reg
 html_static_path.append(str(files("plotly") / "package_data" / "plotly.min.js"))
 os.environ["BOOK_PLOTLY"] = "_static/plotly.min.js"
 html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+html_favicon = "_static/logo.svg"
 templates_path = ["_templates"]
-html_copy_source = html_show_sourcelink = html_show_sphinx = False
+html_additional_pages = {"404": "404.html"}
+html_show_sourcelink = html_show_sphinx = False
 html_sidebars = {"**": ["course"]}
+# Where the site stands and where its source does, for who knows: links from elsewhere need whole addresses.
+html_baseurl = os.environ.get("BOOK_ADDRESS", "")
+repository = os.environ.get("BOOK_REPOSITORY", "").rstrip("/")
+social_picture = "card.png"
+social_alt = "Discriminant scores of wines of three cultivars beside the lines that draw them"
 html_theme_options = {
+    "logo": {"text": "discrim", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "icon_links": [{"name": "Source", "url": repository, "icon": "fa-solid fa-code"}] if repository else [],
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"**": ["page-toc", "notebook"], "index": ["notebook"]},
+    "search_bar_text": "Search",
+    "article_header_end": ["notebook"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": [],
     "footer_end": [],
-    "navbar_center": [],
+    "navbar_center": ["top"],
 }

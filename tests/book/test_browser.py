@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import functools
+import http.server
+import io
 import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from tornado.websocket import websocket_connect
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -109,7 +116,7 @@ def in_tab(address, work):
     return asyncio.run(visit())
 
 
-@pytest.mark.parametrize("width", [380, 1280])
+@pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_opens_without_an_error_and_fits(address, width):
     async def work(tab):
         wrong = []
@@ -177,3 +184,87 @@ def test_the_search_finds_lda(address):
         return links
 
     assert in_tab(address, work) is True
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The site as a server has it: summaries of the search are asked for, which files are not."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *rest):
+            pass
+
+    handler = functools.partial(Quiet, directory=BOOK)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_cells_of_tables_stand_apart_in_summaries_of_the_search(address, served):
+    async def work(tab):
+        await tab.open(f"{served}/index.html", 1280)
+        return await tab.value(
+            "Search.htmlToText('<main role=main><table><tr><td>Rows used</td><td>178</td></tr>"
+            "<tr><td>Columns</td></tr></table></main>').split(/\\s+/).join(' ').trim()"
+        )
+
+    assert in_tab(address, work) == "Rows used 178 Columns"
+
+
+def test_the_first_page_is_seen_whole_and_its_sidebar_too(address):
+    async def work(tab):
+        await tab.open((BOOK / "index.html").as_uri(), 1280)
+        seen = ("h1", ".tag_beside img", ".cards li:last-child", ".course")
+        ends = [
+            await tab.value(f"document.querySelector('{each}').getBoundingClientRect().bottom")
+            for each in seen
+        ]
+        beside = "document.querySelector('.tag_beside img').getBoundingClientRect().left"
+        code = "document.querySelector('.tag_beside .cell_input').getBoundingClientRect().right"
+        return ends, await tab.value(f"{beside} > {code}")
+
+    ends, beside = in_tab(address, work)
+    assert max(ends) <= 900, ends
+    assert beside
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_have_the_colours_of_the_page(address, theme):
+    async def work(tab):
+        await tab.open((BOOK / "gallery.html").as_uri(), 1280)
+        await tab.value(f"document.documentElement.dataset.theme = '{theme}'")
+        await tab.value("document.querySelector('#scores .cell_output').scrollIntoView()")
+        image = "document.querySelector('#scores .cell_output img')"
+        place = json.loads(await tab.value(f"JSON.stringify({image}.getBoundingClientRect())"))
+        y = place["y"] + await tab.value("window.scrollY")
+        clip = {"x": place["x"], "y": y, "width": place["width"], "height": place["height"], "scale": 1}
+        await asyncio.sleep(0.5)
+        return await tab.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+
+    taken = Image.open(io.BytesIO(base64.b64decode(in_tab(address, work)["data"]))).convert("L")
+    brightness = np.array(taken)
+    ink, paper = (
+        np.quantile(brightness, [0.01, 0.5]) if theme == "light" else np.quantile(brightness, [0.99, 0.5])
+    )
+    assert (ink < 100 and paper > 240) if theme == "light" else (ink > 150 and paper < 40)
+
+
+def test_a_table_that_is_wider_than_a_telephone_scrolls_with_a_hint(address):
+    async def work(tab):
+        hints = []
+        for page in PAGES:
+            await tab.open(page.as_uri(), 390)
+            found = await tab.value(
+                """JSON.stringify([...document.querySelectorAll(".bd-article *:has(table)")].filter(
+                    e => e.scrollWidth > e.clientWidth + 1
+                        && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
+                ).map(e => [e.className, getComputedStyle(e)])
+                .map(([name, style]) => [name, style.backgroundImage + style.animationName]))"""
+            )
+            hints += [(page.name, *each) for each in json.loads(found)]
+        return hints
+
+    hints = in_tab(address, work)
+    assert hints
+    assert not [each for each in hints if each[-1] == "nonenone"]

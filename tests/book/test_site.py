@@ -23,7 +23,7 @@ if "BOOK" not in os.environ:
 BOOK = Path(os.environ["BOOK"]).resolve()
 FILES = [page for page in sorted(BOOK.rglob("*.html")) if "_static" not in page.parts]
 PAGES = {page: BeautifulSoup(page.read_bytes(), "html.parser") for page in FILES}
-BARE = {"search.html", "genindex.html", "py-modindex.html"}
+BARE = {"search.html", "genindex.html", "py-modindex.html", "404.html"}
 """What Sphinx makes beside the pages."""
 
 
@@ -158,6 +158,57 @@ def test_each_cell_that_draws_shows_its_picture():
                 drawn += 1
                 assert cell.select_one("div.cell_output img") is not None, (page, last)
     assert drawn > 30
+
+
+def test_pictures_have_names_and_say_what_they_show():
+    for page, tree in PAGES.items():
+        for image in tree.select("div.cell_output img"):
+            name = Path(image["src"]).name
+            assert name.startswith(f"{page.stem}-") or re.match(r"[a-z-]+\.", name), (page, name)
+            assert len(image["alt"].split()) > 3, (page, name, image["alt"])
+            assert not image["alt"].endswith(name)
+
+
+def test_the_gallery_is_a_grid_that_leads_to_each_section_with_its_question():
+    tree = PAGES[BOOK / "gallery.html"]
+    links = tree.select("div.gallery a")
+    assert len(links) > 35
+    for link in links:
+        section = tree.find(id=link["href"].removeprefix("#"))
+        question = link.select_one(".question").get_text()
+        assert section.find(["h2", "h3"]).get_text().startswith(link.select_one(".name").get_text())
+        assert question.endswith("?"), question
+        assert question in " ".join(section.get_text().split())
+        assert link.img["src"] in [image["src"] for image in section.find_all("img")]
+    sections = {kind.get_text().rstrip("#") for kind in tree.select("h3")}
+    assert sections == {link.select_one(".name").get_text() for link in links}
+
+
+def test_each_page_is_described_and_shown_as_a_card():
+    for page, tree in PAGES.items():
+        head = {
+            tag.get("property") or tag.get("name"): tag["content"] for tag in tree.select("meta[content]")
+        }
+        assert head["og:title"], page
+        assert (page.parent / head["og:image"]).exists(), page
+        assert tree.select_one("link[rel=icon]"), page
+        if page.name not in BARE:
+            assert 20 < len(head["description"]) <= 202, (page, head["description"])
+            assert head["og:description"] == head["description"]
+
+
+def test_the_first_page_has_a_line_on_each_page_and_navigation_names_all():
+    from tests.test_vignettes import PAGES as SOURCES
+
+    tree = PAGES[BOOK / "index.html"]
+    told = {link["href"]: link.find_parent("li") for link in tree.select(".pages a")}
+    beside = {link["href"] for link in tree.select(".course a")}
+    for name in {source.stem for source in SOURCES} - {"index"}:
+        assert f"{name}.html" in beside, name
+        text = told[f"{name}.html"].get_text()
+        assert len(text) > len(told[f"{name}.html"].a.get_text()) + 10, text
+    assert len(tree.select(".cards li")) == 4
+    assert len(tree.select(".course details[open]")) == 1
 
 
 def test_the_search_knows_lda():

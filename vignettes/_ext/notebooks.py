@@ -1,4 +1,4 @@
-"""Each page that is executed, as a notebook to be taken home."""
+"""Each page that is executed, as a notebook to be taken home, and where a page was written."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ def is_executed(page: Path) -> bool:
 def name_notebook(
     app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.Node | None
 ) -> None:
-    """Tell the template of a page which notebook it links to."""
-    if tree is not None and is_executed(Path(app.env.doc2path(page))):
-        up = "../" * page.count("/")
-        context["notebook"] = f"{up}{FOLDER}/{Path(page).name}.ipynb"
+    """Tell the template of a page which notebook and which source it links to."""
+    if tree is None:
+        return
+    source, repository = Path(app.env.doc2path(page)), app.config.repository
+    if is_executed(source):
+        context["notebook"] = f"{context['content_root']}{FOLDER}/{source.stem}.ipynb"
+    if source.suffix == ".md":
+        name = context["sourcename"]
+        copy = context["pathto"](f"_sources/{name}", 1)
+        context["source"] = f"{repository}/blob/main/vignettes/{source.name}" if repository else copy
 
 
 def write_notebooks(app: Sphinx, error: Exception | None) -> None:
@@ -41,6 +47,7 @@ def write_notebooks(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the notebooks when all pages are."""
+    app.add_config_value("repository", "", "html")
     app.connect("html-page-context", name_notebook)
     app.connect("build-finished", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

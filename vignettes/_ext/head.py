@@ -1,0 +1,58 @@
+"""What search engines and cards of links read of a page: its title, some sentences, a picture."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+from urllib.parse import urljoin
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LENGTH = 200
+"""Characters of a description that search engines show, about."""
+
+
+def description(tree: nodes.document) -> str:
+    """The first sentences of a page, as many as are shown, or the beginning of its first."""
+    said = (" ".join(each.astext().split()) for each in tree.findall(nodes.paragraph))
+    text = next((text for text in said if len(text) > LENGTH / 4), "")
+    if len(text) <= LENGTH:
+        return text
+    sentences = re.match(rf".{{{LENGTH // 4},{LENGTH - 1}}}[.?!](?= )", text)
+    cut = text[:LENGTH].rpartition(" ")[0].rstrip(",;:")
+    return sentences[0] if sentences else f"{cut} \N{HORIZONTAL ELLIPSIS}"
+
+
+def add_tags(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
+) -> None:
+    """Describe a page in its head. An address of the site makes addresses whole, as they are asked to be."""
+    text = description(tree) if tree is not None else ""
+    title = re.sub("<[^>]*>", "", context.get("title", app.config.html_title))
+    picture = f"_static/{app.config.social_picture}"
+    address = app.config.html_baseurl
+    properties = {
+        "og:type": "website" if page == app.config.root_doc else "article",
+        "og:site_name": app.config.project,
+        "og:title": title,
+        "og:description": text,
+        "og:image": urljoin(address, picture) if address else context["pathto"](picture, 1),
+        "og:image:alt": app.config.social_alt,
+        "og:url": urljoin(address, f"{page}.html") if address else "",
+    }
+    tags = [
+        f'<meta property="{name}" content="{escape(value)}"/>' for name, value in properties.items() if value
+    ]
+    tags += [f'<meta name="description" content="{escape(text)}"/>'] if text else []
+    tags += ['<meta name="twitter:card" content="summary_large_image"/>']
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the tags where a page is written."""
+    app.add_config_value("social_picture", "", "html")
+    app.add_config_value("social_alt", "", "html")
+    app.connect("html-page-context", add_tags)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
