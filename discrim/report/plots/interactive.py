@@ -84,8 +84,7 @@ class PointedRows:
         return [list(each) for each in zip(names, called, *shares, strict=True)]
 
     def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
-        """The rows to draw, by class; those of no class only where no row has one."""
-        there = there & ((self.codes >= 0) | (self.codes < 0).all())
+        """Those to draw of the rows that are there, by class."""
         own = {k: np.flatnonzero(there & (self.codes == k)) for k in np.unique(self.codes[there]).tolist()}
         total = sum(map(len, own.values()))
         if total > MOST_ROWS:
@@ -105,7 +104,9 @@ def _text(label: Any, width: int = style.LABEL) -> str:
 
 def _line(signs: Signs, k: int) -> dict[str, Any]:
     line = signs.line(k)
-    dash = DASHES[line] if isinstance(line, str) else ",".join(f"{2 * step}px" for step in line[1])
+    dash = (
+        DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * step}px" for step in line[1])
+    )
     return {"color": signs.colour(k), "dash": dash, "width": 1.6}
 
 
@@ -122,9 +123,13 @@ def _points(
     `trace_of` makes a trace of places, by default points of a plane.
     """
     traces: list[Trace] = []
-    there = np.asarray(np.isfinite(places).all(axis=1))
-    wrong, drawn = rows.wrong, rows.drawn(there)
+    # Rows of no class are drawn only where no row has one.
+    there = np.isfinite(places).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
+    wrong, drawn, every = rows.wrong & there, rows.drawn(there), int(there.sum())
     seen = sum(map(len, drawn.values()))
+    size, ring = (5, 0.8) if seen > MOST_LARGE else (8, 2.0)
+    # Of many that are wrong, rings would hide the rest.
+    grown = {"size": size + ring + 1, "opacity": 1.0} if 10 * wrong.sum() < every else {"size": size}
     sure = "" if rows.posteriors is None else ", posterior %{customdata[2]:.3f}"
     called = f"predicted: %{{customdata[1]}}{sure}"
     # The rows that are wrong come last, so that no others hide them.
@@ -139,19 +144,20 @@ def _points(
         trace = (trace_of or _at)(places[some]) | {"name": name, "legendgroup": str(k)}
         trace |= {"showlegend": all(each["name"] != name for each in traces), "customdata": rows.told(some)}
         trace |= {"hovertemplate": f"<b>%{{customdata[0]}}</b><br>{told}<br>{where}<extra></extra>"}
-        trace |= {"marker": _marker(rows.signs, k, opacity, ringed, seen > MOST_LARGE)}
+        line = (
+            {"width": ring if "opacity" in grown else 0.7, "color": style.ink()} if ringed else {"width": 0}
+        )
+        look = _sign(rows.signs, k) | {"size": size, "opacity": opacity, "line": line}
+        trace |= {"marker": look | grown if ringed else look}
         traces.append(trace | {"meta": "misclassified" if ringed else "rows"})
-    every = int(there.sum())
-    said = [f"ringed: {int(wrong[there].sum()):,} misclassified of {every:,} rows"] if wrong.any() else []
+    said = [f"ringed: {int(wrong.sum()):,} misclassified of {every:,} rows"] if wrong.any() else []
     return traces, "; ".join(said + [f"{seen:,} of {every:,} rows are drawn"] * (every > MOST_ROWS))
 
 
-def _marker(signs: Signs, k: int, opacity: float, ringed: bool, small: bool) -> dict[str, Any]:
-    colour, symbol = (signs.colour(k), SYMBOLS[signs.marker(k)]) if k >= 0 else (style.ink(), "circle")
-    size, width = (5, 0.8) if small else (8, 2)
-    ring = {"size": size + width + 1, "opacity": 1.0, "line": {"width": width, "color": style.ink()}}
-    plain = {"size": size, "opacity": opacity, "line": {"width": 0}}
-    return {"color": colour, "symbol": symbol} | (ring if ringed else plain)
+def _sign(signs: Signs, k: int) -> dict[str, Any]:
+    if k < 0:
+        return {"color": style.ink(), "symbol": "circle"}
+    return {"color": signs.colour(k), "symbol": SYMBOLS.get(signs.marker(k), "circle")}
 
 
 def _cross() -> dict[str, Any]:
@@ -343,7 +349,11 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
     draw(axes)
     for line in axes.lines:
         xy = np.column_stack(line.get_data())
-        look = {"color": str(line.get_color()), "dash": DASHES[str(line.get_linestyle())], "width": 1.6}
+        look = {
+            "color": str(line.get_color()),
+            "dash": DASHES.get(str(line.get_linestyle()), "solid"),
+            "width": 1.6,
+        }
         # A point alone is a mean.
         traces.append(_curve(xy, look) | ({"mode": "markers", "marker": _cross()} if len(xy) == 1 else {}))
     for contour in axes.collections:
