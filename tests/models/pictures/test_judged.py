@@ -65,12 +65,8 @@ def test_a_share_below_one_percent_is_not_none():
 
     counts = np.diag([1_000] * 10) + np.eye(10, k=1, dtype=int)
     axes = draw_confusion(pd.DataFrame(counts, list("abcdefghij"), list("abcdefghij")), "Counts")
-    assert {text.get_text() for text in axes.texts} <= {
-        "1,000\n100 %",
-        "1\n<1 %",
-        "1,000\n99.9 %",
-        "1\n0.1 %",
-    }
+    said = {text.get_text().split("\n")[1] for text in axes.texts if text.get_text().startswith("1\n")}
+    assert said <= {"0.1 %", "<1 %"}
 
 
 def test_numbers_on_cells_can_be_read():
