@@ -118,10 +118,11 @@ def test_a_page_names_what_its_fits_answer(model):
     assert type(fit) is kind
     rows = next((load() for load in TABLES if load.__name__ in code), None)
     shown = reference.shared_names(kind)
-    for name in reference.ONLY:
-        answer = getattr(fit, name)
+    for name in reference.ONLY.keys() - set(reference.own_names(kind)):
         try:
-            answer(rows) if name == "estimate_prior" else answer()
+            answer = getattr(fit, name)
+            if callable(answer):
+                answer(rows) if name == "estimate_prior" else answer()
         except DiscrimError:
             assert name not in shown, name
         else:

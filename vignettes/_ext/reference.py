@@ -89,15 +89,26 @@ QUESTIONS = {
 
 POSTERIORS = ("predict_proba", "predict_log_proba", "classification", "estimate_prior")
 WITH_POSTERIORS = tuple(model.results for model in MODELS if model.posteriors)
+WITH_CRITERIA = (
+    "LDAResults",
+    "QDAResults",
+    "NaiveBayesResults",
+    "NearestCentroidResults",
+    "LogisticResults",
+    "MixtureResults",
+)
 ONLY = {
     "typicality": ("LDAResults", "QDAResults"),
     "relative_distances": ("LDAResults", "QDAResults"),
     "posterior_intervals": ("LDAResults", "QDAResults", "LogisticResults"),
     **dict.fromkeys(POSTERIORS, WITH_POSTERIORS),
+    **dict.fromkeys(("aic", "bic"), WITH_CRITERIA),
+    "llf": (*WITH_CRITERIA, "RDAResults"),
+    "df_model": (*WITH_CRITERIA, "IndicatorResults", "PerceptronResults", "HyperplaneResults"),
 }
 """Which fits answer what not every fit does."""
 
-NOT_SHARED = ("title", "likelihood_of", "llf", "df_model", "aic", "bic")
+NOT_SHARED = ("title", "likelihood_of")
 """What a page of a verb does not say of every fit."""
 
 TABLE = "Formula, table and prior"
@@ -152,6 +163,9 @@ TITLES = {
     "errors": "Errors and warnings",
 }
 """Titles of pages that are of no verb."""
+OTHERS = {"PenalizedLogisticResults": "With a penalty"}
+"""Titles of what a second class answers, otherwise than the first of its verb."""
+
 LINES = {
     "fits": "Prediction, error rates, pictures and export, which the fits of all models have in common.",
     "given": "Canonical variates, assessments, tests, summaries: what is neither a table nor a number.",
@@ -208,8 +222,9 @@ def row(left: str, right: str) -> str:
 
 def elsewhere(name: str) -> str:
     """The line of what every fit answers, with a link to where it is described."""
-    line = docs.summary(docs.parsed(inspect.getattr_static(ClassifierResults, name)))
-    return row(f":py:obj:`{name}() <{FIT}.{name}>`", line)
+    held = inspect.getattr_static(ClassifierResults, name)
+    line = docs.summary(docs.parsed(getattr(held, "fget", held)))
+    return row(f":py:obj:`{name}{'()' if is_method(name) else ''} <{FIT}.{name}>`", line)
 
 
 def is_refused(kind: type, base: type, name: str) -> bool:
@@ -249,7 +264,7 @@ def more_of(question: str, kind: type, shared: Iterable[str]) -> str:
             for each in kinds
         )
         return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
-    names = [name for name in shared if not is_method(name) and name not in NOT_SHARED]
+    names = [name for name in shared if name not in ANSWERS and name not in NOT_SHARED]
     links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
     return row("Of every fit", links) if question == READ and names else ""
 
@@ -268,7 +283,7 @@ def by_question(owner: str, kind: type, own: list[str], shared: list[str], under
         lines = "".join(
             entry(owner, kind, name, listed) if name in own else elsewhere(name)
             for name in names
-            if name in own or (name in shared and is_method(name))
+            if name in own or name in shared
         )
         lines += more_of(question, kind, shared)
         if lines:
@@ -283,7 +298,7 @@ def otherwise(name: str, kind: type, beside: type) -> str:
     """What a class answers otherwise than one that stands before it, and what it refuses."""
     own = [n for n in own_names(kind) if getattr(kind, n, None) is not getattr(beside, n, None)]
     refused = [n for n in own if is_refused(kind, beside, n)]
-    text = titled(f"What {name} answers otherwise", "-") + of_class(name, kind)
+    text = titled(OTHERS[name], "-") + of_class(name, kind)
     text += block("container:: answers", row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
     return text + by_question(name, kind, [n for n in own if n not in refused], [], "~")
 
