@@ -22,6 +22,7 @@ NIGHT = (
     ".night{display:none}@media screen and (prefers-color-scheme:dark)"
     "{.day{display:none}.night{display:inline}}"
 )
+VARIABLE = "var(--c"
 NOTHING = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
 
@@ -50,16 +51,13 @@ def first_words(figure: Figure) -> str:
     return ", ".join([text for text in texts if text][:12])
 
 
-def repeated(figure: Figure) -> Callable[[], Any]:
-    """What draws a figure: it is there by day, and by night the last line of its cell is run again.
-
-    A cell whose last line is no picture of its own has the figure of the day by night, too.
-    """
+def repeated() -> Callable[[], Any] | None:
+    """What draws the picture of the last line of a cell again, where it is one by itself."""
     shell = get_ipython()
     lines = ast.parse(shell.transform_cell(shell.get_parent()["content"]["code"])).body
-    last, calls = ast.unparse(lines[-1]), iter([figure.axes[0]])
+    last = ast.unparse(lines[-1])
     alone = ".plot(" in last and "ax=" not in last and isinstance(lines[-1], ast.Expr)
-    return lambda: next(calls, None) or (eval(last, shell.user_ns) if alone else figure.axes[0])
+    return (lambda: eval(last, shell.user_ns)) if alone else None
 
 
 def vectors(figure: Figure) -> str:
@@ -67,7 +65,10 @@ def vectors(figure: Figure) -> str:
     if not figure.axes:
         return NOTHING
     words = escape(described(figure))
-    image = image_of(repeated(figure))
+    image, draw = image_of(lambda: figure.axes[0]), repeated()
+    if VARIABLE not in image.light and draw is not None:
+        # Its colours by night are known to what draws it alone.
+        image = image_of(draw)
     size = f"width='{image.width}' height='{image.height}'"
     day, night = (
         picture if not picture.startswith("data:") else f"<image href='{picture}' {size}/>"
@@ -76,7 +77,8 @@ def vectors(figure: Figure) -> str:
     if night and day != night:
         day = f"<style>{NIGHT}</style><g class='day'>{day}</g><g class='night'>{night}</g>"
     if not day.startswith("<svg"):
-        day = f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{day}</svg>"
+        box = f"viewBox='0 0 {image.width} {image.height}'"
+        day = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {box}>{day}</svg>"
     return day.replace("<svg", f"<svg role='img' aria-label='{words}'", 1)
 
 
