@@ -196,7 +196,7 @@ def write_beside(axes: Axes, texts: Iterable[str]) -> None:
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
     wide = 0.0064 * letters() * max(map(len, texts), default=0)
-    if wide > 0.9 * MOST_BESIDE * axes.figure.bbox.width / axes.figure.dpi:
+    if wide > 0.8 * MOST_BESIDE * axes.figure.bbox.width / axes.figure.dpi:
         return
     for i, text in enumerate(texts):
         axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)

@@ -333,8 +333,9 @@ def settle(axes: Axes, is_new: bool) -> None:
     those of columns stand upright where they meet. Titles and labels are broken between words.
     """
     every: list[Any] = [axes, *axes.child_axes]
-    specs = [each.get_subplotspec() for each in axes.figure.axes]
-    alone = sum(spec is not None for spec in specs) == 1 and axes.figure.get_layout_engine() is not None
+    # Axes with a second scale share their place.
+    specs = {each.get_subplotspec() for each in axes.figure.axes} - {None}
+    alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
     below: list[Any] = []
     # What is broken, cut or moved leaves other room to the rest.
     for _ in range(4):
@@ -413,7 +414,7 @@ def _turn_names(axes: Any) -> bool:
     from matplotlib.ticker import AutoLocator, FixedFormatter, MaxNLocator
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
-    boxes = [label.get_window_extent().padded(1) for label in labels]
+    boxes = [label.get_window_extent().padded(2) for label in labels]
     if not any(one.overlaps(other) for one, other in pairwise(boxes)):
         return False
     if isinstance(axes.xaxis.get_major_formatter(), FixedFormatter):
