@@ -355,7 +355,7 @@ def _file_of(path: Any) -> Any:
 
 WORTH = (
     "confusion forest vip centroids density components log_determinants fitted posteriors territory "
-    "calibration structure regions ellipses distances odds_ratios roc choice path loadings scree table simplex"
+    "calibration structure ellipses regions distances odds_ratios roc choice path loadings scree table"
 )
 """Kinds of pictures in the order in which they are worth a look, after the one that shows the model."""
 

@@ -389,6 +389,9 @@ def _night(colour: str) -> str | None:
         return colour
     if colour == LIGHT.line:
         return DARK.line
+    if colour == "#010101":
+        # Black numbers on what is light by day stand on what is dark by night.
+        return "#ffffff"
     seen, paper_by_day, paper_by_night = map(_parts, (colour, LIGHT.paper, DARK.paper))
     inks = [(LIGHT.ink, DARK.ink), *((each, each) for each in CLASS_COLOURS)]
     for by_day, by_night in ((_parts(day), _parts(night)) for day, night in inks):

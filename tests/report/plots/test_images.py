@@ -133,15 +133,22 @@ def test_colours_that_are_not_known_are_found_by_drawing_again_and_stand_once():
     assert "stroke:#ffffff" in night
 
 
-def test_a_confusion_whose_cells_mix_with_the_paper_is_drawn_for_the_night():
-    counts = pd.DataFrame([[50, 0], [1, 49]], list("ab"), list("ab"))
-    image = image_of(lambda: draw_confusion(counts, "Counts"))
-    assert not image.dark
-    for colours, by_night in ((LIGHT, False), (DARK, True)):
-        drawn, _, known = points._drawn(lambda: draw_confusion(counts, "Counts"), colours)
-        assert not known
-        seen = shown(image.light, by_night)
-        assert all(colour in seen for colour in points.COLOUR.findall(drawn))
+def test_a_confusion_is_drawn_once_and_its_cells_mix_with_the_paper_of_the_night():
+    counts = pd.DataFrame([[50, 0, 0], [1, 49, 3], [9, 9, 9]], list("abc"), list("abc"))
+    times: list[Any] = []
+    image = image_of(lambda: times.append(1) or draw_confusion(counts, "Counts"))
+    assert len(times) == 1
+    drawn, place, _ = points._drawn(lambda: draw_confusion(counts, "Counts"), DARK)
+    assert isinstance(drawn, str)
+    rows = []
+    for text in (shown(image.light, night=True), points._shortened(drawn, place, "g0")):
+        rules = dict(re.findall(r"\.(\w+)\{([^}]*)\}", text))
+        used = " ".join(
+            rules[name] for name in re.findall("class='([^']*)'", text) if "stroke-width:0.5" in rules[name]
+        )
+        rows.append([[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in points.COLOUR.findall(used)])
+    assert len(rows[0]) >= 18
+    np.testing.assert_allclose(*rows, atol=2)
 
 
 def test_what_is_dots_in_other_colours_by_night_is_there_twice_under_its_own_names():
