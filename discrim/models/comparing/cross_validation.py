@@ -340,8 +340,8 @@ class CrossValidation(Shown):
             Axes of matplotlib to draw on; by default those of a new figure.
         other : fit or CrossValidation, optional
             The other model of "differences". A fit is cross-validated on the same folds.
-        colors : mapping, sequence or str, optional
-            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
 

@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.models.pictures.pictured import one_column
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, shown_name
+from discrim.report.plots.style import add_legend, faint, new_axes, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -150,10 +150,6 @@ def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section
     )
 
 
-MOST_COLOURS = 8
-"""Levels that are told apart by the colours of bars."""
-
-
 def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Density of a column in each class, a line a class."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
@@ -173,29 +169,26 @@ def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours."""
+    """Shares of the levels in each class: a line a level, and on it a dot a class, one below the other."""
     name = one_column("table", "levels", list(results._levels), options)
     table, signs = results.tables[name], options.signs(results.classes)
-    by_level = table.shape[1] > MOST_COLOURS
-    axes, is_new = new_axes(options.ax, table.shape[1] if by_level else 2 * len(table))
-    lines, start = table.columns if by_level else table.index, np.zeros(len(table))
-    places = np.arange(len(lines))
-    if by_level:
-        for k, label in enumerate(table.index):
-            shares = table.iloc[k].to_numpy(dtype=np.float64)
-            style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-            axes.plot(shares, places, linestyle="none", label=shown_name(label), **style)
-        axes.grid(axis="y", color=faint(0.9))
-        axes.set_axisbelow(True)
-    else:
-        for level, label in enumerate(table.columns):
-            shares = table.iloc[:, level].to_numpy(dtype=np.float64)
-            colour = SIGNS.colour(level)
-            axes.barh(places, shares, left=start, color=colour, label=shown_name(label), height=0.7)
-            start = start + shares
-    axes.set_yticks(places, [shown_name(label) for label in lines])
-    axes.invert_yaxis()
-    axes.set_xlim(0.0, None if by_level else 1.0)
-    axes.set_xlabel("Probability within the class")
+    k_classes, levels = table.shape
+    axes, is_new = new_axes(options.ax, levels * (1 + k_classes // 4))
+    places = np.arange(levels)
+    for k, label in enumerate(table.index):
+        shares = table.iloc[k].to_numpy(dtype=np.float64)
+        # Classes of equal shares lie side by side.
+        below = places + 0.6 * ((k + 0.5) / k_classes - 0.5)
+        axes.hlines(below, 0.0, shares, color=signs.colour(k), linewidth=1.2)
+        style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        axes.plot(shares, below, linestyle="none", label=shown_name(label), **style)
+    for place in places[1:]:
+        axes.axhline(place - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+    axes.set_yticks(places, [shown_name(label) for label in table.columns])
+    axes.set(
+        xlim=(-0.03 * float(table.max(axis=None)), None),
+        ylim=(levels - 0.5, -0.5),
+        xlabel="Probability within the class",
+    )
     axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
     return add_legend(axes, is_new)

@@ -607,9 +607,8 @@ def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
     axes = draw(table, noise, ax=options.ax, signs=options.signs(labels))
-    scatter = fit.numbers.scatter
-    signal = f"filled: signal ({scatter.found_label})"
-    style.set_title(axes, f"Eigenvalues, {scatter.wanted.form}; {signal}; lines: noise")
+    signal = f"filled: signal ({fit.numbers.scatter.found_label})"
+    style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
     return axes
 
 
@@ -617,7 +616,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Errors of the choice by alpha and gamma, with the pair chosen."""
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair, title = (results.alpha, results.gamma), f"Error by {_chosen_by(fit)}"
-    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path", results.classes))
+    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
 
 
 def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

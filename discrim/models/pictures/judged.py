@@ -60,7 +60,7 @@ def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) ->
     from discrim.report.plots.judged import draw_confusion as draw
 
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
-    return draw(table, title, ax=options.ax, colormap=options.colormap("confusion", table.index))
+    return draw(table, title, ax=options.ax, colormap=options.colormap("confusion"))
 
 
 def said_of(table: pd.DataFrame) -> str:

@@ -20,6 +20,8 @@ from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.registry import BY_MODEL, MODELS, Picture, resolve
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
     from discrim.core.moments.moments import ClassMoments
     from discrim.frame.blocks import Blocks
     from discrim.frame.design import Design
@@ -75,15 +77,17 @@ class PictureOptions:
 
         return signs_of(list(classes), self.colors)
 
-    def colormap(self, kind: str, classes: Iterable[Any]) -> str | None:
-        """The name of a colormap, for a kind whose colours are of numbers and not of classes."""
-        if self.colors is not None and not isinstance(self.colors, str):
+    def colormap(self, kind: str) -> Colormap | None:
+        """The colormap given, for a kind whose colours are of numbers and not of classes."""
+        from matplotlib.colors import Colormap
+
+        from discrim.report.plots.style import colormap_of
+
+        if self.colors is not None and not isinstance(self.colors, (str, Colormap)):
             raise DataError(
-                f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis'."
+                f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis', or one."
             )
-        # A name that matplotlib does not know is refused.
-        self.signs(classes)
-        return self.colors
+        return None if self.colors is None else colormap_of(self.colors)
 
 
 def checked_names(option: str, given: Any) -> Any:
@@ -360,8 +364,8 @@ class Pictured:
             For kind "ellipses": whether all have one centre, so that their shapes can be compared.
         classes : label or labels, optional
             For kinds that can show some of the classes: which.
-        colors : mapping, sequence or str, optional
-            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
         interactive : bool, default False

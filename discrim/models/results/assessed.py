@@ -217,8 +217,8 @@ class Assessment(Shown):
             assessment.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default those of a new figure.
-        colors : mapping, sequence or str, optional
-            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
         """

@@ -339,8 +339,8 @@ class CanonicalResults(Shown):
             New rows with their response. Without it, the rows of the fit.
         axes : two names of discriminants, optional
             Axes of the picture, such as ("LD1", "LD3"); by default the first two.
-        colors : mapping, sequence or str, optional
-            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
 

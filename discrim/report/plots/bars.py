@@ -16,6 +16,8 @@ from discrim.report.plots.points import name_lines, write_beside
 from discrim.report.plots.spaces import axis_name
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
     from discrim.report.plots.style import Axes, Signs
 
 MOST_AXES = 12
@@ -172,7 +174,7 @@ def heat_map(
     marked: tuple[float, float],
     title: str,
     ax: Axes | None = None,
-    colormap: str | None = None,
+    colormap: Colormap | None = None,
 ) -> Axes:
     """Cells of a table by colour, dark where a number is small; missing ones stay empty.
 

@@ -13,6 +13,8 @@ from discrim.report.plots import style
 from discrim.report.plots.points import draw_strips, name_lines, write_beside
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
     from discrim.report.plots.style import Axes, Signs
 
 LARGEST, SMALLEST = 1.1, 5.0
@@ -26,7 +28,7 @@ SIDE, CELL = 4.6, 0.46
 
 
 def draw_confusion(
-    table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: str | None = None
+    table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: Colormap | None = None
 ) -> Axes:
     """Counts, or sums of weights, of actual by predicted classes, coloured by the share of the actual class.
 
@@ -60,17 +62,16 @@ def draw_confusion(
     return axes
 
 
-def _ramps(colormap: str | None) -> list[Any]:
+def _ramps(colormap: Colormap | None) -> list[Any]:
     """Colours of no row to all rows of a class, in right cells and in wrong ones."""
-    import matplotlib as mpl
     from matplotlib.colors import LinearSegmentedColormap
 
     if colormap is not None:
-        return [mpl.colormaps[colormap]] * 2
+        return [colormap] * 2
     return [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in style.COLOURS[:2]]
 
 
-def _colours(shares: Floats, colormap: str | None) -> Floats:
+def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
     """Colours (K, K, 4) of cells; those of a class without rows are empty."""
     from matplotlib.colors import to_rgba
 
@@ -275,7 +276,7 @@ def draw_posteriors(
     axes, _ = style.new_axes(ax, len(classes))
     draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
     axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the row's own class")
-    style.set_title(axes, "Posteriors; rows of another predicted class are ringed")
+    style.set_title(axes, "Posteriors; rows of another predicted class are hollow")
     return axes
 
 

@@ -1,9 +1,11 @@
 """What all pictures share: signs of the classes, ink and paper, names and their fonts, axes, legends, titles.
 
-Colours are those of Okabe and Ito, which stay apart for colour-blind readers; markers and line styles differ
-as well, so that 64 classes have 64 signs and a copy in grey can be read. What is drawn in no class's colour
-has the ink of the style in use, so that it is seen in the dark. A script that the fonts in use lack takes an
-installed font that has it, in ``rcParams["font.family"]``. A file of a picture is drawn without a display.
+Colours are those of Okabe and Ito, which stay apart for colour-blind readers, and twelve that lie as far from
+these and from each other as there is room for; markers and line styles differ as well, so that 160 classes
+have 160 signs and a copy in grey can be read. A style of greys alone, such as matplotlib's "grayscale", gives
+its own. What is drawn in no class's colour has the ink of the style, so that it is seen in the dark. A script
+that the fonts in use lack takes an installed font that has it, in ``rcParams["font.family"]``. A file of a
+picture is drawn without a display.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -28,11 +31,22 @@ from discrim.report.grid import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
+    from matplotlib.colors import Colormap
     from matplotlib.text import Text
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "ink")
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "ink"),
+    *("#872D5A", "#2222EE", "#00E196", "#9669FF", "#5A5A00", "#5A2DB4"),
+    *("#C30F87", "#FF4B69", "#E10FD2", "#B4C3D2", "#965A4B", "#B4D25A"),
+)
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
+
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
+"""Of areas, in a style of greys."""
+
+MOST_PLAIN = 8
+"""Classes up to which colours tell at a glance; beyond, the class means bear their labels."""
 
 MOST_IN_LEGEND = 12
 """Classes up to which a legend names them; beyond, the class means bear their labels."""
@@ -75,6 +89,15 @@ def halo() -> list[Any]:
     return [Stroke(linewidth=3.4, foreground=paper(), alpha=0.8), Normal()]
 
 
+def of_greys(key: str) -> list[Any]:
+    """What the style in use cycles through, as "color" or "linestyle", where its colours are greys alone."""
+    import matplotlib as mpl
+
+    cycle = mpl.rcParams["axes.prop_cycle"].by_key()
+    shades = np.array([mpl.colors.to_rgb(colour) for colour in cycle.get("color", ["red"])])
+    return list(cycle.get(key, ())) if np.ptp(shades, axis=1).max() < 0.01 else []
+
+
 # ---- the signs of the classes
 
 
@@ -86,16 +109,30 @@ class Signs:
 
     def colour(self, k: int) -> str:
         """Colour of class k."""
-        colour = self.colours[k % len(self.colours)]
-        return ink() if colour == "ink" else colour
+        import matplotlib as mpl
+
+        colours = self._cycle()
+        colour = colours[k % len(colours)]
+        return ink() if colour == "ink" else str(mpl.colors.to_hex(colour))
+
+    def _cycle(self) -> Sequence[str]:
+        """The colours, or the greys of a style that has no others."""
+        return (of_greys("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
         """Marker of class k: classes of the same colour differ in it, and so do neighbours."""
-        return MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]
+        markers = of_greys("marker") or MARKERS
+        return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
     def line(self, k: int) -> Any:
         """Line style of class k."""
-        return LINES[k % len(LINES)]
+        lines = of_greys("linestyle") or LINES
+        return lines[k % len(lines)]
+
+    def hatch(self, k: int) -> str:
+        """Hatch of the area of class k, which is empty but in a style of greys."""
+        hatches = (of_greys("hatch") or HATCHES) if of_greys("color") else [""]
+        return str(hatches[k % len(hatches)])
 
     def of(self, k: int) -> dict[str, Any]:
         """All three of class k, as lines of matplotlib take them."""
@@ -109,22 +146,16 @@ SIGNS = Signs()
 def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     """The signs of classes, by colours that a person gave.
 
-    Colours are by label, in the order of the classes, or the name of a colormap of matplotlib, which is taken
-    at even steps. It is a DataError if a class has no colour, a label is of no class, or a colour or colormap
-    is not known to matplotlib.
+    Colours are by label, in the order of the classes, or a colormap of matplotlib or its name. It is a
+    DataError if a class has no colour, a label is of no class, or a colour or colormap is not known to
+    matplotlib.
     """
     if colors is None:
         return Signs()
     import matplotlib as mpl
 
-    if isinstance(colors, str):
-        if colors not in mpl.colormaps:
-            raise DataError(
-                f"colors={colors!r} is no colormap: give a colour for each class, or a colormap's name."
-            )
-        colormap: Any = mpl.colormaps[colors]
-        steps: Any = range(colormap.N) if colormap.N < 64 else np.linspace(0, 0.92, len(classes))
-        given = [colormap(step) for step in steps]
+    if isinstance(colors, (str, mpl.colors.Colormap)):
+        given = _of_colormap(colormap_of(colors), len(classes))
     elif isinstance(colors, Mapping):
         unknown = [label for label in colors if label not in classes]
         if unknown:
@@ -143,10 +174,55 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     return Signs(tuple(_hex(colour) for colour in given))
 
 
+def colormap_of(given: Any) -> Colormap:
+    """A colormap of matplotlib, or that of a name; a DataError of a name that it does not know."""
+    import matplotlib as mpl
+
+    if isinstance(given, mpl.colors.Colormap):
+        return given
+    if given not in mpl.colormaps:
+        near = get_close_matches(given.lower(), {name.lower(): name for name in mpl.colormaps}, 1)
+        hint = f" Did you mean {next(n for n in mpl.colormaps if n.lower() == near[0])!r}?" if near else ""
+        raise DataError(
+            f"colors={given!r} is no colormap: give a colour for each class, or a colormap's name.{hint}"
+        )
+    return mpl.colormaps[given]
+
+
+LEAST_CONTRAST = 1.5
+"""Of a colour of a colormap with the paper, where it has so many: classes are seen at both of its ends."""
+
+
+def _of_colormap(colormap: Colormap, count: int) -> list[Any]:
+    """All colours of a colormap of few, or so many at even steps among those that are seen on the paper."""
+    if colormap.N < 64:
+        return [colormap(step) for step in range(colormap.N)]
+    fine = np.asarray(colormap(np.linspace(0.0, 1.0, 256)))[:, :3]
+    light = luminance(np.vstack([fine, _rgb(paper())])) + 0.05
+    seen = fine[np.maximum(light[:-1] / light[-1], light[-1] / light[:-1]) >= LEAST_CONTRAST]
+    seen = seen if len(seen) >= count else fine
+    # A colormap that ends as it begins, such as "twilight", goes round.
+    closed = bool(np.abs(fine[0] - fine[-1]).max() < 0.05)
+    steps = np.linspace(0, len(seen) - 1, count, endpoint=not closed)
+    return [tuple(colour) for colour in seen[steps.round().astype(int)].tolist()]
+
+
+def luminance(colours: Floats) -> Floats:
+    """Relative luminances (...) of colours (..., 3), which are codes and not light."""
+    light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    return np.asarray(light @ [0.2126, 0.7152, 0.0722])
+
+
+def _rgb(colour: str) -> Floats:
+    from matplotlib.colors import to_rgb
+
+    return np.array(to_rgb(colour))
+
+
 def _hex(colour: Any) -> str:
     from matplotlib.colors import to_hex
 
-    if colour == "ink":
+    if isinstance(colour, str) and colour == "ink":
         return "ink"
     try:
         return str(to_hex(colour))

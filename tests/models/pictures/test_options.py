@@ -109,6 +109,62 @@ def test_long_names_leave_the_triangle_its_room():
     assert all(text.get_window_extent().x0 >= 0 for text in axes.texts)
 
 
-def test_a_colormap_of_many_colours_is_taken_at_even_steps():
+def test_a_colormap_is_taken_at_even_steps_among_what_is_seen_on_the_paper():
+    fine = mpl.colormaps["viridis"](np.linspace(0, 1, 256))[:, :3]
+    light = np.where(fine <= 0.04045, fine / 12.92, ((fine + 0.055) / 1.055) ** 2.4) @ [
+        0.2126,
+        0.7152,
+        0.0722,
+    ]
+    seen = fine[1.05 / (light + 0.05) >= 1.5]
     colours = PictureOptions(colors="viridis").signs(["a", "b", "c"]).colours
-    assert colours == tuple(mpl.colors.to_hex(mpl.colormaps["viridis"](place)) for place in (0, 0.46, 0.92))
+    middle = round((len(seen) - 1) / 2)
+    assert colours == tuple(mpl.colors.to_hex(seen[place]) for place in (0, middle, -1))
+
+
+@pytest.mark.parametrize("count", [2, 3, 12])
+def test_every_colormap_of_matplotlib_gives_colours(count):
+    for name in mpl.colormaps:
+        signs = PictureOptions(colors=name).signs(list(range(count)))
+        assert len({signs.colour(k) for k in range(count)}) >= min(count, 2), name
+        by_object = PictureOptions(colors=mpl.colormaps[name]).signs(list(range(count)))
+        assert by_object == signs
+
+
+@pytest.mark.parametrize("kind", ["scores", "regions", "confusion"])
+@pytest.mark.parametrize("name", ["viridis", "Greys", "twilight", "Set1"])
+def test_colormaps_are_taken_by_kinds_of_classes_and_of_numbers(kind, name):
+    FIT.plot(kind, colors=name).figure.draw_without_rendering()
+    with pytest.raises(discrim.errors.DataError, match="Did you mean 'viridis'"):
+        FIT.plot(kind, colors="viridus")
+
+
+def test_twenty_classes_have_twenty_colours_and_more_have_other_markers():
+    signs = PictureOptions().signs(range(160))
+    assert len({signs.colour(k) for k in range(20)}) == 20
+    assert len({(signs.colour(k), signs.marker(k)) for k in range(160)}) == 160
+
+
+def test_a_style_of_greys_is_followed_and_another_is_not():
+    signs = PictureOptions().signs("abc")
+    with plt.style.context("grayscale"):
+        cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+        assert [signs.colour(k) for k in range(4)] == [mpl.colors.to_hex(colour) for colour in cycle]
+        assert len({(signs.colour(k), signs.marker(k)) for k in range(32)}) == 32
+        assert PictureOptions(colors="Set1").signs("abc").colour(0) == "#e41a1c"
+        assert signs.hatch(0) != signs.hatch(1)
+    with plt.style.context("ggplot"):
+        assert signs.colour(0) == PictureOptions().signs("abc").colour(0) == "#0072B2".lower()
+        assert signs.hatch(1) == ""
+
+
+def test_regions_bear_their_names_inside_them_and_a_legend_has_what_has_none():
+    fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
+    axes = fit.plot("regions")
+    assert axes.get_legend() is None
+    places = {text.get_text(): text.xy for text in axes.texts}
+    assert set(places) == set(fit.classes)
+    rows = pd.DataFrame(list(places.values()), columns=fit.terms)
+    assert fit.predict(rows).tolist() == list(places)
+    held = FIT.plot("regions", columns=["sepal_length", "sepal_width"])
+    assert {text.get_text() for text in held.get_legend().get_texts()} == set(FIT.classes)
