@@ -83,12 +83,12 @@ def test_a_histogram_counts_each_row_once():
         assert area / width == pytest.approx(50, rel=1e-5)
 
 
-def test_posteriors_ring_the_rows_that_are_misclassified():
+def test_rows_that_are_misclassified_are_hollow_among_posteriors():
     fit = qda("species ~ .", IRIS)
     axes = drawn(fit.plot("posteriors"))
     assert [label.get_text() for label in axes.get_yticklabels()] == list(fit.classes)
     confusion = fit.confusion().to_numpy()
-    assert [len(points(c)) for c in axes.collections[::2]] == confusion.sum(axis=1).tolist()
+    assert [len(points(c)) for c in axes.collections[::2]] == np.diag(confusion).tolist()
     wrong = (confusion.sum(axis=1) - np.diag(confusion)).tolist()
     assert [len(points(c)) for c in axes.collections[1::2]] == wrong
     assert sum(wrong) == 3
@@ -149,8 +149,11 @@ def overlaps(extents: np.ndarray) -> int:
 def test_circles_hold_the_class_means_at_95_percent():
     scores, labels, centroids, counts = few(2, (9, 4))
     axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE, counts))
-    assert len(axes.patches) == 2
-    for patch, mean, n in zip(axes.patches, centroids.to_numpy(), (9, 4), strict=True):
+    *circles, unit = axes.patches
+    tips, lengths = arrows(axes)[:, 1], STRUCTURE.to_numpy()
+    order = np.lexsort(lengths.T), np.lexsort(tips.T)
+    np.testing.assert_allclose(tips[order[1]], unit.radius * lengths[order[0]], rtol=1e-9)
+    for patch, mean, n in zip(circles, centroids.to_numpy(), (9, 4), strict=True):
         assert patch.center == tuple(mean)
         assert patch.radius == pytest.approx(np.sqrt(stats.chi2.isf(0.05, 2) / n), rel=1e-12)
     assert axes.get_aspect() == 1

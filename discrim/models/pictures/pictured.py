@@ -20,14 +20,12 @@ from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.registry import BY_MODEL, MODELS, Picture, resolve
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-
     from discrim.core.moments.moments import ClassMoments
     from discrim.frame.blocks import Blocks
     from discrim.frame.design import Design
     from discrim.models.fits.fit import Fit
     from discrim.report.plots.interactive import Figure, PointedRows
-    from discrim.report.plots.style import Axes, Signs
+    from discrim.report.plots.style import Axes, Colormap, Signs
 
 
 def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
@@ -79,11 +77,9 @@ class PictureOptions:
 
     def colormap(self, kind: str) -> Colormap | None:
         """The colormap given, for a kind whose colours are of numbers and not of classes."""
-        from matplotlib.colors import Colormap
+        from discrim.report.plots.style import colormap_of, is_colormap
 
-        from discrim.report.plots.style import colormap_of
-
-        if self.colors is not None and not isinstance(self.colors, (str, Colormap)):
+        if self.colors is not None and not is_colormap(self.colors):
             raise DataError(
                 f"colors= of kind={kind!r} is the name of a colormap of matplotlib, as 'viridis', or one."
             )

@@ -483,6 +483,7 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """
     from discrim.report.plots.bars import draw_triangle, finish
     from discrim.report.plots.planes import draw_plane
+    from discrim.report.plots.points import told_hollow
 
     blocks = fit.rows('kind="partition"')
     fit.drawn_rows()
@@ -493,6 +494,7 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     few = options.columns is None and len(every) > len(names)
     some = f"; {said_choice(options, len(every), SHOWN)} of {len(every)} columns" if few else ""
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
+    title += f"\nhollow: {told_hollow(len(rows.codes))}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
     shown, codes = rows.blocks, rows.codes

@@ -475,9 +475,10 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> import discrim
     >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
     >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
-    'LD2'
+    'LD2 (0.9 %)'
     """
     from discrim.report.plots.planes import draw_line, draw_plane
+    from discrim.report.plots.spaces import axis_name
 
     centroids = results._centroids()
     every = list(centroids.columns)
@@ -505,15 +506,16 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     limits = [_limits(points[:, j], means[:, at[j]]) for j in range(len(at))]
     held = "" if len(names) == len(every) else f"\nheld: {_told(every, names)} = 0"
     common: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes), "title": TITLE + held}
-    classes = list(fit.classes)
+    classes, shares = list(fit.classes), getattr(results, "explained", None)
+    said = [axis_name(name, shares, *of) for name, of in zip(names, ((), ("",)), strict=False)]
     if len(at) == 1:
         line = np.linspace(*limits[0], 801)
         found = scores(line[:, None])
-        said = (names[0], "Posterior probability")
-        return draw_line(
-            line, posteriors(found), best_class(found), said, points[:, 0], codes, classes, **common
-        )
-    return draw_plane(
+        place = line, posteriors(found), best_class(found), (names[0], "Posterior probability"), points[:, 0]
+        axes = draw_line(*place, codes, classes, **common)
+        axes.set_xlabel(said[0])
+        return axes
+    axes = draw_plane(
         lambda plane: best_class(scores(plane)),
         (limits[0], limits[1]),
         (names[0], names[1]),
@@ -524,6 +526,8 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         weak=bool(held),
         **common,
     )
+    axes.set(xlabel=said[0], ylabel=said[1])
+    return axes
 
 
 def _limits(values: Floats, means: Floats) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_labels, draw_points, draw_strips
+from discrim.report.plots.points import draw_hollow, draw_labels, draw_points, draw_strips, told_hollow
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -130,10 +130,10 @@ def draw_regions(
     limits: tuple[tuple[float, float], tuple[float, float]],
     signs: Signs = style.SIGNS,
     grid: int = GRID,
-) -> None:
+) -> Regions:
     """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them.
 
-    `grid` is the number of points a side.
+    `grid` is the number of points a side. In a style of greys they are hatched as well.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
@@ -150,6 +150,26 @@ def draw_regions(
     look: dict[str, Any] = {"colors": style.faint(0.35), "linewidths": 0.8, "capstyle": "round", "zorder": 1}
     axes.add_collection(LineCollection(list(found.segments), **look), autolim=False)
     axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
+    return found
+
+
+def middles(regions: Regions, k_classes: int) -> Floats:
+    """The point (K, 2) of each region that is farthest from its border, missing where there is no region.
+
+    Examples
+    --------
+    >>> halves = find_regions(lambda x: (x[:, 0] > 0.6).astype(int), *np.linspace([0, 0], [1, 1], 51).T)
+    >>> middles(halves, 3).round(1).tolist()
+    [[0.3, 0.3], [0.8, 0.2], [nan, nan]]
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    out = np.full((k_classes, 2), np.nan)
+    for k in np.unique(regions.codes[regions.codes >= 0]).tolist():
+        depth = distance_transform_edt(np.pad(regions.codes == k, 1))[1:-1, 1:-1]
+        row, column = np.unravel_index(int(depth.argmax()), depth.shape)
+        out[k] = regions.across[column], regions.up[row]
+    return out
 
 
 def draw_plane(
@@ -171,12 +191,13 @@ def draw_plane(
     """Regions of the classes in the plane of two variables, with rows on top.
 
     Points (n, 2) have codes (n,), -1 where there is no class; a row without both numbers is left out, one
-    that is wrong is ringed, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
-    2) of the classes have places such as the means; by default the rows give them, where the classes are more
-    than a legend takes. A panel is one of several: it has no legend, and a coarser grid.
+    that is wrong is hollow, and weak ones are drawn faintly, as they do not lie in the plane. The labels (K,
+    2) of the classes have places such as the means; by default they stand in the middle of the regions. A
+    legend has the classes where some that have rows have no region. A panel is one of several: it has no
+    legend, and a coarser grid.
     """
     axes, is_new = style.new_axes(ax)
-    draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
+    found = draw_regions(axes, classify, limits, signs, GRID // 2 if panel else GRID)
     before = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
     for artist in (*set(axes.collections) - before[0], *set(axes.images) - before[1]):
@@ -185,27 +206,23 @@ def draw_plane(
         if weak:
             artist.set_alpha(0.35)
     if wrong is not None:
-        ring(axes, points[wrong], size=24 if panel else 60)
+        draw_hollow(axes, points, codes, wrong, signs, size=12 if panel else 22)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
+    labels = middles(found, len(classes)) if labels is None else labels
+    there = np.flatnonzero(np.isfinite(labels).all(axis=1))
+    shown = labels[there], [classes[k] for k in there.tolist()]
     if panel:
         if title:
             axes.set_title(title, fontsize="small")
+        if style.of_greys("color"):
+            draw_labels(axes, *shown, size="x-small")
         return axes
-    many = len(classes) > style.MOST_IN_LEGEND
-    style.add_legend(axes, is_new)
-    if labels is None and many:
-        present = [k for k in range(len(classes)) if (codes == k).any()]
-        with np.errstate(invalid="ignore"):
-            means = [np.nanmean(points[codes == k], axis=0) for k in present]
-        labels = np.full((len(classes), 2), np.nan)
-        labels[present] = np.array(means).reshape(-1, 2)
-        title += "; labels stand at the class means"
+    if len(np.setdiff1d(codes[codes >= 0], there)):
+        style.add_legend(axes, is_new)
     style.set_title(axes, title)
-    if labels is not None:
-        there = np.flatnonzero(np.isfinite(labels).all(axis=1))
-        draw_labels(axes, labels[there], [classes[k] for k in there.tolist()])
+    draw_labels(axes, *shown)
     return axes
 
 
@@ -289,7 +306,7 @@ def draw_simplex(
     draw_points(axes, places[:, 0], places[:, 1], codes, classes, signs)
     known = np.isfinite(places).all(axis=1) & (codes >= 0)
     wrong = known & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
-    ring(axes, places[wrong])
+    draw_hollow(axes, places, codes, wrong, signs, size=30)
     # Long names at the foot reach inwards, so that they leave the triangle its room.
     long = max(len(str(label)) for label in classes) > 8
     left, right = ("left", "right") if long else ("center", "center")
@@ -300,7 +317,7 @@ def draw_simplex(
     axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    title = f"Posteriors; ringed: of another predicted class ({int(wrong.sum())} of {int(known.sum())})"
+    title = f"Posteriors; hollow: {told_hollow(len(p))}, {int(wrong.sum()):,} of {int(known.sum()):,}"
     axes.set_title(title, wrap=True)
     return style.add_legend(axes, is_new)
 
@@ -316,7 +333,7 @@ def draw_distances(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
+    """Signed distances of rows to the plane between two classes, rows on the wrong side hollow.
 
     They are positive on the side of the second class; a margin is drawn on both sides of the plane.
     """
@@ -329,7 +346,11 @@ def draw_distances(
     for place in () if margin is None else (-margin, margin):
         axes.axvline(place, **edge)
     axes.set_xlabel(f"Signed distance to the plane, positive on the side of {style.shown_name(classes[1])}")
-    style.set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
+    style.set_title(
+        axes,
+        "Distances to the plane; hollow: on the wrong side"
+        + ("; dashed: the margin" if margin is not None else ""),
+    )
     return axes
 
 

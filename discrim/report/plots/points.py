@@ -138,6 +138,33 @@ def _style(signs: Signs, k: int, *, small: bool) -> dict[str, Any]:
     return {"color": signs.colour(k), "marker": signs.marker(k), "s": size, "alpha": alpha, "linewidths": 0}
 
 
+def hollow_look(signs: Signs, k: int, size: float) -> dict[str, Any]:
+    """How a row of class k is drawn that is called another class: with its sign, and nothing in it."""
+    look: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
+    return look | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
+
+
+MOST_HOLLOW = 200
+"""Rows of a class that are drawn as wrong over the shades of very many."""
+
+
+def draw_hollow(
+    axes: Axes, points: Floats, codes: Codes, wrong: NDArray[np.bool_], signs: Signs, size: float = 22
+) -> None:
+    """Rows (n, 2) that are wrong (n,) as hollow points; of very many, those at even steps in each class."""
+    crowded = len(points) > MOST_POINTS
+    for k in np.unique(codes[wrong]).tolist():
+        rows = np.flatnonzero(wrong & (codes == k))
+        rows = rows[:: -(-len(rows) // MOST_HOLLOW)] if crowded else rows
+        drawn = axes.scatter(*points[rows].T, rasterized=crowded, **hollow_look(signs, k, size))
+        ROWS[drawn] = rows, len(points)
+
+
+def told_hollow(rows: int) -> str:
+    """Which rows are hollow, of so many, for a title."""
+    return f"of another predicted class{f' (at most {MOST_HOLLOW} a class)' if rows > MOST_POINTS else ''}"
+
+
 # ---- a line for each class
 
 
@@ -151,7 +178,8 @@ def draw_strips(
 ) -> None:
     """One line for each class, from the top; the rows of a class are spread over its line.
 
-    Of a class of many rows those at even ranks are drawn, which a note in the corner says.
+    Rows that are wrong are hollow. Of a class of many rows those at even ranks are drawn, which a note in the
+    corner says.
     """
     most = 0
     small, rasterized = len(classes) > MOST_IN_LEGEND, len(values) > 5_000
@@ -164,14 +192,14 @@ def draw_strips(
         shown = np.arange(len(rows))
         if len(rows) > MOST_IN_STRIP:
             shown = np.linspace(0, len(rows) - 1, MOST_IN_STRIP).round().astype(np.intp)
-        drawn = axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
-        ROWS[drawn] = rows[shown], len(values)
+        bad = np.zeros(len(shown), dtype=bool) if wrong is None else wrong[rows[shown]]
+        right, hollow = shown[~bad], shown[bad]
+        drawn = axes.scatter(values[rows[right]], height[right], rasterized=rasterized, **style)
+        ROWS[drawn] = rows[right], len(values)
         if wrong is not None:
-            # Of the rows that are drawn: else their share would not be that of the wrong ones.
-            ring = shown[wrong[rows[shown]]]
-            style |= {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.0, "alpha": 1.0}
-            del style["color"]
-            axes.scatter(values[rows[ring]], height[ring], rasterized=rasterized, **style)
+            look = hollow_look(signs, k, style["s"])
+            drawn = axes.scatter(values[rows[hollow]], height[hollow], rasterized=rasterized, **look)
+            ROWS[drawn] = rows[hollow], len(values)
         most = max(most, len(rows))
     if most > MOST_IN_STRIP:
         text = f"of a class at most {MOST_IN_STRIP:,} rows are drawn"
@@ -205,7 +233,7 @@ def write_beside(axes: Axes, texts: Iterable[str]) -> None:
 # ---- labels at places
 
 
-def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
+def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium") -> None:
     """Labels of classes at places (K, 2), moved apart where they would lie on each other.
 
     A label that had to move far has a line to its place. The limits of the axes are to be set before.
@@ -219,7 +247,7 @@ def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
     for (x, y), label in zip(places.tolist(), classes, strict=True):
         name = shown_name(label, 16)
         # Not every font has bold letters.
-        letters: dict[str, Any] = {"fontsize": 9, "fontweight": "bold" if name.isascii() else "normal"}
+        letters: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if name.isascii() else "normal"}
         letters |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
         text = axes.annotate(name, (x, y), (0, 0), textcoords="offset points", **letters)
         # Drawn in two strokes, each of all letters: the halo of one does not cut into the next.
@@ -257,8 +285,8 @@ def _separated(places: Floats, sizes: Floats, frame: Floats) -> Floats:
         least = (sizes[taken] + sizes[k]) / 2
         hit = (np.abs(tried[:, None] - found[taken]) < least).all(axis=2).any(axis=1)
         free = np.flatnonzero(~hit & inside)
-        # A place outside the frame keeps its label there, where it is not seen.
-        if len(free) and ((places[k] >= frame[0]) & (places[k] <= frame[1])).all():
+        # A place outside the frame keeps its label there, where it is not seen; one on its edge is inside.
+        if len(free) and ((places[k] >= frame[0] - 1) & (places[k] <= frame[1] + 1)).all():
             found[k] = tried[free[0]]
         taken.append(k)
     return found

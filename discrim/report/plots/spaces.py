@@ -105,7 +105,11 @@ def draw_ellipses(
         draw_outline(axes, centre, style.numbers(pooled), radius, **look)
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
-    return class_legend(axes, is_new, classes, signs, pooled is not None)
+    class_legend(axes, is_new, classes, signs, pooled is not None)
+    if len(classes) > style.MOST_PLAIN and not centred:
+        there = np.flatnonzero(np.isfinite(places).all(axis=1))
+        draw_labels(axes, places[there], [classes[k] for k in there.tolist()])
+    return axes
 
 
 def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
@@ -182,7 +186,9 @@ def draw_scores(
     style.set_title(axes, scores_title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
-    if not len(x) or len(classes) > style.MOST_IN_LEGEND:
+    if not len(x) or len(classes) > style.MOST_PLAIN:
+        if len(x) and len(classes) <= style.MOST_IN_LEGEND:
+            style.add_legend(axes, is_new)
         draw_labels(axes, means, classes)
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=style.paper(), linewidths=3.5, zorder=4)
@@ -272,9 +278,8 @@ def _draw_histograms(
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
         look: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
-        heights, *_ = axes.hist(
-            values[codes == k], bins=edges, label=style.shown_name(label), linestyle=line, **look
-        )
+        look |= {"label": style.shown_name(label), "linestyle": line, "hatch": signs.hatch(k)}
+        heights, *_ = axes.hist(values[codes == k], bins=edges, **look)
         highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height: arrows may lie below the histograms.
@@ -323,25 +328,31 @@ def draw_biplot(
     title = "Canonical scores, and structure correlations as arrows"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
-    style.set_title(axes, title)
     if centroids.shape[1] == 1:
+        style.set_title(axes, title)
         _draw_bars(axes, lengths[named, 0], names)
         return axes
+    rows = style.numbers(shown if len(shown) else centroids)
+    is_seen = arrow_scale(rows, lengths[named]) < 1.4 * np.nanmax(np.abs(rows))
+    style.set_title(axes, f"{title}; dotted: 1" if is_seen else title)
     if ax is None:
         style.settle(axes, is_new=True)
-    draw_arrows(axes, style.numbers(shown if len(shown) else centroids), lengths[named], names)
+    draw_arrows(axes, rows, lengths[named], names)
     return axes
 
 
 def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
-    """Arrows from the origin, to one scale that brings them towards the edge of the points.
+    """Arrows of correlations from the origin, to one scale that brings them towards the edge of the points.
 
     It lies midway between those that fill the picture across and up: points may spread along one axis alone.
+    A dotted circle is where a correlation would be one; where the arrows are short, it lies outside.
     """
-    known = points[np.isfinite(points).all(axis=1)]
-    edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
-    ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
-    tips = tips * (0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0)
+    from matplotlib.patches import Circle
+
+    scale = arrow_scale(points, tips)
+    tips = scale * tips
+    edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
+    axes.add_artist(Circle((0.0, 0.0), scale, **edge)).set_in_layout(False)
     texts = [style.shown_name(name, LABEL) for name in names]
     box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
@@ -354,6 +365,14 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
         name.set_in_layout(False)
     axes.update_datalim(ends)
     axes.autoscale_view()
+
+
+def arrow_scale(points: Floats, tips: Floats) -> float:
+    """The length of an arrow of one unit among points."""
+    known = points[np.isfinite(points).all(axis=1)]
+    edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
+    ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
+    return 0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
 
 
 def _arrow() -> dict[str, Any]:

@@ -31,7 +31,7 @@ from discrim.report.grid import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-    from matplotlib.colors import Colormap
+    from matplotlib.colors import Colormap as Colormap
     from matplotlib.text import Text
 
 COLOURS = (
@@ -152,9 +152,7 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     """
     if colors is None:
         return Signs()
-    import matplotlib as mpl
-
-    if isinstance(colors, (str, mpl.colors.Colormap)):
+    if is_colormap(colors):
         given = _of_colormap(colormap_of(colors), len(classes))
     elif isinstance(colors, Mapping):
         unknown = [label for label in colors if label not in classes]
@@ -172,6 +170,13 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
                 f"colors= has {len(given)} colours for {len(classes)} classes: give one for each."
             )
     return Signs(tuple(_hex(colour) for colour in given))
+
+
+def is_colormap(given: Any) -> bool:
+    """Whether it is a colormap, or a text that may be its name."""
+    import matplotlib as mpl
+
+    return isinstance(given, (str, mpl.colors.Colormap))
 
 
 def colormap_of(given: Any) -> Colormap:

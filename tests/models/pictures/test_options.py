@@ -166,5 +166,6 @@ def test_regions_bear_their_names_inside_them_and_a_legend_has_what_has_none():
     assert set(places) == set(fit.classes)
     rows = pd.DataFrame(list(places.values()), columns=fit.terms)
     assert fit.predict(rows).tolist() == list(places)
-    held = FIT.plot("regions", columns=["sepal_length", "sepal_width"])
+    at = {"petal_length": 3.758, "petal_width": 1.199}
+    held = FIT.plot("regions", columns=["sepal_length", "sepal_width"], at=at)
     assert {text.get_text() for text in held.get_legend().get_texts()} == set(FIT.classes)

@@ -185,10 +185,12 @@ def test_corners_of_a_simplex_are_certain_rows():
     assert np.hypot(*(CORNERS - CORNERS[[1, 2, 0]]).T) == pytest.approx(np.ones(3))
 
 
-def test_rings_of_a_simplex_are_the_errors_of_the_confusion():
+def test_hollow_rows_of_a_simplex_are_the_errors_of_the_confusion():
     axes = LDA.plot("simplex")
     confusion = LDA.confusion().to_numpy()
-    assert len(axes.collections[-1].get_offsets()) == confusion.sum() - np.trace(confusion)
+    hollow = [len(c.get_offsets()) for c in axes.collections if (c.get_facecolor() == 1).all()]
+    assert sum(hollow) == confusion.sum() - np.trace(confusion)
+    assert f"{sum(hollow)} of 150" in axes.get_title()
 
 
 def test_with_one_discriminant_lines_of_means_stay_above_the_arrows():

@@ -4,8 +4,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from discrim.report.plots.points import draw_points, draw_strips
-from discrim.report.plots.style import add_legend, new_axes
+from discrim.report.plots.points import (
+    MOST_HOLLOW,
+    draw_hollow,
+    draw_labels,
+    draw_points,
+    draw_strips,
+    told_hollow,
+)
+from discrim.report.plots.style import Signs, add_legend, new_axes
 from tests.pictures import seen
 
 
@@ -66,11 +73,35 @@ def test_every_row_of_a_middling_table_is_a_point():
     ]
 
 
-def test_thinned_strips_ring_the_share_that_is_wrong_and_say_that_they_are_thinned():
+def test_thinned_strips_have_the_share_that_is_wrong_and_say_that_they_are_thinned():
     rng = np.random.default_rng(2)
     values, wrong = rng.random(50_000), rng.random(50_000) < 0.04
     axes, _ = new_axes(None)
     draw_strips(axes, values, np.zeros(50_000, dtype=np.intp), ["a"], wrong=wrong)
-    rows, rings = (len(c.get_offsets()) for c in axes.collections)
-    assert rings / rows == pytest.approx(wrong.mean(), abs=0.012)
+    right, hollow = (len(c.get_offsets()) for c in axes.collections)
+    rows = right + hollow
+    assert hollow / rows == pytest.approx(wrong.mean(), abs=0.012)
     assert f"{rows:,}" in axes.texts[0].get_text()
+
+
+def test_wrong_rows_over_shades_are_some_of_each_class_and_a_title_says_how_many():
+    rng = np.random.default_rng(3)
+    points, codes = rng.random((60_000, 2)), rng.integers(0, 2, 60_000)
+    axes, _ = new_axes(None)
+    draw_hollow(axes, points, codes, rng.random(60_000) < 0.3, Signs())
+    drawn = [len(c.get_offsets()) for c in axes.collections]
+    assert len(drawn) == 2
+    assert all(MOST_HOLLOW / 2 < count <= MOST_HOLLOW for count in drawn)
+    assert f"{MOST_HOLLOW}" in told_hollow(60_000)
+    assert not any(letter.isdigit() for letter in told_hollow(100))
+
+
+def test_a_label_at_the_edge_of_the_axes_stands_inside_them():
+    axes, _ = new_axes(None)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    draw_labels(axes, np.array([[0.5, 1.0], [0.0, 0.0]]), ["upper edge", "corner"])
+    box = axes.get_window_extent()
+    for text in axes.texts:
+        own = text.get_window_extent()
+        assert (own.min >= box.min - 1).all()
+        assert (own.max <= box.max + 1).all()
