@@ -487,6 +487,8 @@ class Model:
         integrated out.
     reads_gaps : bool
         Whether the rule itself integrates missing columns out.
+    scores_left_out : float
+        How many times as long as its score it takes to leave a row out, where that is more than a few times.
     """
 
     name: str
@@ -502,6 +504,7 @@ class Model:
     check_prior: Callable[[Floats, pd.Index], None] | None = None
     marginal: Callable[[Any, Floats, str, Codes], Rule] | None = None
     reads_gaps: bool = False
+    scores_left_out: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

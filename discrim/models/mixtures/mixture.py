@@ -150,6 +150,7 @@ MODEL = Model(
     "Mixture discriminant analysis",
     no_fit=("a component becomes singular or is left without rows", "fewer components"),
     marginal=_marginal,
+    scores_left_out=1000,
 )
 
 

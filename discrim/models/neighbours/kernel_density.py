@@ -148,6 +148,7 @@ MODEL = Model(
     "Kernel density discriminant analysis",
     likelihood_of="none",
     no_fit=("the covariance of the metric is singular, or a class has no row", 'metric="euclidean"'),
+    scores_left_out=50,
 )
 
 

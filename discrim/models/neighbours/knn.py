@@ -307,6 +307,7 @@ MODEL = Model(
     rule=_rule,
     decision=_log_posteriors,
     check_prior=_refuse_zero,
+    scores_left_out=20,
 )
 
 

@@ -416,7 +416,7 @@ def draw_kind(
     model.
     """
     from discrim.report.plots.interactive import retitled
-    from discrim.report.plots.style import fonts_for, set_title, settle
+    from discrim.report.plots.style import fit_texts, fonts_for, set_title
 
     kinds = {kind.name: kind for kind in pictures}
     others: list[str] = []
@@ -448,7 +448,7 @@ def draw_kind(
         if options.title is not None:
             (retitled if options.interactive else set_title)(picture, options.title)
         if not options.interactive:
-            settle(picture, options.ax is None)
+            fit_texts(picture, options.ax is None)
     return picture
 
 

@@ -51,7 +51,7 @@ class Ground:
     Other columns have values that a person gave, or are integrated out of the densities of the classes (they
     are missing then, None). Of a model without densities they follow the columns drawn, by their regressions
     on these over all rows, and levels are held at the most frequent one; without rows all are held.
-    `every` has all columns that the formula reads as numbers; `chosen` says how those drawn were chosen.
+    `every` has all columns that the formula reads as numbers; `choice` says how those drawn were chosen.
     """
 
     fit: Fit[Any]
@@ -61,7 +61,7 @@ class Ground:
     given: dict[str, Any]
     every: tuple[str, ...]
     follow: bool = False
-    chosen: str = ""
+    choice: str = ""
 
     def table(self, names: Sequence[str], points: Floats, held: Mapping[str, Any]) -> pd.DataFrame:
         """Rows at points (m, len(names)), with what other columns are there."""
@@ -288,7 +288,7 @@ def told_held(ground: Ground, names: Sequence[str]) -> str:
     followers = ground.followers(names)
     gone = [name for name, value in others.items() if value is None]
     held = [name for name in others if name not in gone and name not in followers]
-    parts = [ground.chosen] if ground.chosen else []
+    parts = [ground.choice] if ground.choice else []
     rest = "others" if len(others) > 1 else next(iter(others), "")
     if gone:
         parts.append(f"{rest if len(gone) == len(others) else listed(gone, most=2)} integrated out")

@@ -59,6 +59,7 @@ MODEL = Model(
     "Partial least squares discriminant analysis",
     likelihood_of="none",
     no_fit=("a class has no row, or fewer components are left", "fewer components"),
+    scores_left_out=4,
 )
 WITHOUT_POSTERIORS = replace(
     MODEL,

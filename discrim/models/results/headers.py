@@ -81,9 +81,6 @@ def error_item(fit: Fit[Any], method: Literal["apparent", "loo"]) -> Item:
 QUICK = 2.0**22
 """Rows by classes by columns up to which a short form leaves out each row."""
 
-TIMES_A_SCORE = {"pls": 4, "knn": 20, "kernel_density": 50, "mixture": 1000}
-"""How many times as long as a score it takes to leave a row out, where that is more than a few times."""
-
 JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
 CHOSEN = (
     "Alpha", "Gamma", "Strength", "Shrinkage", "Dimensions", "Neighbours k", "Bandwidth by", "Threshold",
@@ -141,7 +138,7 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     if not fit.has_rows or fit.blocks.rows.read_from:
         return []
     size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
-    left_out = left_out and size * TIMES_A_SCORE.get(fit.model.name, 1) <= QUICK
+    left_out = left_out and size * fit.model.scores_left_out <= QUICK
     _, value, text = error_item(fit, "loo" if left_out else "apparent") if size <= QUICK else ("", np.nan, "")
     name = "left-out" if left_out else "apparent"
     return [] if np.isnan(value) else [f"{name} error {text.partition('  ')[0]}"]

@@ -77,7 +77,7 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     axes.set_ylabel("% of the variance between classes")
     style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
-    style.settle(axes, ax is None)
+    style.fit_texts(axes, ax is None)
     drawn = [
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
         for place, text in zip(places.tolist(), texts, strict=True)

@@ -56,7 +56,7 @@ def draw_confusion(
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     style.set_title(axes, title)
     # The names may take of the room that the cells have.
-    style.settle(axes, is_new)
+    style.fit_texts(axes, is_new)
     style.lay_out(axes)
     _write(axes, counts, shares, colours)
     return axes

@@ -336,7 +336,7 @@ def draw_biplot(
     is_seen = arrow_scale(rows, lengths[named]) < 1.4 * np.nanmax(np.abs(rows))
     style.set_title(axes, f"{title}; dotted: 1" if is_seen else title)
     if ax is None:
-        style.settle(axes, is_new=True)
+        style.fit_texts(axes, is_new=True)
     draw_arrows(axes, rows, lengths[named], names)
     return axes
 
@@ -519,7 +519,7 @@ def draw_he(
     style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
-            style.settle(axes, is_new=True)
+            style.fit_texts(axes, is_new=True)
         draw_arrows(axes, outline(centre, hypothesis, radius), style.numbers(arrows), list(arrows.index))
     return axes
 

@@ -400,13 +400,13 @@ MOST_BESIDE = 0.4
 
 
 def set_title(axes: Axes, text: str) -> None:
-    """Give axes a title, no larger than their labels where they are narrow; `settle` breaks its lines."""
+    """Give axes a title, no larger than their labels where they are narrow; `fit_texts` breaks its lines."""
     title = axes.set_title(text)
     if axes.get_window_extent().width < NARROW * axes.figure.dpi:
         title.set_fontsize("medium")
 
 
-def settle(axes: Axes, is_new: bool) -> None:
+def fit_texts(axes: Axes, is_new: bool) -> None:
     """Give names, legend, labels and title of a finished picture their room.
 
     A legend that hides marks, or leaves the axes little room, moves below them, in a figure that has these
