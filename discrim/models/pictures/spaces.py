@@ -387,6 +387,14 @@ def _drawn_spreads(
     return _spreads(results, fit, names, rows), shown
 
 
+def _total(results: Any, label: Any) -> pd.DataFrame:
+    """Covariance of a class that is a mixture: within its components, and between their means."""
+    shares, means = results.shares.loc[label], results.component_means.loc[label]
+    deviations = means - shares @ means
+    total: pd.DataFrame = deviations.T @ deviations.mul(shares, axis=0)
+    return sum((share * results.covs[label, k] for k, share in shares.items()), total)
+
+
 def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows | None) -> Spreads:
     """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
     held = list(names)
@@ -397,6 +405,8 @@ def _spreads(results: Any, fit: Fit[Any], names: Sequence[str], rows: DrawnRows 
             label: pd.DataFrame(np.diag(spread.iloc[k].to_numpy() ** 2), index=held, columns=held)
             for k, label in enumerate(results.classes)
         }
+    elif hasattr(type(results), "component_means"):
+        covs = {label: _total(results, label) for label in results.classes}
     elif hasattr(type(results), "covs"):
         covs = results.covs
     found: dict[Any, pd.DataFrame] = {}

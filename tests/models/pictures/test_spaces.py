@@ -162,3 +162,14 @@ def test_new_rows_that_a_kind_cannot_draw_are_refused():
     robust = discrim.lda("species ~ .", IRIS[50:].astype({"species": str}), method="t")
     with pytest.raises(NotSupportedError, match="data= does nothing"):
         robust.plot("distances", data=IRIS)
+
+
+def test_outlines_of_a_mixture_are_those_of_its_classes():
+    """The covariance of a mixture that EM fitted is that of the rows, with divisor n."""
+    fit = discrim.mixture("species ~ .", data=IRIS, components=2, covariance="VVV")
+    lower = fit.plot("pairs", columns=["sepal_length", "petal_width"]).child_axes[2]
+    radius = np.sqrt(stats.chi2.ppf(0.68, 2))
+    for line, (_, rows) in zip(lower.lines, IRIS.groupby("species", observed=True), strict=True):
+        expected = rows[["sepal_length", "petal_width"]]
+        reach = (line.get_xydata().max(axis=0) - line.get_xydata().min(axis=0)) / 2
+        np.testing.assert_allclose(reach, radius * expected.std(ddof=0), rtol=2e-3)
