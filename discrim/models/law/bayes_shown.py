@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.core.numerics.arrays import Floats
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 from discrim.models.law.bayes import Known, ruled
-from discrim.models.pictures.planes import chosen_columns, given_values
+from discrim.models.pictures.pictured import named_columns
+from discrim.models.pictures.planes import given_values
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots.planes import span
+from discrim.report.plots.planes import draw_plane, span
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 from discrim.report.tables import Sections
 
@@ -187,8 +188,6 @@ def densities(results: Any, known: Known, options: PictureOptions) -> Axes:
 
 def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
-    from discrim.report.plots.planes import draw_plane
-
     law, every = known.law, results.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
@@ -196,9 +195,7 @@ def regions(results: Any, known: Known, options: PictureOptions) -> Axes:
             "kind='densities'."
         )
     rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
-    names = chosen_columns(every, options, "regions", 2)
-    if len(names) < 2:
-        raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
+    names = every[:2] if options.columns is None else named_columns(options, every, "regions", 2, 2)
     fixed = {name: float(rows[name].mean()) for name in every if name not in names}
     fixed |= given_values(options, every, names, every)
     rule = ruled(known, results)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.errors import DataError
-from discrim.models.fits.reading import told
 from discrim.models.pictures.pictured import drawn_rows
-from discrim.models.pictures.spaces import chosen_terms, level_of
+from discrim.models.pictures.spaces import LEVEL, chosen_terms, level_of, radius_of
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
-from discrim.report.plots import columns
+from discrim.report.plots.columns import criterion
+from discrim.report.plots.spaces import draw_ellipses
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Sections
 
@@ -134,25 +133,16 @@ mixture_brief: Sections = {"classes": _classes, "components": _components}
 """The short form: classes and components."""
 
 
-LEVEL = 0.68
-"""Share of a component in its outline."""
-
-
 def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Outlines of the components in the plane of two columns."""
-    names, chosen = chosen_terms(results, fit, options)
-    if len(names) > 2:
-        raise DataError(
-            f"columns={told(options.columns)}: kind='components' draws a plane: name two columns."
-        )
-    rows = drawn_rows(fit, options)
-    level = level_of(options, LEVEL)
-    axes = columns.draw_components(
+    names, chosen = chosen_terms(results, fit, options, "components", 2)
+    rows, level = drawn_rows(fit, options), level_of(options, LEVEL)
+    axes = draw_ellipses(
         results.component_means[names],
-        results.shares,
         {key: cov.loc[names, names] for key, cov in results.covs.items()},
-        # The quantile of chi-square with two degrees of freedom.
-        float(np.sqrt(-2 * np.log(1 - level))),
+        None,
+        radius_of(level),
+        shares=results.shares,
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
         ax=options.ax,
@@ -170,7 +160,7 @@ def path(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         table = table.assign(**{"class": "all classes"})
     across = "components" if table["components"].nunique() > 1 else "covariance"
     least = table.groupby(["class", across], sort=False, observed=True)["BIC"].min().reset_index()
-    axes = columns.criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
+    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
     best = "the best form of each number of components" if across == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Codes
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.factors import recall_functions
@@ -116,6 +116,12 @@ class DrawnRows(NamedTuple):
     blocks: Blocks
     codes: Codes
     labels: pd.Series
+
+    @property
+    def weights(self) -> Floats:
+        """Weight (n,) of each row, zero where it has none."""
+        given = self.blocks.weights
+        return np.ones(len(self.codes)) if given is None else np.nan_to_num(given)
 
     def need_classes(self, kind: str) -> None:
         """Raise DataError where no row has a class."""
@@ -266,7 +272,7 @@ def _moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) ->
         table.fill(list(names), 0, table.nrows, x)
     else:
         x = rows.terms(names).to_numpy()
-    weights = np.ones(len(x)) if rows.blocks.weights is None else rows.blocks.weights
+    weights = rows.weights
     used = (rows.codes >= 0) & np.isfinite(x).all(axis=1) & (weights > 0)
     if not used.any():
         return None
@@ -281,6 +287,23 @@ def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
     if options.columns is not None or every <= most:
         return ""
     return f"pair of largest F of {every * (every - 1) // 2:,}" if most == 2 else f"the {most} of largest F"
+
+
+def named_columns(
+    options: PictureOptions, every: Sequence[str], kind: str, least: int, most: int
+) -> list[str]:
+    """The columns asked for; a DataError of unknown or repeated ones, of too few or too many."""
+    given = options.columns
+    names = [given] if isinstance(given, str) else list(given or ())
+    unknown = [name for name in names if name not in every]
+    if unknown or len(set(names)) < len(names) or not least <= len(names) <= most:
+        what = f"{told(unknown[0])} is none: " if unknown else ""
+        number = f"{least} to {most}" if least < most else least
+        raise DataError(
+            f"columns={told(given)}: kind={kind!r} draws {number} different columns of numbers; {what}name "
+            f"some of {listed(every, most=20)}."
+        )
+    return names
 
 
 def one_column(kind: str, shown: str, names: Sequence[str], options: PictureOptions) -> str:
@@ -395,10 +418,9 @@ class Pictured:
         axes, columns = checked_names("axes", axes), checked_names("columns", columns)
         chosen = checked_classes(classes)
         options = PictureOptions(
-            ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title
-        )
-        if interactive:
-            options = replace(options, interactive=True)
+            ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
+            interactive=interactive or None,
+        )  # fmt: skip
         return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 
     def _is_plane(self: Any) -> bool:

@@ -21,6 +21,7 @@ from discrim.models.fits.reading import is_number, listed, told
 from discrim.models.fits.refits import rule_of_rows
 from discrim.models.pictures.pictured import (
     drawn_rows,
+    named_columns,
     needed_rows,
     numeric_columns,
     numeric_terms,
@@ -29,8 +30,13 @@ from discrim.models.pictures.pictured import (
     telling,
 )
 from discrim.models.pictures.spaces import LEVEL, outlines_of
+from discrim.report.plots.bars import draw_triangle, finish
+from discrim.report.plots.interactive import plane_figure
+from discrim.report.plots.planes import draw_contours, draw_line, draw_plane, span
+from discrim.report.plots.points import told_hollow
 
 if TYPE_CHECKING:
+    from discrim.core.moments.moments import ClassMoments
     from discrim.frame.blocks import Blocks
     from discrim.frame.table import Table
     from discrim.models.fits.fit import Fit
@@ -87,11 +93,10 @@ class Ground:
         if self.rows is None or not followers:
             return lambda points: np.empty((len(points), 0))
         both = _numbers(self.rows.blocks.table, [*names, *followers])
-        weights = self.rows.blocks.weights
-        share = np.ones(len(both)) if weights is None else np.nan_to_num(weights)
-        used = np.isfinite(both).all(axis=1) & (share > 0)
+        weights = self.rows.weights
+        used = np.isfinite(both).all(axis=1) & (weights > 0)
         x, y = both[used, : len(names)], both[used, len(names) :]
-        share = share[used] / share[used].sum()
+        share = weights[used] / weights[used].sum()
         mean, middle = share @ x, share @ y
         root = np.sqrt(share)[:, None]
         slopes = np.linalg.lstsq(root * (x - mean), root * (y - middle), rcond=None)[0]
@@ -135,13 +140,13 @@ class Ground:
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """The range of each column, with a margin as far as the formula bears one."""
         bare = [self._range(name) for name in names]
-        wide = tuple((low - 0.06 * _width(low, high), high + 0.06 * _width(low, high)) for low, high in bare)
+        wide = tuple(span(*ends) for ends in bare)
         corners = np.array(np.meshgrid(*wide)).reshape(len(names), -1).T
         try:
             self.classify(names)(corners)
         except DataError:
             # Beyond the rows a logarithm, or a spline, may have no value.
-            return tuple((low, high if high > low else low + _width(low, high)) for low, high in bare)
+            return tuple((low, high if high > low else span(low, low)[1]) for low, high in bare)
         return wide
 
     def _range(self, name: str) -> Limits:
@@ -151,7 +156,7 @@ class Ground:
             if not len(known):
                 raise DataError(f"No row has a finite number in {name!r}: give rows that have as data=.")
             return float(known.min()), float(known.max())
-        means, sd = _moments_of(self.fit, name)
+        means, sd = _spread_of(self.fit, name)
         return float((means - 3 * sd).min()), float((means + 3 * sd).max())
 
 
@@ -162,33 +167,26 @@ def _numbers(table: Table, names: Sequence[str]) -> Floats:
     return out
 
 
-def _width(low: float, high: float) -> float:
-    return (high - low) or abs(low) or 1.0
-
-
-def _moments_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
+def _spread_of(fit: Fit[Any], name: str) -> tuple[Floats, float]:
     """Means of a column in the classes that have rows, and its standard deviation within them."""
-    held: Any = fit.numbers
-    moments = held.moments
     if name not in fit.terms:
         raise NotSupportedError(
             f"The range of column {name!r}, which the formula transforms, is not known to a fit "
             "without rows: give rows as data=."
         )
-    j = list(fit.terms).index(name)
-    scatters = np.asarray(moments.scatters)
-    squares = scatters[..., j, j] if scatters.ndim == 3 else scatters[..., j]
-    there = moments.counts > 0
-    freedom = max(float(moments.counts.sum() - there.sum()), 1.0)
-    return np.asarray(moments.class_means[there, j]), float(np.sqrt(squares.sum() / freedom)) / float(
-        moments.scale[j]
-    )
+    held: Any = fit.numbers
+    own: ClassMoments = held.moments.columns(np.array([list(fit.terms).index(name)]))
+    there = own.counts > 0
+    freedom = max(own.total - np.count_nonzero(there), 1.0)
+    return own.class_means[there, 0], float(np.sqrt(own.squares.sum() / freedom) / own.scale[0])
 
 
-def ground_of(
-    fit: Fit[Any], options: PictureOptions, kind: str, most: int, columns: Sequence[str] | None = None
-) -> Ground:
-    """The columns asked for, or the first, and where the others are held.
+MOST_COLUMNS = 6
+"""Of a matrix of planes."""
+
+
+def ground_of(fit: Fit[Any], options: PictureOptions) -> Ground:
+    """The columns asked for, or those that tell most, and where the others are held.
 
     A DataError says that a column is not among those of numbers, or is named twice, or that a value to hold
     it at is none; a NotSupportedError, that the formula reads no column as numbers.
@@ -196,14 +194,15 @@ def ground_of(
     every = numeric_columns(fit.blocks.design)
     if not every:
         raise NotSupportedError(
-            f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
+            f"kind='regions' draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
             "another kind."
         )
-    if columns is None and options.columns is None:
+    if options.columns is None:
         fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
         free = [name for name in every if name not in fixed]
-        columns = telling(fit, options, free if len(free) > 1 else every)
-    names = tuple(columns or chosen_columns(every, options, kind, most))
+        names = tuple(telling(fit, options, free if len(free) > 1 else every))
+    else:
+        names = tuple(named_columns(options, every, "regions", 1, MOST_COLUMNS))
     rows = drawn_rows(fit, options)
     given = given_values(options, fit.blocks.design.columns, names, every)
     others = [name for name in fit.blocks.design.columns if name not in names or len(names) > 2]
@@ -213,21 +212,6 @@ def ground_of(
         held |= {name: _usual(fit, rows, name, name in every) for name in others if name not in given}
     chosen = "" if len(names) < 2 else said_choice(options, len(every) - len(set(every) & set(given)))
     return Ground(fit, rows, names, held, given, tuple(every), rows is not None and not gone, chosen)
-
-
-def chosen_columns(every: Sequence[str], options: PictureOptions, kind: str, most: int) -> list[str]:
-    """The columns asked for, or the first two."""
-    if options.columns is None:
-        return list(every[:2])
-    names = [options.columns] if isinstance(options.columns, str) else list(options.columns)
-    unknown = [name for name in names if not isinstance(name, str) or name not in every]
-    if unknown or not names or len(set(names)) < len(names) or len(names) > most:
-        what = f"{told(unknown[0])} is none: " if unknown else ""
-        raise DataError(
-            f"columns={names}: kind={kind!r} draws up to {most} different columns of numbers; {what}name "
-            f"some of {listed(every, most=20)}."
-        )
-    return names
 
 
 def given_values(
@@ -265,12 +249,11 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
                 f"The most frequent level of column {name!r} is not known to a fit without rows: give one, "
                 f"as at={{{name!r}: ...}}."
             )
-        means, _ = _moments_of(fit, name)
+        means, _ = _spread_of(fit, name)
         counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
         return float(counts @ means / counts.sum())
-    column = rows.blocks.table.column(name)
-    weights = rows.blocks.weights if rows.blocks.weights is not None else np.ones(len(column))
-    used = column.notna().to_numpy() & np.isfinite(weights) & (weights > 0)
+    column, weights = rows.blocks.table.column(name), rows.weights
+    used = column.notna().to_numpy() & (weights > 0)
     if (rows.codes >= 0).any():
         used &= rows.codes >= 0
     if not used.any():
@@ -305,9 +288,6 @@ def told_held(ground: Ground, names: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-MOST_COLUMNS = 6
-"""Of a matrix of planes."""
-
 TITLE = "Regions of the predicted classes"
 
 
@@ -322,7 +302,7 @@ def regions(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
     >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
     'petal_length'
     """
-    ground = ground_of(fit, options, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, options)
     if options.interactive and len(ground.columns) != 2:
         raise DataError(
             "interactive=True draws the regions of two columns of numbers: name two, or leave it out."
@@ -352,8 +332,6 @@ def draw_ground(
 
 def _plane(ground: Ground, names: tuple[str, str], **look: Any) -> Axes:
     """The regions and rows in the plane of two columns."""
-    from discrim.report.plots.planes import draw_plane
-
     points, codes = ground.points(names)
     across, up = ground.limits(names)
     place = ground.classify(names), (across, up), names, points, codes
@@ -364,8 +342,6 @@ def _interactive_plane(
     ground: Ground, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
 ) -> Figure:
     """The same in a figure of plotly, whose places tell their posteriors."""
-    from discrim.report.plots.interactive import plane_figure
-
     fit = ground.fit
     shares = None if fit.model.instead else ground.values(names, lambda table: _decided(ground, table))
     points, rows = ground.points(names)[0], pointed_rows(fit, ground.rows, options)
@@ -375,8 +351,6 @@ def _interactive_plane(
 
 def _matrix(results: Any, ground: Ground, options: PictureOptions) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
-    from discrim.report.plots.bars import draw_triangle, finish
-
     fit, columns = ground.fit, ground.columns
     signs = options.signs(list(fit.classes))
     rest = told_held(ground, ())
@@ -402,24 +376,22 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
     Of densities it is outlines of the classes, of their components, or of what holds most of each; of a model
     of the posteriors alone it is lines of equal probability, and else nothing.
     """
-    from discrim.report.plots.planes import draw_contours
-
     fit = ground.fit
-    known = set(names) <= set(fit.terms)
+    nothing: tuple[Draw, str] = (lambda axes: None), ""
     if results is not None and fit.model.likelihood_of == "class given row":
         values = ground.values(names, lambda table: _scored(ground, table, posteriors))
         draw: Draw = partial(draw_contours, values=values, level=PROBABILITY, signs=signs)
         return draw, f", lines at {100 * PROBABILITY:g} %"
-    if results is None or ground.off(names) or not known or ground.followers(names):
-        return (lambda axes: None), ""
+    if results is None or ground.off(names) or ground.followers(names) or not set(names) <= set(fit.terms):
+        return nothing
     if fit.model.name not in DENSITIES:
-        return outlines_of(results, fit, names, signs) or ((lambda axes: None), "")
+        return outlines_of(results, fit, names, signs) or nothing
     if fit.model.marginal is not None or fit.model.reads_gaps or len(fit.terms) == 2:
         # What a prior adds to all values of a class does not move the line that holds a share of it.
         values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
         draw = partial(draw_contours, values=values, share=LEVEL, signs=signs)
         return draw, f", {100 * LEVEL:g} % of each density"
-    return (lambda axes: None), ""
+    return nothing
 
 
 DENSITIES = ("kernel_density", "naive_bayes")
@@ -428,13 +400,10 @@ DENSITIES = ("kernel_density", "naive_bayes")
 
 def _line(ground: Ground, options: PictureOptions) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
-    from discrim.report.plots.planes import draw_line
-
     fit, name = ground.fit, ground.columns[0]
     ((low, high),) = ground.limits([name])
     at = np.linspace(low, high, 801)
     sure = not fit.model.instead
-
     points, codes = ground.points([name])
     held = told_held(ground, [name])
     title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
@@ -481,10 +450,6 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> [panel.get_title() for panel in outer.child_axes]
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
-    from discrim.report.plots.bars import draw_triangle, finish
-    from discrim.report.plots.planes import draw_plane
-    from discrim.report.plots.points import told_hollow
-
     blocks = fit.rows('kind="partition"')
     fit.drawn_rows()
     names, every = _columns(fit, blocks, options)
@@ -497,23 +462,23 @@ def partition(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     title += f"\nhollow: {told_hollow(len(rows.codes))}"
     outer, place = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
-    shown, codes = rows.blocks, rows.codes
+    x, codes = rows.terms(names).to_numpy(), rows.codes
     for i, j in combinations(range(len(names)), 2):
         keep = [terms.index(names[i]), terms.index(names[j])]
-        order = np.argsort(keep)
-        pair, held = blocks.columns(sorted(keep)), shown.columns(sorted(keep))
-        rule = _rule_of_pair(fit, pair)
-        points = _matrix_of(held)[:, np.argsort(order)]
+        rule = _rule_of_pair(fit, blocks.columns(sorted(keep)))
+        points = x[:, [i, j]]
         if rule is None:
             place[i, j].set_title("no fit to these two", fontsize="small")
             place[i, j].set_axis_off()
             continue
-        wrong, rate = _errors(rule, held, codes, len(classes))
+        called = predicted_codes(rows.blocks.columns(sorted(keep)), rule, len(classes), Decision())
+        wrong, rate = _errors(called, rows)
         known = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
-        limits = [_limits(column) for column in known.T]
+        ends = zip(known.min(axis=0), known.max(axis=0), strict=True) if len(known) else [(0.0, 1.0)] * 2
+        across, up = (span(float(low), float(high)) for low, high in ends)
         draw_plane(
-            _classified(rule, order),
-            (limits[0], limits[1]),
+            _classified(rule, np.argsort(keep)),
+            (across, up),
             (names[i], names[j]),
             points,
             codes,
@@ -550,37 +515,12 @@ def _columns(fit: Fit[Any], blocks: Blocks, options: PictureOptions) -> tuple[li
         )
     if options.columns is None:
         return telling(fit, options, every, SHOWN), every
-    names = [options.columns] if isinstance(options.columns, str) else list(options.columns)
-    unknown = [name for name in names if name not in every]
-    if unknown or len(set(names)) < len(names) or not 2 <= len(names) <= MOST:
-        what = f"{told(unknown[0])} is none; " if unknown else ""
-        raise DataError(
-            f"columns={names}: kind='partition' draws each pair of 2 to {MOST} columns of numbers: {what}"
-            f"name some of {listed(every, most=20)}."
-        )
-    return names, every
+    return named_columns(options, every, "partition", 2, MOST), every
 
 
-def _matrix_of(blocks: Blocks) -> Floats:
-    out = np.full((blocks.table.nrows, 2), np.nan)
-    for place, x, _ in blocks.every_row():
-        out[place] = x
-    return out
-
-
-def _errors(rule: Rule, blocks: Blocks, codes: Codes, n_classes: int) -> tuple[NDArray[np.bool_], float]:
+def _errors(called: Codes, rows: DrawnRows) -> tuple[NDArray[np.bool_], float]:
     """Which rows (n,) are called another class, and their share by weight."""
-    called = predicted_codes(blocks, rule, n_classes, Decision())
-    known = (called >= 0) & (codes >= 0)
-    weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
-    wrong = known & (called != codes)
-    total = float(weights[known].sum())
-    return wrong, float(weights[wrong].sum()) / total if total else np.nan
-
-
-def _limits(values: Floats) -> tuple[float, float]:
-    if not len(values):
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    wide = 0.06 * ((high - low) or abs(low) or 1.0)
-    return low - wide, high + wide
+    known = (called >= 0) & (rows.codes >= 0)
+    wrong = known & (called != rows.codes)
+    total = float(rows.weights[known].sum())
+    return wrong, float(rows.weights[wrong].sum()) / total if total else np.nan

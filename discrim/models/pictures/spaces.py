@@ -20,6 +20,7 @@ from discrim.models.fits.reading import is_share, listed, told
 from discrim.models.pictures.pictured import (
     DrawnRows,
     drawn_rows,
+    named_columns,
     needed_rows,
     no_labels,
     numeric_terms,
@@ -28,7 +29,12 @@ from discrim.models.pictures.pictured import (
     said_choice,
     telling,
 )
-from discrim.report.plots.style import set_title
+from discrim.report.plots import interactive, spaces
+from discrim.report.plots.bars import draw_scree_bars, draw_structure
+from discrim.report.plots.columns import draw_pairs, quantiles
+from discrim.report.plots.planes import draw_line, draw_plane
+from discrim.report.plots.spaces import axis_name
+from discrim.report.plots.style import set_title, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
@@ -87,8 +93,6 @@ def draw_scores_of(
     results: Any, fit: Fit[Any], centroids: pd.DataFrame, options: PictureOptions, **look: Any
 ) -> Axes | Figure:
     """Scores of the rows on the axes of the class means, in a picture that is interactive or not."""
-    from discrim.report.plots import interactive, spaces
-
     rows, names = drawn_rows(fit, options), list(centroids.columns)
     none = pd.DataFrame(columns=names, dtype=float)
     found = none if rows is None else results.transform(rows.blocks)[names]
@@ -114,14 +118,12 @@ def biplot(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
     """The same of canonical axes, in any convention."""
-    from discrim.report.plots.spaces import draw_biplot as draw
-
     fit = canonical._fit
     names = chosen_axes(list(canonical.centroids.columns), options)
     rows = drawn_rows(fit, options)
     none = pd.DataFrame(columns=names, dtype=float)
     found = none if rows is None else canonical.scores(rows.blocks)[names]
-    return draw(
+    return spaces.draw_biplot(
         found,
         no_labels() if rows is None else rows.labels,
         canonical.centroids[names],
@@ -135,8 +137,6 @@ def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
 
 def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
-    from discrim.report.plots.bars import draw_structure as draw
-
     refuse_rows(options, "structure")
     canonical = results.canonical()
     names = chosen_axes(list(canonical.centroids.columns), options, most=3)
@@ -144,18 +144,17 @@ def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         raise NotSupportedError(NO_DISCRIMINANT)
     table = canonical.structure(options.structure or "within")[names]
     longest = np.argsort(-np.abs(table.to_numpy()).max(axis=1), kind="stable")[:MOST_BARS]
-    return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=options.ax)
+    return draw_structure(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=options.ax)
 
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
-    from discrim.report.plots.bars import draw_scree_bars as draw
-
     refuse_rows(options, "scree")
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT)
-    return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=options.ax)
+    tests = canonical.dimension_tests["p"]
+    return draw_scree_bars(canonical.proportion, canonical.eigenvalues, tests, ax=options.ax)
 
 
 MOST_PAIRS = 6
@@ -172,11 +171,11 @@ MOST_LARGE, SMALL = 6, 0.2
 
 
 def chosen_terms(
-    results: Any, fit: Fit[Any], options: PictureOptions, most: int = 2
+    results: Any, fit: Fit[Any], options: PictureOptions, kind: str, most: int, shown: int = 2
 ) -> tuple[list[str], str]:
-    """Terms of the design asked for, or those of numbers that tell most, and how these were chosen.
+    """From two to so many terms of the design, or those shown that tell most, and how these were chosen.
 
-    A DataError says that they are unknown, repeated or less than two.
+    A DataError says that terms are unknown, repeated, too few or too many.
     """
     # Of naive Bayes, columns that are normal: levels and counts have no covariance.
     normal = hasattr(type(results), "normal_terms")
@@ -187,32 +186,20 @@ def chosen_terms(
         if len(numbers) < 2:
             which = "normal columns" if normal else "columns"
             raise NotSupportedError(
-                f"This kind draws 2 {which}, and the fit has {len(every)}: draw another kind."
+                f"kind={kind!r} draws 2 {which}, and the fit has {len(every)}: draw another kind."
             )
-        return telling(fit, options, numbers, most), said_choice(options, len(numbers), most)
-    given = [options.columns] if isinstance(options.columns, str) else list(options.columns)
-    unknown = [name for name in given if name not in every]
-    if unknown:
-        raise DataError(
-            f"columns={told(options.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
-        )
-    if len(set(given)) < max(len(given), 2):
-        raise DataError(
-            f"columns={told(options.columns)}: name 2 or more different terms of {listed(every)}."
-        )
-    return given, ""
+        return telling(fit, options, numbers, shown), said_choice(options, len(numbers), shown)
+    return named_columns(options, every, kind, 2, most), ""
 
 
 def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
-    from discrim.report.plots.spaces import draw_ellipses as draw
-
-    names, chosen = chosen_terms(results, fit, options)
+    names, chosen = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
         return pairs(results, fit, options)
     (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
     level, centred = level_of(options, LEVEL), bool(options.centred)
-    axes = draw(means, covariances, pooled, _radius(level), centred=centred, **shown)
+    axes = spaces.draw_ellipses(means, covariances, pooled, radius_of(level), centred=centred, **shown)
     about = ", about one centre" if centred else ""
     said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
     set_title(axes, f"{said}\n{chosen}" if chosen else said)
@@ -221,28 +208,22 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Each pair of columns, with the outlines of the classes."""
-    from discrim.report.plots.columns import draw_pairs as draw
-    from discrim.report.plots.interactive import pairs_figure
-
-    names, chosen = chosen_terms(results, fit, options, MOST_PAIRS)
+    names, chosen = chosen_terms(results, fit, options, "pairs", len(fit.terms), MOST_PAIRS)
     (means, covariances, _), shown = _drawn_spreads(results, fit, names, options, "pairs")
     level = level_of(options, LEVEL)
     some = f" of {chosen} of {len(results.terms)} columns" if chosen else ""
     title = f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class"
     if options.interactive:
         rows = pointed_rows(fit, drawn_rows(fit, options), options)
-        return pairs_figure(means, covariances, _radius(level), shown.get("points"), rows, title)
-    outer = draw(means, covariances, _radius(level), **shown)
+        points = shown.get("points")
+        return interactive.pairs_figure(means, covariances, radius_of(level), points, rows, title)
+    outer = draw_pairs(means, covariances, radius_of(level), **shown)
     set_title(outer, title)
     return outer
 
 
 def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
-    from discrim.report.plots.spaces import axis_name
-    from discrim.report.plots.spaces import draw_he as draw
-    from discrim.report.plots.style import shown_name
-
     refuse_rows(options, "he")
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
@@ -265,21 +246,19 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         arrows = canonical.structure()[axis]
         shown = axis_name(axis[0], canonical.proportion), axis_name(axis[1], canonical.proportion, of="")
     else:
-        names, chosen = chosen_terms(results, fit, options)
-        if len(names) > 2:
-            raise DataError(f"columns={told(options.columns)}: kind='he' draws a plane: name two columns.")
+        names, chosen = chosen_terms(results, fit, options, "he", 2)
         unbiased = results.cov * (fit.numbers.divisor / fit.numbers.residual_df)
         means, error = results.means[names], unbiased.loc[names, names].to_numpy()
         shown = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
     # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
-    axes = draw(
+    axes = spaces.draw_he(
         means,
         hypothesis,
         error,
         centre,
-        _radius(LEVEL),
+        radius_of(LEVEL),
         names=shown,
         arrows=arrows,
         equal=options.axes is not None,
@@ -295,8 +274,6 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Squared distances of the rows of each class against the quantiles of their law."""
-    from discrim.report.plots.columns import quantiles
-
     numbers = fit.numbers
     robust = numbers.scatter.is_robust
     refusal = None if robust else numbers.scatter.refusal("kind='qq'")
@@ -335,7 +312,7 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 # ---- numbers
 
 
-def _radius(level: float) -> float:
+def radius_of(level: float) -> float:
     """Mahalanobis distance in a plane within which a share of a normal class lies."""
     return math.sqrt(-2.0 * math.log1p(-level))
 
@@ -347,8 +324,6 @@ def outlines_of(
 
     It is None of a model that has neither means nor components.
     """
-    from discrim.report.plots.spaces import draw_class
-
     classes, held, kind = list(fit.classes), list(names), type(results)
     # Large ones of many classes would lie over each other.
     level = LEVEL if len(classes) <= MOST_LARGE else SMALL
@@ -356,7 +331,7 @@ def outlines_of(
     if hasattr(kind, "component_means"):
         means, keys = results.component_means[held], list(results.component_means.index)
         shapes, said = results.covs, "of each component"
-        sizes = (4 + 6 * np.sqrt(results.shares.to_numpy(dtype=np.float64))).tolist()
+        sizes = spaces.class_sizes(results.shares).tolist()
     elif hasattr(kind, "means") and not hasattr(kind, "sds"):
         means, shapes, _ = _spreads(results, fit, names, None)
         keys, said = [(label,) for label in classes], "ellipses" if shapes else ""
@@ -367,7 +342,7 @@ def outlines_of(
     def draw(axes: Axes) -> None:
         for key, place, size in zip(keys, means.to_numpy(), sizes, strict=True):
             shape = shapes[key].loc[held, held].to_numpy() if key in shapes else None
-            draw_class(axes, place, shape, _radius(level), signs, classes.index(key[0]), size)
+            spaces.draw_class(axes, place, shape, radius_of(level), signs, classes.index(key[0]), size)
 
     return draw, f", {100 * level:g} % {said}" if said else ", class means marked"
 
@@ -440,8 +415,7 @@ def _of_rows(
     """Means and covariances (divisor n - 1) of the rows of each class."""
     x = rows.terms(names).to_numpy()
     known = np.isfinite(x).all(axis=1)
-    given = rows.blocks.weights
-    weights = np.ones(len(x)) if given is None else np.asarray(given, dtype=np.float64)
+    weights = rows.weights
     means = np.full((len(classes), len(names)), np.nan)
     found = {}
     for k, label in enumerate(classes):
@@ -487,19 +461,13 @@ def territory(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
     'LD2 (0.9 %)'
     """
-    from discrim.report.plots.planes import draw_line, draw_plane
-    from discrim.report.plots.spaces import axis_name
-
     centroids = results._centroids()
     every = list(centroids.columns)
     if not every:
-        raise NotSupportedError(
-            "The class means do not differ, so there is no discriminant: choose another kind."
-        )
+        raise NotSupportedError(NO_DISCRIMINANT)
     names = chosen_axes(every, options)
     at = [every.index(name) for name in names]
     means, log_prior = centroids.to_numpy(), fit.log_prior()
-
     within = scores_within(results, every)
     turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
 

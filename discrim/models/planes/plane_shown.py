@@ -11,7 +11,7 @@ from discrim.core.planes.perceptron import COUNTED, first_moves
 from discrim.errors import NotSupportedError
 from discrim.frame.rows import gathered_rows
 from discrim.models.pictures.pictured import needed_rows
-from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, ground_of, regions, told_held
+from discrim.models.pictures.planes import draw_ground, ground_of, regions, told_held
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots import planes as plane_plots
@@ -176,7 +176,7 @@ def margin_distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Ax
 
 def margin(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """The plane of two columns with the line, its margin, and the support points."""
-    ground = ground_of(fit, options, "regions", MOST_COLUMNS)
+    ground = ground_of(fit, options)
     if len(ground.columns) != 2:
         return regions(results, fit, options)
     names = ground.columns

@@ -14,7 +14,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
-from discrim.report.plots.spaces import class_legend, draw_class, draw_outline
+from discrim.report.plots.spaces import class_legend, draw_outline
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -125,36 +125,6 @@ def _share_limits(inner: NDArray[Any]) -> None:
 
 LEVEL_NAMES = 10
 """Forms whose names are level; those of more stand upright."""
-
-
-def draw_components(
-    means: pd.DataFrame,
-    shares: pd.Series,
-    covariances: Mapping[Any, pd.DataFrame],
-    radius: float,
-    *,
-    points: pd.DataFrame | None = None,
-    labels: pd.Series | None = None,
-    ax: Axes | None = None,
-    signs: Signs = style.SIGNS,
-) -> Axes:
-    """The components of each class in the plane of two columns, with the sign of their class.
-
-    Means, shares and covariances (2, 2) are by (class, component); the share is the size of a mark at the
-    mean, and the outlines lie at a Mahalanobis distance. Rows may be drawn below, with their classes as
-    labels.
-    """
-    classes = list(means.index.unique(level=0))
-    axes, is_new = style.new_axes(ax)
-    if points is not None and labels is not None:
-        xy = style.numbers(points)
-        draw_points(axes, xy[:, 0], xy[:, 1], style.label_codes(labels, classes), classes, signs)
-    for key, place, share in zip(means.index, style.numbers(means), shares, strict=True):
-        size = 4 + 6 * float(np.sqrt(share))
-        draw_class(axes, place, style.numbers(covariances[key]), radius, signs, classes.index(key[0]), size)
-    axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
-    axes.margins(0.06)
-    return class_legend(axes, is_new, classes, signs, False)
 
 
 def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:

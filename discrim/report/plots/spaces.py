@@ -72,6 +72,11 @@ def draw_class(
         axes.plot(*place, markeredgecolor=style.ink(), zorder=6, **mark)
 
 
+def class_sizes(shares: pd.Series) -> Floats:
+    """Sizes in points of marks at the means of components, by their shares in their classes."""
+    return np.asarray(4 + 6 * np.sqrt(shares.to_numpy(dtype=np.float64)))
+
+
 def draw_ellipses(
     means: pd.DataFrame,
     covariances: Mapping[Any, pd.DataFrame],
@@ -80,6 +85,7 @@ def draw_ellipses(
     *,
     points: pd.DataFrame | None = None,
     labels: pd.Series | None = None,
+    shares: pd.Series | None = None,
     centred: bool = False,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
@@ -87,17 +93,20 @@ def draw_ellipses(
     """Ellipses of the classes' covariances (2, 2) in the plane of two columns, beside the pooled one.
 
     The outlines lie at a Mahalanobis distance. Rows may be drawn below, with their classes as labels, but not
-    where all ellipses are centred at zero, so that their shapes can be compared.
+    where all ellipses are centred at zero, so that their shapes can be compared. Means and covariances may be
+    those of components, by (class, component), whose shares are the sizes of the marks at the means.
     """
-    classes = list(means.index)
+    classes = list(means.index.unique(level=0))
     axes, is_new = style.new_axes(ax)
     if points is not None and labels is not None and not centred:
         xy, codes = style.numbers(points), style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
-    places = np.zeros((len(classes), 2)) if centred else style.numbers(means)
-    for k, label in enumerate(classes):
-        own = style.numbers(covariances[label]) if label in covariances else None
-        draw_class(axes, places[k], own, radius, signs, k, size=None if centred else 6.0)
+    places = np.zeros((len(means), 2)) if centred else style.numbers(means)
+    sizes = np.full(len(means), 6.0) if shares is None else class_sizes(shares)
+    for key, place, size in zip(means.index, places, sizes.tolist(), strict=True):
+        own = style.numbers(covariances[key]) if key in covariances else None
+        k = classes.index(key if shares is None else key[0])
+        draw_class(axes, place, own, radius, signs, k, size=None if centred else size)
     if pooled is not None:
         known = places[np.isfinite(places).all(axis=1)]
         centre = known.mean(axis=0) if len(known) else np.zeros(2)
@@ -106,7 +115,7 @@ def draw_ellipses(
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     class_legend(axes, is_new, classes, signs, pooled is not None)
-    if len(classes) > style.MOST_PLAIN and not centred:
+    if len(classes) > style.MOST_PLAIN and not centred and shares is None:
         there = np.flatnonzero(np.isfinite(places).all(axis=1))
         draw_labels(axes, places[there], [classes[k] for k in there.tolist()])
     return axes
