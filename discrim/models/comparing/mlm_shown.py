@@ -14,6 +14,7 @@ from discrim.errors import DataError
 from discrim.models.fits.reading import asked_type, listed, told
 from discrim.models.normal.normal_shown import variate_correlations, variate_tests
 from discrim.report.grid import Pairs, Section
+from discrim.report.plots.spaces import axis_name, draw_he, he_terms
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
 
@@ -166,8 +167,6 @@ def he_of_terms(
     title: str | None,
 ) -> Axes:
     """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
-    from discrim.report.plots.spaces import he_terms
-
     names = _two(columns, list(results.responses), "columns", "responses")
     labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
     shapes, means = {}, {}
@@ -198,8 +197,6 @@ def he_of_axes(
     title: str | None,
 ) -> Axes:
     """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
-    from discrim.report.plots.spaces import axis_name, draw_he
-
     names = list(results.eigenvalues.index)
     if len(names) < 2:
         raise DataError(

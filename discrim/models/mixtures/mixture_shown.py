@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.pictures.pictured import drawn_rows
-from discrim.models.pictures.spaces import LEVEL, chosen_terms, level_of, radius_of
+from discrim.models.pictures.spaces import LEVEL, chosen_terms, level_of
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.columns import criterion
-from discrim.report.plots.spaces import draw_ellipses
+from discrim.report.plots.spaces import draw_ellipses, radius_of
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Sections
 

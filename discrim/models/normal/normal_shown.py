@@ -25,6 +25,7 @@ from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text
 from discrim.report.plots import style
 from discrim.report.plots.bars import dot_strips, heat_map
 from discrim.report.plots.points import draw_points
+from discrim.report.plots.spaces import draw_scree
 from discrim.report.tables import Parts, Sections, Summary, summarize
 
 if TYPE_CHECKING:
@@ -601,12 +602,10 @@ def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Eigenvalues by class, those of the signal filled, and the level of the noise."""
-    from discrim.report.plots.spaces import draw_scree as draw
-
     table, noise = results.scree(), results.factors["noise"]
     labels = list(table.index.unique(level=0))
     noise = noise.iloc[: len(labels)].set_axis(labels)
-    axes = draw(table, noise, ax=options.ax, signs=options.signs(labels))
+    axes = draw_scree(table, noise, ax=options.ax, signs=options.signs(labels))
     signal = f"filled: signal ({fit.numbers.scatter.found_label})"
     style.set_title(axes, f"Eigenvalues of the covariances; {signal}; lines: noise")
     return axes

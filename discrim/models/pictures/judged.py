@@ -11,11 +11,17 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors as posteriors_of
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
+from discrim.inference.error_rates import confusion_table
 from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes, refuse_none
 from discrim.models.pictures.pictured import needed_rows, pointed_rows
+from discrim.report.plots import interactive
+from discrim.report.plots import judged as drawn
+from discrim.report.plots.bars import draw_forest
+from discrim.report.plots.columns import draw_log_determinants
+from discrim.report.plots.planes import draw_simplex
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
@@ -46,8 +52,6 @@ class LabelledScores(NamedTuple):
 
 def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Counts of actual by predicted classes."""
-    from discrim.inference.error_rates import confusion_table
-
     method, way = _way(options)
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, options.data, method, JudgingPlan(seed=0))
@@ -57,10 +61,8 @@ def confusion(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 def draw_confusion_of(table: pd.DataFrame, way: str, options: PictureOptions) -> Axes:
     """A table of actual by predicted classes, found in a way that the title names."""
-    from discrim.report.plots.judged import draw_confusion as draw
-
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
-    return draw(table, title, ax=options.ax, colormap=options.colormap("confusion"))
+    return drawn.draw_confusion(table, title, ax=options.ax, colormap=options.colormap("confusion"))
 
 
 def said_of(table: pd.DataFrame) -> str:
@@ -87,8 +89,6 @@ def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
 
 
 def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Axes:
-    from discrim.report.plots.judged import draw_roc as draw
-
     curves, areas = {}, {}
     for k in [1] if len(classes) == 2 else range(len(classes)):
         own = rows.codes == k
@@ -101,7 +101,7 @@ def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Ax
     two = f"ROC curve of {shown_name(classes[1])} against {shown_name(classes[0])}"
     title = two if len(classes) == 2 else "ROC curves of each class against the rest"
     own = {"signs": options.signs(list(classes)), "first": int(len(classes) == 2), "level": rows.level}
-    return draw(curves, table, f"{title}, {rows.way}", ax=options.ax, **own)
+    return drawn.draw_roc(curves, table, f"{title}, {rows.way}", ax=options.ax, **own)
 
 
 def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
@@ -128,8 +128,6 @@ def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
 
 
 def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
-    from discrim.report.plots.judged import draw_calibration as draw
-
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
     what = "Predicted probability of the class"
@@ -151,7 +149,8 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
     title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
-    return draw(bins, counts, title, said, ax=options.ax, signs=options.signs(list(classes)), first=first)
+    signs = options.signs(list(classes))
+    return drawn.draw_calibration(bins, counts, title, said, ax=options.ax, signs=signs, first=first)
 
 
 def _way(options: PictureOptions) -> tuple[Any, str]:
@@ -185,22 +184,17 @@ def _said_way(assessment: Any) -> str:
 
 def posteriors(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posterior of each row's own class."""
-    from discrim.report.plots import interactive
-    from discrim.report.plots import judged as pictures
-
     rows = needed_rows(fit, options, "posteriors")
-    labels = rows.labels
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     if options.interactive:
         return interactive.posteriors_figure(proba, pointed_rows(fit, rows, options))
-    return pictures.draw_posteriors(proba, labels, ax=options.ax, signs=options.signs(fit.classes))
+    return drawn.draw_posteriors(proba, rows.labels, ax=options.ax, signs=options.signs(fit.classes))
 
 
 def log_determinants(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log-determinants of the covariances with their intervals."""
-    from discrim.report.plots.columns import draw_log_determinants as draw
-
-    return draw(results.log_determinants(), ax=options.ax, signs=options.signs(results.classes))
+    signs = options.signs(results.classes)
+    return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
 
 
 MOST_LINES = 40
@@ -218,8 +212,6 @@ def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
-    from discrim.report.plots.bars import draw_forest as draw
-
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
@@ -244,7 +236,7 @@ def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
         title += f"\nthe {len(held)} of {every} with the largest |z|"
     names = (f"{what} for one unit of the column", title)
     signs = options.signs(results.classes)
-    return draw(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
+    return draw_forest(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
 
 
 def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -260,9 +252,6 @@ def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
 
 def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
-    from discrim.report.plots import interactive
-    from discrim.report.plots.planes import draw_simplex as draw
-
     classes = list(fit.classes)
     if len(classes) < 3:
         raise NotSupportedError(
@@ -288,7 +277,7 @@ def simplex(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figu
     if options.interactive:
         return interactive.simplex_figure(three_shares, pointed_rows(fit, rows, options), given)
     signs = _signs(options, classes, codes)
-    axes = draw(three_shares, rows.labels, ax=options.ax, signs=signs)
+    axes = draw_simplex(three_shares, rows.labels, ax=options.ax, signs=signs)
     if given:
         axes.set_title(f"{axes.get_title()}\n{given}")
     return axes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
 from discrim.report.plots.columns import draw_pairs, quantiles
 from discrim.report.plots.planes import draw_line, draw_plane
-from discrim.report.plots.spaces import axis_name
+from discrim.report.plots.spaces import axis_name, radius_of
 from discrim.report.plots.style import set_title, shown_name
 
 if TYPE_CHECKING:
@@ -310,11 +309,6 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 
 
 # ---- numbers
-
-
-def radius_of(level: float) -> float:
-    """Mahalanobis distance in a plane within which a share of a normal class lies."""
-    return math.sqrt(-2.0 * math.log1p(-level))
 
 
 def outlines_of(

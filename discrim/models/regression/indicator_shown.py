@@ -145,11 +145,12 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         x, name = _first_discriminant(results, fitted), "First discriminant"
     else:
         x, name = _column(blocks, used if column is None else [column])
-    codes = np.where(np.isfinite(x) & np.isfinite(fitted).all(axis=1), codes, -1)
+    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
+    x, fitted, codes, weights = x[known], fitted[known], codes[known], rows.weights[known]
     axes, is_new = new_axes(options.ax)
     alone = len(used) == 1 and name == used[0]
     if alone:
-        at = np.linspace(np.nanmin(x), np.nanmax(x), 401)
+        at = np.linspace(x.min(), x.max(), 401)
         fitted = results.fitted_values(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
         for k, label in enumerate(values.columns):
             look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
@@ -157,9 +158,8 @@ def fitted(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     else:
         _draw_values(axes, x, fitted, codes, list(values.columns), signs)
     if along:
-        weights = np.ones(len(x)) if blocks.weights is None else np.nan_to_num(blocks.weights)
         _draw_lines(axes, x, fitted, codes, weights, signs)
-    _draw_rows(axes, x, codes, fitted, values.shape[1], signs)
+    _draw_rows(axes, x, codes, fitted, signs)
     axes.set_xlabel(shown_name(name, 45))
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
@@ -196,9 +196,8 @@ def _draw_values(
     axes: Axes, x: Floats, fitted: Floats, codes: Codes, classes: list[Any], signs: Signs
 ) -> None:
     """Fitted values (n, K) as faint points in the colours of the classes that they are of."""
-    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
     for k, label in enumerate(classes):
-        every = np.flatnonzero(known if len(classes) <= MOST_CLOUDS else codes == k)
+        every = np.flatnonzero((codes == k) | (len(classes) <= MOST_CLOUDS))
         shown = every[:: max(len(x) // MOST_DRAWN, 1)]
         look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
         faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": len(shown) > 1_000}
@@ -208,14 +207,13 @@ def _draw_values(
 
 def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
     """Lines of the regressions of the fitted values (n, K) on x (n,), with marks at the class means."""
-    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1) & (weights > 0)
-    ends = np.array([x[known].min(), x[known].max()])
+    ends = np.array([x[weights > 0].min(), x[weights > 0].max()])
     for k in range(fitted.shape[1]):
-        slope, constant = np.polyfit(x[known], fitted[known, k], 1, w=np.sqrt(weights[known]))
+        slope, constant = np.polyfit(x, fitted[:, k], 1, w=np.sqrt(weights))
         look: dict[str, Any] = {"color": signs.colour(k), "linewidth": 2.0, "zorder": 4}
         axes.plot(ends, constant + slope * ends, linestyle=signs.line(k), **look)
-        own = known & (codes == k)
-        if own.any():
+        own = codes == k
+        if weights[own].any():
             place = float(np.average(x[own], weights=weights[own]))
             look |= {"marker": signs.marker(k), "markersize": 8, "markeredgecolor": ink(), "zorder": 5}
             axes.plot(place, constant + slope * place, **look)
@@ -234,17 +232,17 @@ def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
     return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
 
 
-def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, n_classes: int, signs: Signs) -> None:
+def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs) -> None:
     """A line of ticks for the rows of each class, below all fitted values."""
-    known = fitted[np.isfinite(fitted)]
-    low, height = (known.min(), np.ptp(known) or 1.0) if known.size else (0.0, 1.0)
+    k_classes = fitted.shape[1]
     # However many classes there are, their ticks take no more than a third of the picture.
-    step = min(0.05, 0.5 / (n_classes + 1)) * float(height)
-    for k in range(n_classes):
+    low, high = (float(end(fitted)) for end in (np.nanmin, np.nanmax))
+    step = min(0.05, 0.5 / (k_classes + 1)) * ((high - low) or 1.0)
+    for k in range(k_classes):
         rows = x[codes == k]
-        at = np.full(len(rows), float(low) - (k + 1.5) * step)
-        colour = signs.colour(k)
-        axes.scatter(rows, at, marker="|", s=25, color=colour, linewidths=0.8, rasterized=len(rows) > 5_000)
+        at = np.full(len(rows), low - (k + 1.5) * step)
+        look: dict[str, Any] = {"color": signs.colour(k), "linewidths": 0.8}
+        axes.scatter(rows, at, marker="|", s=25, rasterized=len(rows) > 5_000, **look)
 
 
 def _fda_header(results: FDAResults, fit: Fit[FlexibleFit]) -> Pairs:

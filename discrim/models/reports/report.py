@@ -11,7 +11,7 @@ import builtins
 import html
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -423,16 +423,23 @@ def _tried(what: str, make: Callable[[], str]) -> str:
         return page.paragraph(f"{what} is not here. {error}", "note")
 
 
+def _each(parts: Mapping[str, Callable[[], Any]], lacking: str) -> tuple[dict[str, Any], list[str]]:
+    """Sections by name, and sentences on those that are lacking."""
+    made, missing = {}, []
+    for name, make in parts.items():
+        try:
+            made[name] = make()
+        except DiscrimError as error:
+            missing.append(page.paragraph(f"{lacking.format(name)} {error}", "note"))
+    return made, missing
+
+
 # ---- chapters
 
 
 def _summary(results: Any) -> str:
-    made, missing, parts = {}, [], results._sections()
-    for key, make in parts.items():
-        try:
-            made[key] = make()
-        except DiscrimError as error:
-            missing.append(page.paragraph(f"The section {key!r} is not here. {error}", "note"))
+    parts = results._sections()
+    made, missing = _each(parts, "The section {!r} is not here.")
     if "header" in made:
         # The formula stands at the top of the page.
         made["header"] = replace(made["header"], title="At a glance")
@@ -444,24 +451,18 @@ def _summary(results: Any) -> str:
 
 
 def _tests(results: Any) -> str:
-    made: dict[str, Section] = {}
-    missing = []
-    for name, question in TESTS.items():
-        make = getattr(type(results), name, None)
-        if make is None:
-            continue
-        try:
-            options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
-            made[name] = _test(question, name, make(results, **options))
-        except DiscrimError as error:
-            missing.append(page.paragraph(f"{question}: not here. {error}", "note"))
-    if not made and not missing:
+    there = {title: name for name, title in TESTS.items() if hasattr(type(results), name)}
+    tests = {title: partial(_test, results, title, name) for title, name in there.items()}
+    made, missing = _each(tests, "{}: not here.")
+    if not tests:
         return page.paragraph(f"A {results.title.lower()} has no tests of its own.", "note")
     shown = [page.sections_html("Tests of means, covariances and columns", made)] if made else []
     return "\n".join([*shown, *missing])
 
 
-def _test(title: str, name: str, found: Any) -> Section:
+def _test(results: Any, title: str, name: str) -> Section:
+    options = {} if results._fit.has_rows else WITHOUT_ROWS.get(name, {})
+    found: Any = getattr(results, name)(**options)
     note = NOTES.get(name, "")
     if isinstance(found, TestResult):
         found, note = found.table, found.assumes

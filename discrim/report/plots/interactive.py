@@ -8,7 +8,6 @@ all rows but those that are misclassified. Of very many rows some are drawn, at 
 from __future__ import annotations
 
 import html
-import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from discrim.errors import NotSupportedError
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
 from discrim.report.plots.planes import CORNERS, Classify, find_regions
-from discrim.report.plots.spaces import BETWEEN, axis_share, outline, scores_title
+from discrim.report.plots.spaces import BETWEEN, axis_share, outline, radius_of, scores_title
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -48,6 +47,7 @@ GRID = 80
 
 SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
 SYMBOLS |= {"P": "cross", "X": "x", "*": "star"}
+AXES = ("xaxis", "yaxis")
 DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 
@@ -104,9 +104,7 @@ def _text(label: Any, width: int = style.LABEL) -> str:
 
 def _line(signs: Signs, k: int) -> dict[str, Any]:
     line = signs.line(k)
-    dash = (
-        DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * step}px" for step in line[1])
-    )
+    dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
     return {"color": signs.colour(k), "dash": dash, "width": 1.6}
 
 
@@ -175,9 +173,9 @@ def _at(xy: Floats) -> Trace:
 
 
 def _figure(
-    traces: Sequence[Trace], title: str, below: Sequence[str], names: Sequence[str], **more: Any
+    traces: Sequence[Trace], title: str, below: Sequence[str], names: Sequence[str] = (), **more: Any
 ) -> Figure:
-    """A figure of traces, with a title, lines below it, and names of its axes."""
+    """A figure of traces, with a title, lines below it, and names of its axes where it has two."""
     try:
         from plotly.graph_objects import Figure
     except ImportError:
@@ -197,14 +195,13 @@ def _figure(
     layout: dict[str, Any] = {
         "template": {"layout": look},
         "title": {"text": title, "subtitle": said, "x": 0, "xref": "paper"},
-        "xaxis": {"title": {"text": names[0]}},
-        "yaxis": {"title": {"text": names[1]}},
         "height": max(540, 24 * sum(trace.get("showlegend", False) for trace in traces) + 160),
         "margin": {"l": 70, "r": 20, "t": 70 + 16 * len(lines), "b": 60},
         "updatemenus": _buttons(traces),
     }
+    layout |= {axis: {"title": {"text": name}} for axis, name in zip(AXES, names, strict=False)}
     for name, value in more.items():
-        layout[name] = layout[name] | value if isinstance(value, dict) else value
+        layout[name] = layout.get(name, {}) | value if isinstance(value, dict) else value
     return Figure({"data": list(traces), "layout": layout})
 
 
@@ -268,7 +265,7 @@ def scores_figure(
         return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
     where = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_text, centroids))
     traces, said = _points(rows, x, where)
-    spread, radius = np.eye(2) if within is None else within, math.sqrt(-2.0 * math.log1p(-level))
+    spread, radius = np.eye(2) if within is None else within, radius_of(level)
     for k, label in enumerate(centroids.index):
         group = {"legendgroup": str(k), "name": _text(label)}
         traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))
@@ -349,11 +346,8 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
     draw(axes)
     for line in axes.lines:
         xy = np.column_stack(line.get_data())
-        look = {
-            "color": str(line.get_color()),
-            "dash": DASHES.get(str(line.get_linestyle()), "solid"),
-            "width": 1.6,
-        }
+        dash = DASHES.get(str(line.get_linestyle()), "solid")
+        look = {"color": str(line.get_color()), "dash": dash, "width": 1.6}
         # A point alone is a mean.
         traces.append(_curve(xy, look) | ({"mode": "markers", "marker": _cross()} if len(xy) == 1 else {}))
     for contour in axes.collections:
@@ -399,8 +393,7 @@ def pairs_figure(
             place = {"legendgroup": str(k), "xaxis": f"x{j + 1}", "yaxis": f"y{i + 1}"}
             traces.append(_curve(outline(centres[k, [j, i]], spread, radius), _line(rows.signs, k), **place))
     first, _, below = title.partition("; ")
-    figure = _figure(traces, first, [below, said], ("", ""), dragmode="select", height=max(540, 150 * p))
-    return figure.update_layout(xaxis_title=None, yaxis_title=None)
+    return _figure(traces, first, [below, said], dragmode="select", height=max(540, 150 * p))
 
 
 def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
@@ -417,4 +410,4 @@ def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure
     ]
     sides: Any = {"xaxis": {"visible": False}, "yaxis": {"visible": False, "scaleanchor": "x"}}
     title = "Posteriors of three classes"
-    return _figure([*traces, *more], title, [note, said], ("", ""), annotations=corners, **sides)
+    return _figure([*traces, *more], title, [note, said], annotations=corners, **sides)

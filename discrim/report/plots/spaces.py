@@ -45,6 +45,11 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     return np.asarray(mean + radius * (half @ circle).T)
 
 
+def radius_of(level: float) -> float:
+    """Mahalanobis distance in a plane within which a share of a normal class lies."""
+    return math.sqrt(-2.0 * math.log1p(-level))
+
+
 def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **look: Any) -> None:
     """An ellipse as a line; an empty one where its covariance is not known."""
     if np.isfinite(covariance).all() and np.isfinite(mean).all():
@@ -176,7 +181,7 @@ def draw_scores(
         name = axis_name(centroids.columns[0], shares, of)
         return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
     spread = np.eye(2) if within is None else within
-    radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+    radius = 0.0 if level is None else radius_of(level)
     axes, is_new = style.new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
