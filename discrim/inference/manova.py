@@ -369,7 +369,10 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     if held.scatters.ndim == 3:
         within = held.scatters.sum(axis=0)
     else:
-        within = np.diag(held.squares.sum(axis=0)) if held.roots is None else _squared(held.roots)
+        roots = held.roots
+        within = (
+            np.einsum("kmi,kmj->ij", roots, roots) if roots is not None else np.diag(held.squares.sum(axis=0))
+        )
     there = held.counts > 0
     whole = within + scatter_between(held.means[there], held.counts[there])
     size = np.sqrt(np.diagonal(whole))
@@ -383,11 +386,6 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     lambdas[np.isnan(lambdas)] = 1.0
     first, second = np.unravel_index(np.argmin(lambdas), lambdas.shape)
     return int(chosen[first]), int(chosen[second])
-
-
-def _squared(roots: Floats) -> Floats:
-    """The scatter (p, p) of roots (K, m, p)."""
-    return np.asarray(np.einsum("kmi,kmj->ij", roots, roots))
 
 
 def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) -> pd.DataFrame:

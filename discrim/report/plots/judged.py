@@ -108,9 +108,7 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
     else:
         return
     # Of black and white the one of more contrast, by the luminance of light and not of its code.
-    codes = colours[..., :3]
-    linear = np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
-    dark = linear @ [0.2126, 0.7152, 0.0722] < 0.179
+    dark = style.luminance(colours[..., :3]) < 0.179
     for (i, j), text in zip(places, texts, strict=True):
         colour = "white" if dark[i, j] else BLACK
         axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.1)

@@ -193,13 +193,10 @@ def draw_strips(
         if len(rows) > MOST_IN_STRIP:
             shown = np.linspace(0, len(rows) - 1, MOST_IN_STRIP).round().astype(np.intp)
         bad = np.zeros(len(shown), dtype=bool) if wrong is None else wrong[rows[shown]]
-        right, hollow = shown[~bad], shown[bad]
-        drawn = axes.scatter(values[rows[right]], height[right], rasterized=rasterized, **style)
-        ROWS[drawn] = rows[right], len(values)
-        if wrong is not None:
-            look = hollow_look(signs, k, style["s"])
-            drawn = axes.scatter(values[rows[hollow]], height[hollow], rasterized=rasterized, **look)
-            ROWS[drawn] = rows[hollow], len(values)
+        looks = [(shown[~bad], style), (shown[bad], hollow_look(signs, k, style["s"]))]
+        for some, look in looks[: 1 if wrong is None else 2]:
+            drawn = axes.scatter(values[rows[some]], height[some], rasterized=rasterized, **look)
+            ROWS[drawn] = rows[some], len(values)
         most = max(most, len(rows))
     if most > MOST_IN_STRIP:
         text = f"of a class at most {MOST_IN_STRIP:,} rows are drawn"
