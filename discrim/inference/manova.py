@@ -368,11 +368,10 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     held = moments.columns(chosen)
     if held.scatters.ndim == 3:
         within = held.scatters.sum(axis=0)
+    elif held.roots is not None:
+        within = np.einsum("kmi,kmj->ij", held.roots, held.roots)
     else:
-        roots = held.roots
-        within = (
-            np.einsum("kmi,kmj->ij", roots, roots) if roots is not None else np.diag(held.squares.sum(axis=0))
-        )
+        within = np.diag(held.squares.sum(axis=0))
     there = held.counts > 0
     whole = within + scatter_between(held.means[there], held.counts[there])
     size = np.sqrt(np.diagonal(whole))
