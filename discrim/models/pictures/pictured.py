@@ -300,7 +300,7 @@ def named_columns(
         what = f"{told(unknown[0])} is none: " if unknown else ""
         number = f"{least} to {most}" if least < most else least
         raise DataError(
-            f"columns={told(given)}: kind={kind!r} draws {number} different columns of numbers; {what}name "
+            f"columns={names}: kind={kind!r} draws {number} different columns of numbers; {what}name "
             f"some of {listed(every, most=20)}."
         )
     return names
