@@ -11,6 +11,7 @@ picture is drawn without a display.
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -398,6 +399,9 @@ LEAST_CHARACTERS = 8
 MOST_BESIDE = 0.4
 """Share of the width of a figure that names of lines, or a legend beside the axes, may take."""
 
+MOST_UPRIGHT = 0.3
+"""Share of the height of a figure that names of columns may take where they are turned."""
+
 
 def set_title(axes: Axes, text: str) -> None:
     """Give axes a title, no larger than their labels where they are narrow; `fit_texts` breaks its lines."""
@@ -419,16 +423,15 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
     below: list[Any] = []
     # What is broken, cut or moved leaves other room to the rest.
-    for _ in range(4):
+    for _ in range(8):
         lay_out(axes)
         moved = [each for each in every if alone and _move_legend(each, axes, is_new)]
         below += moved
         changed = [True] if moved else [_fit_names(each, axes, alone) for each in every]
-        if not any(changed):
+        if not any(changed) and not _break(axes.title, axes, 0, alone and len(axes.figure.axes) == 1):
             break
         for each in below:
             _put_below(each.get_legend(), axes)
-    _break(axes.title, axes, 0, alone and len(axes.figure.axes) == 1)
 
 
 def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
@@ -436,17 +439,19 @@ def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
     changed = [_shorten_names(axes) or _turn_names(axes)]
     whole = outer.get_window_extent().width
     free = alone and (axes is outer or axes.get_window_extent().width > 0.9 * whole)
-    changed += [_break(axes.xaxis.label, axes, 0, free)]
-    changed += [_break(axes.yaxis.label, axes, 1, alone and axes is outer)]
-    return any(changed) or (axes is not outer and _break(axes.title, axes, 0, alone=False, cut=True))
+    most = None if free or axes is outer else 2
+    changed += [_break(axes.xaxis.label, axes, 0, free, most)]
+    changed += [_break(axes.yaxis.label, axes, 1, alone and axes is outer, most)]
+    return any(changed) or (axes is not outer and _break(axes.title, axes, 0, alone=False, lines_most=1))
 
 
-def _break(text: Text, axes: Axes, way: int, alone: bool, cut: bool = False) -> bool:
-    """Break a text between words, across (0) or up (1), where it is longer than its place, or cut it.
+def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None = None) -> bool:
+    """Break a text between words, across (0) or up (1), where it is longer than its place.
 
-    The place is that of the axes, or, where these are alone in their figure, that up to its edges.
+    The place is that of the axes, or, where these are alone in their figure, that up to its edges. A text of
+    one line at most is cut, and what is beyond two is left out.
     """
-    whole = text.get_text()
+    whole, cut = text.get_text(), lines_most == 1
 
     def measured() -> float:
         return float(text.get_window_extent().size[way])
@@ -455,25 +460,30 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, cut: bool = False) -> 
     room = (1.2 if UNBOUNDED.get() and not cut else 1.0) * box.size[way]
     if alone:
         middle = (box.min[way] + box.max[way]) / 2
-        room = 2 * min(middle - figure.min[way], figure.max[way] - middle)
+        room = 1.96 * min(middle - figure.min[way], figure.max[way] - middle)
     if not whole or measured() <= room:
         return False
+    size = float(text.get_fontsize())
+    least = min(size, 0.7 * letters())
     if cut:
-        text.set_fontsize(float(text.get_fontsize()) * max(0.75, room / measured()))
+        text.set_fontsize(max(size * max(0.75, room / measured()), least))
     lines = []
     for line in whole.split("\n"):
         text.set_text(line)
         wide = measured()
-        most = max(int(0.97 * len(line) * room / max(wide, 1.0)), LEAST_CHARACTERS)
+        # No longer than lines of one length need, so that the last is not a word alone.
+        even = len(line) // math.ceil(wide / (0.97 * room)) + 6 if wide else 0
+        most = max(min(int(0.97 * len(line) * room / max(wide, 1.0)), even), LEAST_CHARACTERS)
         if wide <= 1.02 * room:
             lines.append(line)
         elif cut:
             lines.append(shown_name(line.replace(r"\$", "$"), most))
         else:
-            lines += textwrap.wrap(line, most, break_long_words=False)
+            shape: dict[str, Any] = {"max_lines": lines_most, "placeholder": "…"}
+            lines += textwrap.wrap(line, most, break_long_words=False, **shape)
     text.set_text("\n".join(lines))
-    text.set_fontsize(float(text.get_fontsize()) * min(1.0, max(0.75, room / measured())))
-    return True
+    text.set_fontsize(max(float(text.get_fontsize()) * min(1.0, room / measured()), least))
+    return text.get_text() != whole or float(text.get_fontsize()) != size
 
 
 def _shorten_names(axes: Any) -> bool:
@@ -485,25 +495,38 @@ def _shorten_names(axes: Any) -> bool:
     most = max(MOST_BESIDE * width - max(beside, 0.0) / 2, MOST_BESIDE / 2 * width)
     if wide <= most or max(map(display_width, names)) <= LEAST_CHARACTERS:
         return False
-    width = max(int(max(map(display_width, names)) * most / wide), LEAST_CHARACTERS)
-    axes.set_yticks(axes.get_yticks(), [shown_name(name.replace(r"\$", "$"), width) for name in names])
+    axes.set_yticks(axes.get_yticks(), _cut(names, most / wide))
     return True
 
 
+def _cut(names: Sequence[str], share: float) -> list[str]:
+    """Names as they are shown, none longer than a share of the longest."""
+    width = max(int(0.97 * share * max(map(display_width, names))), LEAST_CHARACTERS)
+    return [shown_name(name.replace(r"\$", "$"), width) for name in names]
+
+
 def _turn_names(axes: Any) -> bool:
-    """Turn names of columns upright where they lie on one another; of numbers, leave some out."""
-    from matplotlib.ticker import AutoLocator, FixedFormatter, MaxNLocator
+    """Turn names of columns upright where they meet, and cut long ones; of numbers, leave some out."""
+    from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
     boxes = [label.get_window_extent().padded(2) for label in labels]
+    named = isinstance(axes.xaxis.get_major_formatter(), (FixedFormatter, FuncFormatter))
+    if named and any(label.get_rotation() for label in labels):
+        names = [label.get_text() for label in axes.get_xticklabels()]
+        share = MOST_UPRIGHT * axes.figure.bbox.height / max(box.height for box in boxes)
+        if share >= 1 or max(map(display_width, names)) <= LEAST_CHARACTERS:
+            return False
+        axes.set_xticks(axes.get_xticks(), _cut(names, share))
+        return True
     if not any(one.overlaps(other) for one, other in pairwise(boxes)):
         return False
-    if isinstance(axes.xaxis.get_major_formatter(), FixedFormatter):
-        if labels[0].get_rotation():
-            return False
+    if named:
         axes.tick_params(axis="x", labelrotation=90)
     elif isinstance(axes.xaxis.get_major_locator(), AutoLocator):
         axes.xaxis.set_major_locator(MaxNLocator(3))
+    else:
+        return False
     return True
 
 
