@@ -637,14 +637,18 @@ def distances(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
+    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
+    style.set_title(axes, "Distances to the own class; dashed: the cutoff")
+    if len(classes) <= style.MOST_IN_LEGEND:
+        style.add_legend(axes, is_new)
+    style.fit_texts(axes, is_new)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
     farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
     names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
     size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
     for i in style.with_room(points, list(names), size)[:MOST_LABELS]:
-        xy = (classical[i], robust[i])
-        axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
-    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
-    axes.set_title("Distances to the own class; dashed: the cutoff")
-    return style.add_legend(axes, is_new) if len(classes) <= style.MOST_IN_LEGEND else axes
+        # Before its mark: behind that of the farthest row the axes end.
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)
+    return axes

@@ -318,7 +318,7 @@ def draw_simplex(
     axes.set_aspect("equal")
     axes.set_axis_off()
     title = f"Posteriors; hollow: {told_hollow(len(p))}, {int(wrong.sum()):,} of {int(known.sum()):,}"
-    axes.set_title(title, wrap=True)
+    style.set_title(axes, title)
     return style.add_legend(axes, is_new)
 
 
@@ -465,9 +465,6 @@ def draw_updates(
     for pane, (name, coef, row) in zip(inner.ravel(), panes, strict=False):
         draw_points(pane, xy[:, 0], xy[:, 1], codes, classes, signs)
         pane.set_title(name, fontsize="medium")
-        pane.set(
-            xlabel=style.shown_name(points.columns[0], 20), ylabel=style.shown_name(points.columns[1], 20)
-        )
         if row is not None:
             look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.6}
             pane.scatter(xy[row, :1], xy[row, 1:], s=130, zorder=5, **look)
@@ -476,6 +473,12 @@ def draw_updates(
         _draw_line(pane, coef)
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()
+    for place in range(len(panes)):
+        # The panel below bears the name for both.
+        if place + 2 >= len(panes):
+            inner.ravel()[place].set_xlabel(style.shown_name(points.columns[0], 20))
+        if place % 2 == 0:
+            inner.ravel()[place].set_ylabel(style.shown_name(points.columns[1], 20))
     inner[0, 0].legend(fontsize="small", framealpha=0.8)
     side = style.shown_name(classes[1], 20)
     text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"

@@ -310,6 +310,9 @@ LABEL = 20
 FONT_SIZE = 8
 """Of columns' names, in points."""
 
+LETTER = 0.6 * FONT_SIZE / 72
+"""Width of a letter of them, in inches."""
+
 
 def draw_biplot(
     points: pd.DataFrame,
@@ -367,7 +370,10 @@ def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) 
     tips = scale * tips
     edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
     axes.add_artist(Circle((0.0, 0.0), scale, **edge)).set_in_layout(False)
-    texts = [style.shown_name(name, LABEL) for name in names]
+    # Both sides may have labels, and the rows keep a third of the width.
+    third = axes.get_window_extent().width / axes.figure.dpi / 3
+    most = max(min(int(third / LETTER), LABEL), style.LEAST_CHARACTERS)
+    texts = [style.shown_name(name, most) for name in names]
     box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
@@ -398,9 +404,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
     size = axes.get_window_extent()
     width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
-    letter = FONT_SIZE / 72
-    # Letters are 0.6 of their size wide. Both sides may have labels, and the rows keep a third of the width.
-    lengths = np.minimum(0.6 * letter * np.array([display_width(text) for text in texts]), width / 3)
+    lengths = LETTER * np.array([display_width(text) for text in texts])
     (low, bottom), (high, top) = axes.dataLim.get_points()
     left, outer = tips[:, 0] < 0, 1.06 * tips
     west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
@@ -409,7 +413,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     across = ((east - west[:, None]) / room).max()
     up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
     unit = max(float(across), float(up))
-    places = _spread_labels(outer, 1.4 * letter * unit)
+    places = _spread_labels(outer, 1.4 * FONT_SIZE / 72 * unit)
     ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
     return places, ends
 
