@@ -135,6 +135,9 @@ def text_faults(axes: plt.Axes) -> list[str]:
             faults += [f"a legend hides {text!r}" for text in under]
     boxes = np.array([box_of(each) for each in framed or every])
     ends = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    legends = [box_of(legend) for legend in figure.findobj(Legend) if legend.get_visible()]
+    # A figure of our own grows by a legend below its axes: that takes none of their room.
+    high -= max([box[3] - box[1] for box in legends if box[3] <= ends[0][1]], default=0.0)
     for share, side in zip((ends[1] - ends[0]) / [wide, high], ("width", "height"), strict=True):
         if share < LEAST_SHARE:
             faults.append(f"the axes have {100 * share:.0f} % of the {side} of the figure")
