@@ -181,7 +181,8 @@ def _pairs_text(pairs: Pairs, width: int) -> list[str]:
     for i, line in enumerate(left):
         gap = " " * (wide - display_width(line) + 4)
         lines.append(f"{line}{gap}{right[i]}" if i < len(right) else line.rstrip())
-    return lines + (fold(clean(pairs.note), width) if pairs.note else [])
+    room = width if items else min(width, max(LINE, *map(display_width, lines)))
+    return lines + (fold(clean(pairs.note), room) if pairs.note else [])
 
 
 def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:

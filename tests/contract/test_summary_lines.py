@@ -218,6 +218,9 @@ SAID = [
     ("knn", {"k": 3, "metric": "mahalanobis"}, 'metric="mahalanobis"; neighbours k 3'),
     ("logistic", {"penalty": "ridge", "strength": 0.1}, 'penalty="ridge"; strength (lambda) 0.1'),
     ("shrunken_centroids", {"threshold": 2.0}, "threshold 2, columns surviving"),
+    ("sparse_lda", {"penalty": 0.1}, "penalty=0.1; columns selected 3 of 4"),
+    ("sparse_lda", {"seed": 0}, "chosen by 10 folds (least error)"),
+    ("mixture", {"over": "class"}, "components 3 (chosen by BIC)"),
     ("pls", {"components": 2}, "components 2"),
     ("kernel_density", {"bandwidth": 0.4}, "bandwidth=0.4"),
 ]
@@ -242,6 +245,33 @@ def test_a_fit_that_has_no_rows_prints_what_needs_none(tmp_path):
     fit.save(tmp_path / "iris.fit")
     line = repr(discrim.load(tmp_path / "iris.fit")).splitlines()[3]
     assert line == "150 rows, 4 columns, 3 classes; Wilks' lambda 0.02344"
+
+
+def test_where_no_row_can_be_left_out_the_apparent_error_is_printed():
+    fit = discrim.lda("species ~ .", IRIS, ncomp=1)
+    wrong = (fit.predict(IRIS).astype(str) != IRIS["species"].astype(str)).mean()
+    assert f"3 classes; apparent error {100 * wrong:.1f} %, Wilks' lambda" in repr(fit)
+
+
+def test_weights_are_not_called_rows():
+    weights = np.tile([1.0, 2.0, 0.5], 50)
+    line = repr(discrim.lda("species ~ .", IRIS, weights=weights)).splitlines()[3]
+    assert line.startswith("Sum of weights 175, 4 columns, 3 classes; left-out error ")
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "nearest_centroid", "indicator", "pls"])
+def test_printing_a_fit_reads_no_source_anew(verb):
+    reads = []
+
+    def source():
+        reads.append(1)
+        yield from (IRIS[start : start + 40] for start in range(0, len(IRIS), 40))
+
+    fit = getattr(discrim, verb)("species ~ .", source, **({"components": 2} if verb == "pls" else {}))
+    before = len(reads)
+    assert "150 rows, 4 columns, 3 classes" in repr(fit)
+    assert "150 rows" in fit._repr_html_()
+    assert len(reads) == before
 
 
 def test_printing_a_large_fit_passes_over_no_row():

@@ -39,12 +39,13 @@ def mixture_sections(results: MixtureResults, fit: Fit[MixtureFit]) -> Sections:
 def _header(results: MixtureResults, fit: Fit[MixtureFit]) -> Pairs:
     numbers = fit.numbers
     over = "the components of all classes" if numbers.together else "those of each class"
+    size = f"{sum(numbers.sizes)}{'' if fit.path is None else ', chosen by BIC'}"
     steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
     items: list[headers.Item] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
+        ("Components", sum(numbers.sizes), size),
         ("Converged", results.converged, steps),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         ("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),

@@ -119,7 +119,14 @@ indicator_sections: Sections = {
 }
 """Sections of a regression of class indicators, in their order."""
 
-indicator_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
+
+def _counted_classes(results: IndicatorResults, fit: Fit[IndicatorFit]) -> Section:
+    """The classes, without what passes over a source of tables."""
+    read_anew = fit.has_rows and fit.blocks.rows.read_from
+    return (headers.classes_section if read_anew else _classes)(results, fit)
+
+
+indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coefficients}
 """The short form: classes and coefficients."""
 
 

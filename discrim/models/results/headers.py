@@ -84,7 +84,7 @@ QUICK = 2.0**22
 JUDGED_BY = ("Wilks' lambda", "Pseudo R-squared", "Deviance explained", "Margin")
 CHOSEN = (
     "Alpha", "Gamma", "Strength", "Shrinkage", "Dimensions", "Neighbours k", "Bandwidth by", "Threshold",
-    "Components", "Columns surviving", "Columns selected", "Coefficients not zero", "Chosen by",
+    "Components", "Columns selected", "Chosen by", "Columns surviving", "Coefficients not zero",
 )  # fmt: skip
 """What a short form says of a fit, by the first words of the lines of its header."""
 
@@ -98,10 +98,10 @@ def facts(fit: Fit[Any], header: Pairs, defaults: Mapping[str, Any]) -> Pairs:
     The header is one that takes no pass over the rows, and the defaults are those of the verb's options.
     """
     lines = {label: text for label, _, text in header.items}
-    weighted = "" if "Rows used" in lines else " in sum of weights"
+    rows = f"{fit.nobs:,} rows" if "Rows used" in lines else f"Sum of weights {number(fit.nobs)}"
     gone = f" ({fit.dropped} dropped, missing)" if fit.dropped else ""
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
-    sizes = f"{number(fit.nobs)} rows{weighted}{gone}, {columns}, {len(fit.classes)} classes"
+    sizes = f"{rows}{gone}, {columns}, {len(fit.classes)} classes"
     judged = [*_error_fact(fit, LEFT_OUT in lines), *_named(lines, JUDGED_BY)]
     chosen = [*_named(lines, CHOSEN), *(["prior given"] if lines.get("Prior") == "given" else [])]
     options = [
@@ -125,8 +125,9 @@ def _named(lines: Mapping[str, str], starts: tuple[str, ...]) -> list[str]:
     for label in (label for start in starts for label in lines if label.startswith(start)):
         name, _, more = label.partition(", ")
         name = name if name == JUDGED_BY[0] else name[0].lower() + name[1:]
-        if lines[label] not in ("not available", "not in the file", "given"):
-            words.append(f"{name} ({more}) {lines[label]}" if more else f"{name} {lines[label]}")
+        value, _, how = lines[label].partition(", ")
+        if not value.endswith(("not available", "not in the file", "given")):
+            words.append(f"{name}{f' ({more})' if more else ''} {value}{f' ({how})' if how else ''}")
     return words
 
 
@@ -138,10 +139,13 @@ def _error_fact(fit: Fit[Any], left_out: bool) -> list[str]:
     if not fit.has_rows or fit.blocks.rows.read_from:
         return []
     size = float(fit.blocks.table.nrows) * len(fit.classes) * max(len(fit.terms), FEW_COLUMNS)
-    left_out = left_out and size * fit.model.scores_left_out <= QUICK
-    _, value, text = error_item(fit, "loo" if left_out else "apparent") if size <= QUICK else ("", np.nan, "")
-    name = "left-out" if left_out else "apparent"
-    return [] if np.isnan(value) else [f"{name} error {text.partition('  ')[0]}"]
+    quick = left_out and size * fit.model.scores_left_out <= QUICK
+    methods: tuple[Literal["loo", "apparent"], ...] = ("loo", "apparent") if quick else ("apparent",)
+    for method in methods if size <= QUICK else ():
+        _, value, text = error_item(fit, method)
+        if not np.isnan(value):
+            return [f"{'left-out' if method == 'loo' else method} error {text.partition('  ')[0]}"]
+    return []
 
 
 def error_items(fit: Fit[Any]) -> list[Item]:
