@@ -244,7 +244,9 @@ STYLE = """<style>
   .discrim-summary table caption + tbody tr > td + th { padding-left: 0.7em !important; }
 }
 @supports (animation-timeline: scroll(self inline)) {
-  .discrim-wide { animation: discrim-more linear both; animation-timeline: scroll(self inline); }
+  .discrim-summary, .discrim-wide {
+    animation: discrim-more linear both; animation-timeline: scroll(self inline);
+  }
   @keyframes discrim-more {
     from, 95% { mask-image: linear-gradient(to left, transparent, black 3em); }
     to { mask-image: none; }

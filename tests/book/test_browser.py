@@ -150,7 +150,7 @@ def test_pages_of_reference_are_short_until_their_boxes_are_opened(address):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_opened_boxes_of_a_page_of_reference_fit(address, width):
     script = """(() => {
-        const boxes = [...document.querySelectorAll('details')];
+        const boxes = [...document.querySelectorAll('details:has(.folded)')];
         boxes.forEach(box => box.open = true);
         const wide = [...document.querySelectorAll('.folded')].filter(
             each => each.getBoundingClientRect().right > document.documentElement.clientWidth);

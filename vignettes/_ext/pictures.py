@@ -41,14 +41,13 @@ def name_pictures(app: Sphinx, tree: nodes.document) -> None:
         for image in cell.findall(nodes.image):
             drawn = Path(app.srcdir, image["uri"].lstrip("/")).resolve()
             words = WORDS.match(drawn.read_text(encoding="utf-8")) if drawn.suffix == ".svg" else None
-            if words is None:
-                continue
-            image["alt"] = unescape(words[1])
-            image["classes"].append("dark-light")
+            if words is not None:
+                image["alt"] = unescape(words[1])
+                image["classes"].append("dark-light")
             kinds = "-".join(dict.fromkeys(KIND.findall(code))) or section_of(image)
             taken[kinds] = taken.get(kinds, 0) + 1
             count = f"-{taken[kinds]}" if taken[kinds] > 1 else ""
-            named = drawn.with_name(f"{page}-{kinds}{count}.svg")
+            named = drawn.with_name(f"{page}-{kinds}{count}{drawn.suffix}")
             shutil.copyfile(drawn, named)
             image["uri"] = "/" + os.path.relpath(named, app.srcdir)
     for place in list(tree.findall(Place)):
