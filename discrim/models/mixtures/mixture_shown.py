@@ -12,7 +12,7 @@ from discrim.models.pictures.spaces import LEVEL, chosen_terms, level_of
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.columns import criterion
-from discrim.report.plots.spaces import draw_ellipses, radius_of
+from discrim.report.plots.spaces import draw_ellipses, outline_radius
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Sections
 
@@ -142,7 +142,7 @@ def components(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         results.component_means[names],
         {key: cov.loc[names, names] for key, cov in results.covs.items()},
         None,
-        radius_of(level),
+        outline_radius(level),
         shares=results.shares,
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,

@@ -32,7 +32,7 @@ from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
 from discrim.report.plots.columns import draw_pairs, quantiles
 from discrim.report.plots.planes import draw_line, draw_plane
-from discrim.report.plots.spaces import axis_name, radius_of
+from discrim.report.plots.spaces import axis_name, outline_radius
 from discrim.report.plots.style import set_title, shown_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def ellipses(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         return pairs(results, fit, options)
     (means, covariances, pooled), shown = _drawn_spreads(results, fit, names, options, "ellipses")
     level, centred = level_of(options, LEVEL), bool(options.centred)
-    axes = spaces.draw_ellipses(means, covariances, pooled, radius_of(level), centred=centred, **shown)
+    axes = spaces.draw_ellipses(means, covariances, pooled, outline_radius(level), centred=centred, **shown)
     about = ", about one centre" if centred else ""
     said = f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %"
     set_title(axes, f"{said}\n{chosen}" if chosen else said)
@@ -215,8 +215,8 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
     if options.interactive:
         rows = pointed_rows(fit, drawn_rows(fit, options), options)
         points = shown.get("points")
-        return interactive.pairs_figure(means, covariances, radius_of(level), points, rows, title)
-    outer = draw_pairs(means, covariances, radius_of(level), **shown)
+        return interactive.pairs_figure(means, covariances, outline_radius(level), points, rows, title)
+    outer = draw_pairs(means, covariances, outline_radius(level), **shown)
     set_title(outer, title)
     return outer
 
@@ -257,7 +257,7 @@ def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         hypothesis,
         error,
         centre,
-        radius_of(LEVEL),
+        outline_radius(LEVEL),
         names=shown,
         arrows=arrows,
         equal=options.axes is not None,
@@ -325,7 +325,7 @@ def outlines_of(
     if hasattr(kind, "component_means"):
         means, keys = results.component_means[held], list(results.component_means.index)
         shapes, said = results.covs, "of each component"
-        sizes = spaces.class_sizes(results.shares).tolist()
+        sizes = spaces.component_sizes(results.shares).tolist()
     elif hasattr(kind, "means") and not hasattr(kind, "sds"):
         means, shapes, _ = _spreads(results, fit, names, None)
         keys, said = [(label,) for label in classes], "ellipses" if shapes else ""
@@ -336,7 +336,7 @@ def outlines_of(
     def draw(axes: Axes) -> None:
         for key, place, size in zip(keys, means.to_numpy(), sizes, strict=True):
             shape = shapes[key].loc[held, held].to_numpy() if key in shapes else None
-            spaces.draw_class(axes, place, shape, radius_of(level), signs, classes.index(key[0]), size)
+            spaces.draw_class(axes, place, shape, outline_radius(level), signs, classes.index(key[0]), size)
 
     return draw, f", {100 * level:g} % {said}" if said else ", class means marked"
 

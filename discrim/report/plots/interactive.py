@@ -23,7 +23,7 @@ from discrim.errors import NotSupportedError
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
 from discrim.report.plots.planes import CORNERS, Classify, find_regions
-from discrim.report.plots.spaces import BETWEEN, axis_share, outline, radius_of, scores_title
+from discrim.report.plots.spaces import BETWEEN, axis_share, outline, outline_radius, scores_title
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -265,7 +265,7 @@ def scores_figure(
         return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
     where = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_text, centroids))
     traces, said = _points(rows, x, where)
-    spread, radius = np.eye(2) if within is None else within, radius_of(level)
+    spread, radius = np.eye(2) if within is None else within, outline_radius(level)
     for k, label in enumerate(centroids.index):
         group = {"legendgroup": str(k), "name": _text(label)}
         traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))

@@ -45,7 +45,7 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     return np.asarray(mean + radius * (half @ circle).T)
 
 
-def radius_of(level: float) -> float:
+def outline_radius(level: float) -> float:
     """Mahalanobis distance in a plane within which a share of a normal class lies."""
     return math.sqrt(-2.0 * math.log1p(-level))
 
@@ -77,7 +77,7 @@ def draw_class(
         axes.plot(*place, markeredgecolor=style.ink(), zorder=6, **mark)
 
 
-def class_sizes(shares: pd.Series) -> Floats:
+def component_sizes(shares: pd.Series) -> Floats:
     """Sizes in points of marks at the means of components, by their shares in their classes."""
     return np.asarray(4 + 6 * np.sqrt(shares.to_numpy(dtype=np.float64)))
 
@@ -107,7 +107,7 @@ def draw_ellipses(
         xy, codes = style.numbers(points), style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
     places = np.zeros((len(means), 2)) if centred else style.numbers(means)
-    sizes = np.full(len(means), 6.0) if shares is None else class_sizes(shares)
+    sizes = np.full(len(means), 6.0) if shares is None else component_sizes(shares)
     for key, place, size in zip(means.index, places, sizes.tolist(), strict=True):
         own = style.numbers(covariances[key]) if key in covariances else None
         k = classes.index(key if shares is None else key[0])
@@ -181,7 +181,7 @@ def draw_scores(
         name = axis_name(centroids.columns[0], shares, of)
         return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
     spread = np.eye(2) if within is None else within
-    radius = 0.0 if level is None else radius_of(level)
+    radius = 0.0 if level is None else outline_radius(level)
     axes, is_new = style.new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
