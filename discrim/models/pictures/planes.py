@@ -74,8 +74,10 @@ class Ground:
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
         numbers = {*self.every, *self.fit.blocks.design.boolean_columns}
         for name, value in held.items():
-            values[name] = [np.nan if value is None and name in numbers else value] * len(points)
-        return pd.DataFrame(values)
+            value = np.nan if value is None and name in numbers else value
+            # Of an array pandas takes the type as it is, and looks at no value.
+            values[name] = np.full(len(points), value) if is_number(value) else [value] * len(points)
+        return pd.DataFrame(values, copy=False)
 
     def off(self, names: Sequence[str]) -> bool:
         """Whether rows do not lie in the plane of these columns, as others are held at values."""
@@ -109,11 +111,11 @@ class Ground:
 
     def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
         """From points of a plane to what is decided there."""
-        held, follow, followers = self.others(names), self.regressed(names), self.followers(names)
+        follow, followers = self.regressed(names), self.followers(names)
+        held = {name: value for name, value in self.others(names).items() if name not in followers}
 
         def values(points: Floats) -> Any:
-            table = self.table(names, points, held)
-            table[followers] = follow(points)
+            table = self.table([*names, *followers], np.column_stack([points, follow(points)]), held)
             with warnings.catch_warnings():
                 # Points are no rows of a person's: there is nothing to mend in them.
                 warnings.simplefilter("ignore", DiscrimWarning)
