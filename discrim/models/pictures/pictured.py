@@ -240,11 +240,13 @@ def telling(fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: 
     Two are the pair of largest F, that is of least Wilks' lambda; more are those of largest F one by one.
     They are the first where neither the moments of the fit nor rows tell of them.
     """
-    from discrim.inference.manova import telling_columns, telling_pair
+    from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
 
     moments = None if len(names) <= most else _moments_of(fit, options, names)
     if moments is None:
         return list(names[:most])
+    if most == 2 and len(names) > MOST_PRODUCTS:
+        return telling(fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)])
     return [names[j] for j in (telling_pair(moments) if most == 2 else telling_columns(moments, most))]
 
 
@@ -284,9 +286,12 @@ def _moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) ->
 
 def said_choice(options: PictureOptions, every: int, most: int = 2) -> str:
     """How columns were chosen, for a title; empty where they were given or are all that there are."""
+    from discrim.inference.manova import MOST_PAIRED
+
     if options.columns is not None or every <= most:
         return ""
-    return f"pair of largest F of {every * (every - 1) // 2:,}" if most == 2 else f"the {most} of largest F"
+    pairs = f"{every * (every - 1) // 2:,}" if every <= MOST_PAIRED else f"{MOST_PAIRED} columns of largest F"
+    return f"pair of largest F of {pairs}" if most == 2 else f"the {most} of largest F"
 
 
 def named_columns(

@@ -29,7 +29,7 @@ from discrim.models.pictures.pictured import (
     said_choice,
     telling,
 )
-from discrim.models.pictures.spaces import LEVEL, outlines_of
+from discrim.models.pictures.spaces import outline_share, outlines_of
 from discrim.report.plots.bars import draw_triangle, finish
 from discrim.report.plots.interactive import plane_figure
 from discrim.report.plots.planes import draw_contours, draw_line, draw_plane, span
@@ -391,8 +391,9 @@ def _shape(results: Any, ground: Ground, names: tuple[str, str], signs: Signs) -
     if fit.model.marginal is not None or fit.model.reads_gaps or len(fit.terms) == 2:
         # What a prior adds to all values of a class does not move the line that holds a share of it.
         values = ground.values(names, lambda table: _scored(ground, table, np.asarray))
-        draw = partial(draw_contours, values=values, share=LEVEL, signs=signs)
-        return draw, f", {100 * LEVEL:g} % of each density"
+        share = outline_share(fit)
+        draw = partial(draw_contours, values=values, share=share, signs=signs)
+        return draw, f", {100 * share:g} % of each density"
     return nothing
 
 

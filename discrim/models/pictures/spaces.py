@@ -311,6 +311,11 @@ def qq(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
 # ---- numbers
 
 
+def outline_share(fit: Fit[Any]) -> float:
+    """The share of a class in its outline over regions, of which large ones of many classes would overlap."""
+    return LEVEL if len(fit.classes) <= MOST_LARGE else SMALL
+
+
 def outlines_of(
     results: Any, fit: Fit[Any], names: tuple[str, str], signs: Signs
 ) -> tuple[Callable[[Axes], None], str] | None:
@@ -319,8 +324,7 @@ def outlines_of(
     It is None of a model that has neither means nor components.
     """
     classes, held, kind = list(fit.classes), list(names), type(results)
-    # Large ones of many classes would lie over each other.
-    level = LEVEL if len(classes) <= MOST_LARGE else SMALL
+    level = outline_share(fit)
     sizes: Sequence[float | None] = [6.0] * len(classes)
     if hasattr(kind, "component_means"):
         means, keys = results.component_means[held], list(results.component_means.index)

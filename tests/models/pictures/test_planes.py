@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
+from discrim.models.pictures.pictured import PictureOptions, said_choice, telling
 from discrim.report.plots.planes import find_regions
 from tests.pictures import assert_looks_like
 
@@ -286,6 +287,28 @@ def test_the_pair_drawn_is_that_of_least_lambda(name):
         pairs = len(columns) * (len(columns) - 1) // 2
         assert f"pair of largest F of {pairs}" in axes.get_title().replace("\n", " ")
     assert "largest F" not in quadratic.plot(columns=best).get_title()
+
+
+def test_of_many_columns_the_pair_is_one_of_those_that_tell_most_alone():
+    """Two columns that are about the same but for what differs between the classes tell most, together."""
+    rng = np.random.default_rng(3)
+    codes = np.arange(80) % 2
+    x = rng.normal(size=(80, 305))
+    x[:, 200] += 1.5 * codes
+    x[:, 300] = x[:, 200] + 0.1 * rng.normal(size=80) - 0.5 * codes
+    x[:, 7] += 1.6 * codes
+    names = [f"g{j}" for j in range(305)]
+    table = pd.DataFrame(x, columns=names).assign(y=np.array(["a", "b"])[codes])
+    fit, options = discrim.naive_bayes("y ~ .", table), PictureOptions()
+    assert telling(fit._fit, options, names) == ["g200", "g300"]
+    assert said_choice(options, 305) == "pair of largest F of 60 columns of largest F"
+
+
+def test_outlines_of_densities_of_many_classes_are_small():
+    codes = np.arange(120) % 8
+    x = np.random.default_rng(0).normal(size=(120, 2)) + 4 * np.column_stack([codes % 3, codes // 3])
+    table = pd.DataFrame(x, columns=["u", "v"]).assign(y=[f"c{k}" for k in codes])
+    assert "20 % of each density" in discrim.naive_bayes("y ~ .", table).plot("regions").get_title()
 
 
 def lambda_of(x, classes):
