@@ -81,9 +81,14 @@ BIPLOT = _in_space(
     "biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure")
 )
 STRUCTURE = _in_space(
-    "structure", "correlations of the columns with the discriminants, as bars", takes=("axes", "structure")
+    "structure",
+    "correlations of the columns with the discriminants, as bars",
+    takes=("axes", "structure"),
+    leaves=ROWS_AND_COLORS,
 )
-SCREE = _in_space("scree", "shares of the discriminants, with the tests of the dimensions")
+SCREE = _in_space(
+    "scree", "shares of the discriminants, with the tests of the dimensions", leaves=ROWS_AND_COLORS
+)
 REGIONS = _in_plane(
     "regions",
     "regions of the classes in the plane of two columns, or of each pair of more, with what the model is",
@@ -140,6 +145,7 @@ HYPOTHESIS_AND_ERROR = _in_space(
     "he",
     "ellipses of hypothesis and error: do the means differ beyond what rows do",
     takes=("columns", "axes", "level"),
+    leaves=("data",),
 )
 QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
 SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes", "interactive"))

@@ -10,8 +10,8 @@ import pandas as pd
 
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section, column_texts
-from discrim.report.plots.bars import count_above, draw_errors
-from discrim.report.plots.style import faint, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.bars import bar_strips, count_above, draw_errors
+from discrim.report.plots.style import new_axes, numbers, set_title
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -123,24 +123,11 @@ def centroids(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shrunken standardized differences as horizontal bars, the largest first, a strip for each class."""
     survivors, signs = results.survivors(), options.signs(results.classes)
     shown = survivors.head(MOST_BARS)
-    axes, _ = new_axes(options.ax, len(shown))
     if not len(shown):
+        axes, _ = new_axes(options.ax)
         axes.set_title("No column survives the threshold")
         axes.set_axis_off()
         return axes
-    values = numbers(shown)
-    width = 2.2 * float(np.abs(values).max())
-    lines = np.arange(len(shown))
-    for k in range(values.shape[1]):
-        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
-        bars = axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k))
-        bars.set_label(shown_name(shown.columns[k]))
-    small = "small" if len(shown) > MOST_BARS // 2 else None
-    axes.set_yticks(lines, [shown_name(name) for name in shown.index], fontsize=small)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    middles = [k * width for k in range(values.shape[1])]
-    axes.set_xticks(middles, [shown_name(label, 16) for label in shown.columns])
-    axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
     of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
-    axes.set_title(f"Shrunken differences from the common mean{of}")
-    return axes
+    title = f"Shrunken differences from the common mean{of}"
+    return bar_strips(shown, list(shown.columns), title, ax=options.ax, signs=signs)

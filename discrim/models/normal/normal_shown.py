@@ -23,7 +23,7 @@ from discrim.models.normal.normal_fits import equal_covariance_tests
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Columns, Pairs, Section, clean, p_text, shorten, suits_decimals
 from discrim.report.plots import style
-from discrim.report.plots.bars import dot_strips, heat_map
+from discrim.report.plots.bars import bar_strips, heat_map
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import draw_scree
 from discrim.report.tables import Parts, Sections, Summary, summarize
@@ -597,7 +597,7 @@ def ranking(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     name = "t-scores" if fit.numbers.covariance.is_diagonal else "Cat scores"
     of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{name} of the classes against the common mean{of}"
-    return dot_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+    return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
 
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

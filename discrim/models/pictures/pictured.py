@@ -191,14 +191,6 @@ def needed_rows(fit: Fit[Any], options: PictureOptions, kind: str) -> DrawnRows:
     return rows
 
 
-def refuse_rows(options: PictureOptions, kind: str) -> None:
-    """Raise NotSupportedError where rows are given to a kind that draws the numbers of a fit alone."""
-    if options.data is not None:
-        raise NotSupportedError(
-            f"data= does nothing for kind={kind!r}, which draws numbers of the fit and no rows: leave it out."
-        )
-
-
 def no_labels() -> pd.Series:
     """Labels of no rows."""
     return pd.Series([], dtype=object)

@@ -24,7 +24,6 @@ from discrim.models.pictures.pictured import (
     no_labels,
     numeric_terms,
     pointed_rows,
-    refuse_rows,
     said_choice,
     telling,
 )
@@ -135,20 +134,23 @@ def biplot_of(canonical: Any, options: PictureOptions) -> Axes:
 
 
 def structure(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Structure correlations of the columns, a panel of bars for each discriminant."""
-    refuse_rows(options, "structure")
+    """Structure correlations of the columns, a panel of bars for each discriminant.
+
+    Columns are in the order of the discriminants with which they correlate most, and of these correlations.
+    """
     canonical = results.canonical()
     names = chosen_axes(list(canonical.centroids.columns), options, most=3)
     if not names:
         raise NotSupportedError(NO_DISCRIMINANT)
     table = canonical.structure(options.structure or "within")[names]
-    longest = np.argsort(-np.abs(table.to_numpy()).max(axis=1), kind="stable")[:MOST_BARS]
-    return draw_structure(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=options.ax)
+    sizes = np.nan_to_num(np.abs(table.to_numpy()))
+    longest = np.argsort(-sizes.max(axis=1), kind="stable")[:MOST_BARS]
+    order = longest[np.argsort(sizes[longest].argmax(axis=1), kind="stable")]
+    return draw_structure(table.iloc[order], len(table), canonical.proportion, ax=options.ax)
 
 
 def scree(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
-    refuse_rows(options, "scree")
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT)
@@ -223,7 +225,6 @@ def pairs(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes | Figure
 
 def he(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
-    refuse_rows(options, "he")
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
     free = moments.total - moments.n_classes

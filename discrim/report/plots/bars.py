@@ -27,8 +27,9 @@ MOST_AXES = 12
 def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
     """Correlations of columns with one to three discriminants, from -1 to 1, a panel for each.
 
-    The table has columns by discriminants, some of all the columns of the fit, which `total` counts. The axes
-    are the outer ones; `child_axes` are the panels.
+    The table has columns by discriminants, some of all the columns of the fit, which `total` counts. Where
+    lines have room for them, the numbers stand on the free side of zero. The axes are the outer ones;
+    `child_axes` are the panels.
     """
     import matplotlib.pyplot as plt
 
@@ -46,10 +47,22 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
         panel.grid(axis="x", color=style.faint(0.85))
         panel.set_axisbelow(True)
         panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
+        if 72 * panel.get_window_extent().height / panel.figure.dpi > style.letters() * len(table):
+            _write_bars(panel, values[:, j])
     some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
     few = f"; {table.shape[1]} of {len(shares)} discriminants" if table.shape[1] < len(shares) else ""
     style.set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
     return outer
+
+
+def _write_bars(axes: Axes, values: Floats) -> None:
+    """Numbers of horizontal bars, on the side of zero where the bar is not."""
+    for line, value in enumerate(values.tolist()):
+        if np.isfinite(value):
+            text = f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
+            look: dict[str, Any] = {"ha": "right" if value >= 0 else "left", "va": "center_baseline"}
+            look |= {"textcoords": "offset points", "fontsize": "small"}
+            axes.annotate(text, (0, line), (-4 if value >= 0 else 4, 0), **look)
 
 
 def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
@@ -96,37 +109,49 @@ SMALL = 25
 """Lines from which their names are small."""
 
 
-def dot_strips(
+def bar_strips(
     table: pd.DataFrame,
     classes: Sequence[Any],
     title: str,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Dots of a table of lines by classes, all strips from zero to one scale; its first line is on top."""
+    """Bars of a table of lines by classes, all strips from zero to one scale; its first line is on top.
+
+    A bar of a round length below the lines is the scale.
+    """
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table)
     largest = float(np.abs(values).max(initial=0.0))
     width = 2.3 * (largest or 1.0)
     lines = np.arange(len(table))
     for k in range(values.shape[1]):
-        colour = signs.colour(k)
         axes.axvline(k * width, color=style.faint(0.7), linewidth=0.8, zorder=1)
-        axes.hlines(lines, k * width, k * width + values[:, k], color=colour, linewidth=1.2, zorder=2)
-        axes.plot(k * width + values[:, k], lines, "o", color=colour, markersize=4, zorder=3)
+        axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k), zorder=2)
     axes.set_yticks(
         lines,
         [style.shown_name(name) for name in table.index],
         fontsize="small" if len(table) >= SMALL else None,
     )
-    axes.set_ylim(len(table) - 0.4, -0.6)
-    axes.set_xticks(
-        [k * width for k in range(values.shape[1])], [style.shown_name(label, 16) for label in classes]
-    )
+    letters = 100 * axes.get_window_extent().width / axes.figure.dpi / style.letters() / len(classes)
+    shown = [style.shown_name(label, int(np.clip(letters, 4, 16))) for label in classes]
+    axes.set_xticks([k * width for k in range(len(classes))], shown)
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
-    axes.set_xlabel(f"Classes; all strips to one scale, the longest line is {largest:.3g}")
+    axes.set_ylim(len(table) + 0.6, -0.6)
+    _add_scale(axes, len(table), largest)
     style.set_title(axes, title)
     return axes
+
+
+def _add_scale(axes: Axes, lines: int, largest: float) -> None:
+    """A bar below so many lines, of the largest length of 1, 2 or 5 by a power of ten that is no longer."""
+    if largest > 0:
+        power = 10.0 ** np.floor(np.log10(largest))
+        length = power * max(step for step in (1, 2, 5) if step * power <= largest or step == 1)
+        look: dict[str, Any] = {"color": style.ink(), "linewidth": 1.2, "marker": "|", "markersize": 6}
+        axes.plot([0.0, length], [lines, lines], **look)
+        place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline", "fontsize": "small"}
+        axes.annotate(f"{length:g}", (length, lines), (5, 0), **place)
 
 
 def draw_triangle(

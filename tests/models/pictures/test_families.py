@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -41,3 +42,15 @@ def test_pictures_look_as_they_did(name):
         assert_looks_like(PICTURES[name](), name)
     finally:
         plt.close("all")
+
+
+def test_bars_of_a_ranking_have_a_scale():
+    fit = discrim.lda("species ~ .", IRIS, covariance="correlation")
+    axes = fit.plot("ranking")
+    scores = fit.ranking().iloc[:, -3:].to_numpy()
+    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], scores.T.ravel(), rtol=1e-12)
+    (scale,) = (line for line in axes.lines if line.get_marker() == "|")
+    length = np.ptp(scale.get_xdata())
+    assert axes.texts[0].get_text() == f"{length:g}"
+    assert np.abs(scores).max() / 2.5 <= length <= np.abs(scores).max()
+    plt.close("all")

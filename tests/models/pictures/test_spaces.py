@@ -101,10 +101,26 @@ def test_roy_s_value_is_exact_with_two_classes():
 def test_structure_bars_are_the_correlations():
     outer = WINES.plot("structure", structure="total")
     wanted = WINES.canonical().structure("total")
+    names = [label.get_text() for label in outer.child_axes[0].get_yticklabels()]
     for panel, name in zip(outer.child_axes, wanted, strict=True):
-        assert [bar.get_width() for bar in panel.patches] == wanted[name].tolist()
+        assert [bar.get_width() for bar in panel.patches] == wanted.loc[names, name].tolist()
+        said = [float(text.get_text().replace("\u2212", "-")) for text in panel.texts]
+        assert said == pytest.approx(wanted.loc[names, name], abs=0.00501)
+    # In the order of the discriminant with which they correlate most, and of that correlation.
+    sizes = wanted.abs().loc[names]
+    most = sizes.to_numpy().argmax(axis=1)
+    assert sorted(wanted.index) == sorted(names)
+    assert (np.diff(most) >= 0).all()
+    assert all((np.diff(sizes.max(axis=1)[most == j]) <= 0).all() for j in (0, 1))
     assert "of 2" not in outer.get_title()
     assert WINES.plot("structure", axes="LD2").get_title().replace("\n", " ").endswith("1 of 2 discriminants")
+
+
+@pytest.mark.parametrize("kind", ["structure", "scree"])
+@pytest.mark.parametrize("option", [{"colors": "viridis"}, {"data": WINE}])
+def test_bars_of_discriminants_have_neither_colours_of_classes_nor_rows(kind, option):
+    with pytest.raises(NotSupportedError, match="does nothing for kind="):
+        WINES.plot(kind, **option)
 
 
 def test_scree_bars_are_the_shares():
