@@ -507,7 +507,7 @@ def _cut(names: Sequence[str], share: float) -> list[str]:
 
 def _turn_names(axes: Any) -> bool:
     """Turn names of columns upright where they meet, and cut long ones; of numbers, leave some out."""
-    from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator
+    from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator, NullFormatter
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
     boxes = [label.get_window_extent().padded(2) for label in labels]
@@ -519,9 +519,14 @@ def _turn_names(axes: Any) -> bool:
             return False
         axes.set_xticks(axes.get_xticks(), _cut(names, share))
         return True
+    small = [label.get_window_extent() for label in axes.get_xticklabels(minor=True) if label.get_text()]
+    boxes = sorted(boxes + small, key=lambda box: box.x0)
     if not any(one.overlaps(other) for one, other in pairwise(boxes)):
         return False
-    if named:
+    if small:
+        # Of logs, powers of ten are enough.
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif named:
         axes.tick_params(axis="x", labelrotation=90)
     elif isinstance(axes.xaxis.get_major_locator(), AutoLocator):
         axes.xaxis.set_major_locator(MaxNLocator(3))
