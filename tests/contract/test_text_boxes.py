@@ -108,17 +108,14 @@ TABLES: dict[str, tuple[str, Any]] = {
 }
 
 OPEN: set[str] = {
-    "history",
     "indicator default",
     "indicator fitted",
     "kernel_density path",
     "knn path",
     "lda biplot",
     "lda partition",
-    "lda simplex",
     "lda t distances",
     "lda territory",
-    "margin distances",
     "mixture components",
     "mixture default",
     "mixture path",
@@ -135,8 +132,6 @@ OPEN: set[str] = {
     "shrunken_centroids default",
     "shrunken_centroids path",
     "sparse_lda path",
-    "steps",
-    "updates",
 }
 """Kinds that still fail somewhere, "model kind" as in the names of the cases."""
 
