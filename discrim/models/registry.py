@@ -110,21 +110,30 @@ LOG_DETERMINANTS = _judged(
 )
 CONFUSION = _judged("confusion", "counts of actual by predicted classes", takes=("method",))
 ROC = _judged(
-    "roc", "ROC curves with the areas under them, of each class against the rest", takes=("method", "level")
+    "roc",
+    "ROC curves with the areas under them, of each class against the rest",
+    takes=("method", "level", "classes"),
 )
 CALIBRATION = _judged(
-    "calibration", "predicted probabilities against the shares that were seen", takes=("method", "level")
+    "calibration",
+    "predicted probabilities against the shares that were seen",
+    takes=("method", "level", "classes"),
 )
 ASSESSED = (
     _judged(
         "confusion", "counts of actual by predicted classes", leaves=("data",), drawn_by="assessed_confusion"
     ),
     _judged(
-        "roc", "ROC curves with bands, and the areas under them", leaves=("data",), drawn_by="assessed_roc"
+        "roc",
+        "ROC curves with bands, and the areas under them",
+        takes=("classes",),
+        leaves=("data",),
+        drawn_by="assessed_roc",
     ),
     _judged(
         "calibration",
         "predicted probabilities against the shares that were seen, with bands",
+        takes=("classes",),
         leaves=("data",),
         drawn_by="assessed_calibration",
     ),
@@ -149,10 +158,9 @@ HYPOTHESIS_AND_ERROR = _in_space(
 )
 QQ = _in_space("qq", "squared distances by class against the quantiles of their law", takes=("classes",))
 SIMPLEX = _judged("simplex", "three posteriors as places in a triangle", takes=("classes", "interactive"))
-FOREST = _judged(
-    "forest", "log odds with their intervals", takes=("level",), first="without", leaves=("data",)
-)
-ODDS_RATIOS = _judged("odds_ratios", "odds ratios with their intervals", takes=("level",), leaves=("data",))
+_of_odds = partial(_judged, takes=("level", "standardized"), leaves=("data",))
+FOREST = _of_odds("forest", "log odds with their intervals", first="without")
+ODDS_RATIOS = _of_odds("odds_ratios", "odds ratios with their intervals")
 LOG_ODDS = (FOREST, ODDS_RATIOS)
 """What models have whose log odds have standard errors."""
 
@@ -230,7 +238,7 @@ PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, CHOSEN_COMPONENTS)
 """What partial least squares has of its own."""
 
 DENSITY = _of_naive_bayes(
-    "density", "density of a column in each class", takes=("columns",), leaves=("data",)
+    "density", "density of a column in each class, with the rows below", takes=("columns",)
 )
 LEVEL_SHARES = _of_naive_bayes(
     "table", "shares of the levels of a column in each class", takes=("columns",), leaves=("data",)

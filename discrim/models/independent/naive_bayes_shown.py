@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.pictures.pictured import one_column
+from discrim.models.pictures.pictured import drawn_rows, one_column
 from discrim.models.results import headers
 from discrim.report.grid import Pairs, Section
 from discrim.report.plots.style import add_legend, faint, new_axes, shown_name
@@ -16,10 +16,11 @@ from discrim.report.tables import Sections
 if TYPE_CHECKING:
     from discrim.core.independent.naive_bayes import NaiveBayesFit
     from discrim.core.moments.moments import ClassMoments
+    from discrim.core.numerics.arrays import Codes, Floats
     from discrim.models.fits.fit import Fit
     from discrim.models.independent.naive_bayes import NaiveBayesResults
     from discrim.models.pictures.pictured import PictureOptions
-    from discrim.report.plots.style import Axes
+    from discrim.report.plots.style import Axes, Signs
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Sections:
@@ -151,7 +152,7 @@ def _multinomial(results: NaiveBayesResults, fit: Fit[NaiveBayesFit]) -> Section
 
 
 def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Density of a column in each class, a line a class."""
+    """Density of a column in each class, a line a class, and the rows below zero."""
     numeric = [*results.normal_terms, *results.bandwidths.columns]
     name = one_column("density", "numbers", numeric, options)
     densities, signs = results.density(name), options.signs(results.classes)
@@ -162,10 +163,32 @@ def density(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
         style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
         axes.plot(at, values, label=shown_name(label), **style)
     axes.set_ylim(bottom=0.0)
+    rows = drawn_rows(fit, options)
+    if rows is not None:
+        _draw_rug(axes, rows.terms([name]).to_numpy()[:, 0], rows.codes, len(densities.columns), signs)
     axes.set_xlabel(shown_name(name))
     axes.set_ylabel("Density within the class")
     axes.set_title(f"{shown_name(name)} by class")
     return add_legend(axes, is_new)
+
+
+MOST_MARKS = 400
+"""Rows of a class that have a mark each; of more they are at even steps in the order of their values."""
+
+
+def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs) -> None:
+    """Marks of the rows below zero, a line for each class."""
+    top = axes.get_ylim()[1]
+    step = top * min(0.04, 0.3 / k_classes)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+    axes.axhline(0.0, color=faint(0.6), linewidth=0.8, zorder=1)
+    for k in range(k_classes):
+        own = np.sort(x[(codes == k) & np.isfinite(x)])
+        own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_MARKS)).astype(int)]
+        axes.vlines(
+            own, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
+        )
+    axes.set_ylim(-(k_classes + 0.1) * step, top)
 
 
 def table(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:

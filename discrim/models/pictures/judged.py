@@ -16,7 +16,7 @@ from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, 
 from discrim.models.fits.fit import class_code, posterior_frame
 from discrim.models.fits.reading import check_word, listed, told
 from discrim.models.judging.assessment import COUNTING, JudgingPlan, assessed, judged_codes, refuse_none
-from discrim.models.pictures.pictured import needed_rows, pointed_rows
+from discrim.models.pictures.pictured import moments_of, needed_rows, pointed_rows
 from discrim.report.plots import interactive
 from discrim.report.plots import judged as drawn
 from discrim.report.plots.bars import draw_forest
@@ -79,7 +79,7 @@ def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
 
 
 def roc(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """ROC curves: of the second of two classes, else of each class against the rest."""
+    """ROC curves: of the classes named, of the second of two classes, or of each against the rest."""
     return _roc(results.classes, _judged(fit, options), options)
 
 
@@ -89,8 +89,8 @@ def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
 
 
 def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Axes:
-    curves, areas = {}, {}
-    for k in [1] if len(classes) == 2 else range(len(classes)):
+    curves, areas, shown = {}, {}, _shown_classes(classes, options)
+    for k in shown:
         own = rows.codes == k
         areas[classes[k]] = roc_area(rows.values[:, k], own, rows.weights, rows.level)
         if not np.isnan(areas[classes[k]].auc):
@@ -98,10 +98,20 @@ def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Ax
             sides = float(rows.weights[~own].sum()), float(rows.weights[own].sum())
             curves[classes[k]] = _points(whole, sides, rows.level)
     table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
-    two = f"ROC curve of {shown_name(classes[1])} against {shown_name(classes[0])}"
-    title = two if len(classes) == 2 else "ROC curves of each class against the rest"
-    own = {"signs": options.signs(list(classes)), "first": int(len(classes) == 2), "level": rows.level}
-    return drawn.draw_roc(curves, table, f"{title}, {rows.way}", ax=options.ax, **own)
+    which = "each class" if len(shown) == len(classes) else f"{len(shown)} of {len(classes)} classes"
+    title = f"ROC curves of {which} against the rest"
+    if len(shown) == 1:
+        other = shown_name(classes[1 - shown[0]]) if len(classes) == 2 else "the rest"
+        title = f"ROC curve of {shown_name(classes[shown[0]])} against {other}"
+    look = {"signs": options.signs(list(classes)), "places": shown, "bands": options.classes is not None}
+    return drawn.draw_roc(curves, table, f"{title}, {rows.way}", ax=options.ax, level=rows.level, **look)
+
+
+def _shown_classes(classes: pd.Index, options: PictureOptions) -> list[int]:
+    """Places of the classes that have a curve: of those named, of the second of two, or of all."""
+    if options.classes is not None:
+        return [class_code(label, classes) for label in options.classes]
+    return [1] if len(classes) == 2 else list(range(len(classes)))
 
 
 def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
@@ -130,16 +140,15 @@ def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
 def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: PictureOptions) -> Axes:
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.values))
-    what = "Predicted probability of the class"
-    if len(classes) > MOST_IN_LEGEND:
+    what, shown = "Predicted probability of the class", _shown_classes(classes, options)
+    if len(classes) > MOST_IN_LEGEND and options.classes is None:
         best = np.argmax(rows.values, axis=1)
         parts = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
-        what = "Probability of the class that is predicted"
+        what, shown = "Probability of the class that is predicted", [0]
     else:
-        shown = [1] if len(classes) == 2 else range(len(classes))
         parts = {classes[k]: (proba[:, k], rows.codes == k) for k in shown}
-        if len(classes) == 2:
-            what = f"Predicted probability of {shown_name(classes[1])}"
+        if len(shown) == 1:
+            what = f"Predicted probability of {shown_name(classes[shown[0]])}"
     edges = np.linspace(0.0, 1.0, STEPS + 1)
     bins, counts = {}, {}
     for label, (p, true) in parts.items():
@@ -148,9 +157,8 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
         bins[label] = pd.DataFrame({name: getattr(calibrated, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
-    title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
-    signs = options.signs(list(classes))
-    return drawn.draw_calibration(bins, counts, title, said, ax=options.ax, signs=signs, first=first)
+    look = {"signs": options.signs(list(classes)), "places": shown, "bands": options.classes is not None}
+    return drawn.draw_calibration(bins, counts, f"Calibration, {rows.way}", said, ax=options.ax, **look)
 
 
 def _way(options: PictureOptions) -> tuple[Any, str]:
@@ -203,15 +211,15 @@ MOST_LINES = 40
 
 def forest(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Log odds of the classes against the reference, with intervals; constants are left out."""
-    return _drawn(results, options, ratios=False)
+    return _drawn(results, fit, options, ratios=False)
 
 
 def odds_ratios(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
-    """Factors of the odds for one unit of a column, with intervals."""
-    return _drawn(results, options, ratios=True)
+    """Factors of the odds for one unit or standard deviation of a column, with intervals."""
+    return _drawn(results, fit, options, ratios=True)
 
 
-def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
+def _drawn(results: Any, fit: Fit[Any], options: PictureOptions, *, ratios: bool) -> Axes:
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
     if not len(table):
@@ -221,6 +229,9 @@ def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
     every = len(table)
     shown = largest(table, MOST_LINES)
     values = shown[["coef", "low", "high"]].to_numpy(dtype=np.float64)
+    if options.standardized:
+        deviations = _deviations(fit, options, list(results.terms))
+        values = values * deviations[shown.index.get_level_values("term")].to_numpy()[:, None]
     with np.errstate(over="ignore"):
         values = np.exp(values) if ratios else values
     held = pd.DataFrame(values, columns=["estimate", "low", "high"])
@@ -234,9 +245,24 @@ def _drawn(results: Any, options: PictureOptions, *, ratios: bool) -> Axes:
     title += f"{of} against {shown_name(reference)}, {100 * level:g} % intervals"
     if every > len(held):
         title += f"\nthe {len(held)} of {every} with the largest |z|"
-    names = (f"{what} for one unit of the column", title)
+    unit = "standard deviation" if options.standardized else "unit"
+    names = (f"{what} for one {unit} of the column", title)
     signs = options.signs(results.classes)
     return draw_forest(held, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
+
+
+def _deviations(fit: Fit[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
+    """Standard deviations of some terms over all rows."""
+    moments = moments_of(fit, options, terms)
+    if moments is None:
+        raise NotSupportedError(
+            "standardized=True needs standard deviations of the columns, which a loaded fit of this model "
+            "does not have: leave it out, or fit anew."
+        )
+    shares = moments.counts / moments.total
+    gaps = moments.means - shares @ moments.means
+    squares = moments.squares.sum(axis=0) + moments.counts @ gaps**2
+    return pd.Series(np.sqrt(squares / (moments.total - 1)) / moments.scale, index=terms)
 
 
 def largest(table: pd.DataFrame, most: int) -> pd.DataFrame:

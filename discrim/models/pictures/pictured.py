@@ -16,7 +16,7 @@ from discrim.frame.factors import recall_functions
 from discrim.frame.grammar import expression
 from discrim.frame.matrix import response_codes
 from discrim.models.fits.fit import finished_scores
-from discrim.models.fits.reading import check_word, listed, told
+from discrim.models.fits.reading import check_flag, check_word, listed, told
 from discrim.models.registry import BY_MODEL, MODELS, Picture, resolve
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class PictureOptions:
     title: str | None = None
     other: Any = None
     interactive: bool | None = None
+    standardized: bool | None = None
 
     def given(self) -> list[str]:
         """Names of the options beside `ax` and `title` that were given."""
@@ -234,7 +235,7 @@ def telling(fit: Fit[Any], options: PictureOptions, names: Sequence[str], most: 
     """
     from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
 
-    moments = None if len(names) <= most else _moments_of(fit, options, names)
+    moments = None if len(names) <= most else moments_of(fit, options, names)
     if moments is None:
         return list(names[:most])
     if most == 2 and len(names) > MOST_PRODUCTS:
@@ -246,7 +247,7 @@ MOST_PRODUCTS = 300
 """Columns of rows of which all products are taken, to tell which two tell most of the classes."""
 
 
-def _moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
+def moments_of(fit: Fit[Any], options: PictureOptions, names: Sequence[str]) -> ClassMoments | None:
     """Moments of some columns, those of the fit or of the rows drawn; None where there are none."""
     from discrim.core.moments.moments import ClassMoments
 
@@ -342,6 +343,7 @@ class Pictured:
         colors: Any = None,
         title: str | None = None,
         interactive: bool = False,
+        standardized: bool = False,
     ) -> Axes | Figure:
         """Draw a picture.
 
@@ -379,7 +381,8 @@ class Pictured:
         centred : bool, optional
             For kind "ellipses": whether all have one centre, so that their shapes can be compared.
         classes : label or labels, optional
-            For kinds that can show some of the classes: which.
+            For kinds that can show some of the classes: which. Curves of "roc" and "calibration" have bands
+            where they are named, and where there are at most three.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
@@ -387,6 +390,9 @@ class Pictured:
         interactive : bool, default False
             For kinds "scores", "regions", "posteriors", "pairs" and "simplex": whether a figure of plotly is
             made, in which a row tells its name, classes and posteriors, in place of a picture of matplotlib.
+        standardized : bool, default False
+            For kinds "forest" and "odds_ratios": whether they are of one standard deviation of a column over
+            all rows, so that columns can be compared, and not of one unit.
 
         Returns
         -------
@@ -413,10 +419,11 @@ class Pictured:
         """
         check_word("structure", structure, ("within", "total", "between"), optional=True)
         axes, columns = checked_names("axes", axes), checked_names("columns", columns)
+        check_flag("standardized", standardized)
         chosen = checked_classes(classes)
         options = PictureOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
-            interactive=interactive or None,
+            interactive=interactive or None, standardized=standardized or None,
         )  # fmt: skip
         return draw_kind((self, self._subject()), BY_MODEL[self._model()].pictures, kind, options)
 

@@ -204,6 +204,7 @@ class Assessment(Shown):
         kind: str | None = None,
         ax: Axes | None = None,
         *,
+        classes: Sequence[Any] | None = None,
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
@@ -214,17 +215,20 @@ class Assessment(Shown):
         kind : {"confusion", "roc", "calibration"}, optional
             "confusion", the default, draws actual by predicted classes. "roc" draws ROC curves, and
             "calibration" predicted probabilities against observed shares; both have bands at the level of the
-            assessment.
+            assessment where the classes are at most three, or named.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default those of a new figure.
+        classes : label or labels, optional
+            Classes whose curves "roc" and "calibration" draw, with bands; by default all.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title in place of the picture's own; "" for none.
         """
-        from discrim.models.pictures.pictured import PictureOptions
+        from discrim.models.pictures.pictured import PictureOptions, checked_classes
 
-        return draw_kind((self,), ASSESSED, kind, PictureOptions(ax, colors=colors, title=title))
+        options = PictureOptions(ax, classes=checked_classes(classes), colors=colors, title=title)
+        return draw_kind((self,), ASSESSED, kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,7 +138,7 @@ MOST_NAMED = 6
 """Of more classes than a legend holds, those that are drawn in colour and named."""
 
 MOST_BANDS = 3
-"""Classes up to which curves, and intervals of bins, have bands; those of more would cover one another."""
+"""Classes up to which curves, and intervals of bins, have bands unasked: those of more cover one another."""
 
 BAND = 0.14
 """Opacity of a band."""
@@ -150,14 +151,16 @@ def draw_roc(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     level: float = 0.95,
-    first: int = 0,
+    *,
+    places: Sequence[int],
+    bands: bool = False,
 ) -> Axes:
-    """ROC curves by class, with the areas under them and, of few classes, bands.
+    """ROC curves by class, with the areas under them and, of few classes or as is asked for, bands.
 
     Beyond 12 classes those of the least areas are named and the others faint. Curves have false_positive and
     true_positive, from (0, 0) to (1, 1), with the limits of both, false_low, false_high, true_low and
     true_high. Areas have auc, low, high, missing for a class without rows, or without others; the legend
-    names the level. `first` is the position of the first of these classes among those that have signs.
+    names the level. The places are those of the classes among all that have signs.
     """
     axes, _ = style.new_axes(ax, size=style.inches(5.8, 5.4))
     axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
@@ -169,13 +172,13 @@ def draw_roc(
         at = curves.get(label)
         look: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
         if k in named:
-            look = {"color": signs.colour(k + first), "linestyle": signs.line(k), "linewidth": 1.6}
+            look = {"color": signs.colour(places[k]), "linestyle": signs.line(k), "linewidth": 1.6}
             look |= {"label": f"{style.shown_name(label, 24)}  {_area(areas.iloc[k])}"}
         if at is None:
             axes.plot([], [], **look)
         else:
             axes.plot(at["false_positive"], at["true_positive"], **look)
-            if len(areas) <= MOST_BANDS:
+            if k in named and (bands or len(areas) <= MOST_BANDS):
                 _add_band(axes, at, look["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     axes.set_aspect("equal")
@@ -220,14 +223,16 @@ def draw_calibration(
     names: tuple[str, str],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
-    first: int = 0,
+    *,
+    places: Sequence[int],
+    bands: bool = False,
 ) -> Axes:
-    """Observed shares by predicted probability, with bands of few classes; the predictions below.
+    """Observed shares by predicted probability, the predictions below; bands as those of ROC curves.
 
     Bins have predicted, observed, low, high; below are counts of rows by the lower end of an interval of
-    probability, of even width. The names are those of the probability and of the share; `first` is the
-    position of the first class among those that have signs. The axes are the outer ones; their `child_axes`
-    are the curve and the histogram.
+    probability, of even width. The names are those of the probability and of the share; the places are those
+    of the classes among all that have signs. The axes are the outer ones; their `child_axes` are the curve
+    and the histogram.
     """
     outer, is_new = style.new_axes(ax, size=style.inches(5.8, 6.4))
     outer.set_axis_off()
@@ -235,13 +240,13 @@ def draw_calibration(
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
     upper.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     for k, (label, at) in enumerate(bins.items()):
-        colour, line = signs.colour(k + first), signs.line(k)
+        colour, line = signs.colour(places[k]), signs.line(k)
         limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
         look: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
-        look |= {"marker": signs.marker(k + first), "markersize": 5}
+        look |= {"marker": signs.marker(places[k]), "markersize": 5}
         look |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
         upper.errorbar(at["predicted"], at["observed"], yerr=limits, **look)
-        if len(bins) <= MOST_BANDS:
+        if bands or len(bins) <= MOST_BANDS:
             band = at["predicted"], at["low"], at["high"]
             upper.fill_between(*band, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
         counts = predicted[label]

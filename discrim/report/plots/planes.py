@@ -133,7 +133,7 @@ def draw_regions(
 ) -> Regions:
     """Regions of a rectangle, across and up, in the colours of the classes, and the lines between them.
 
-    `grid` is the number of points a side. In a style of greys they are hatched as well.
+    `grid` is the number of points a side.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
