@@ -54,3 +54,14 @@ def test_bars_of_a_ranking_have_a_scale():
     assert axes.texts[0].get_text() == f"{length:g}"
     assert np.abs(scores).max() / 2.5 <= length <= np.abs(scores).max()
     plt.close("all")
+
+
+def test_marks_below_densities_are_the_rows():
+    axes = discrim.naive_bayes("species ~ .", IRIS).plot("density", columns="petal_length")
+    rows = IRIS.groupby("species", observed=True)["petal_length"]
+    for marks, (_, own) in zip(axes.collections, rows, strict=True):
+        ends = np.array([segment[:, 0] for segment in marks.get_segments()])
+        assert ends[:, 0].tolist() == ends[:, 1].tolist() == sorted(own)
+        assert np.max([segment[:, 1] for segment in marks.get_segments()]) < 0
+    assert min(axes.get_yticks()) == 0
+    plt.close("all")

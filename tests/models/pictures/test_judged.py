@@ -137,3 +137,35 @@ def test_planes_have_curves_too(verb):
     fit = getattr(discrim, verb)("species ~ petal_length + petal_width", two)
     assert "1.000" in fit.plot("roc").get_legend().get_texts()[0].get_text()
     assert "calibration" not in discrim.models.pictures.pictured.kinds_of(fit)
+
+
+def test_curves_of_named_classes_have_bands():
+    named = ["class 07", "class 20"]
+    axes = MANY.plot("roc", classes=named)
+    assert len(axes.patches) == 2
+    assert [text.get_text()[:8] for text in axes.get_legend().get_texts()] == named
+    assert "2 of 26 classes" in axes.get_title()
+    assert not MANY.plot("roc").patches
+    calibrated = MANY.plot("calibration", classes=named).child_axes[0]
+    assert calibrated.get_legend_handles_labels()[1] == named
+    assert "against male" in SEXES.plot("roc", classes="female").get_title().replace("\n", " ")
+    assert MANY.assess().plot("roc", classes="class 03").get_title().startswith("ROC curve of class 03")
+    with pytest.raises(discrim.errors.DataError, match="no class of this fit"):
+        MANY.plot("roc", classes="class 99")
+
+
+@pytest.mark.parametrize("kind", ["forest", "odds_ratios"])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.logistic])
+def test_odds_of_a_standard_deviation_are_those_of_standardized_columns(kind, verb):
+    rows = PENGUINS.dropna()
+    columns = ["bill_depth_mm", "bill_length_mm"]
+    divided = rows.assign(**{name: rows[name] / rows[name].std() for name in columns})
+    formula = "sex ~ bill_depth_mm + bill_length_mm"
+    drawn = [
+        [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2]
+        for axes in (verb(formula, rows).plot(kind, standardized=True), verb(formula, divided).plot(kind))
+    ]
+    for ours, theirs in zip(*drawn, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises(discrim.errors.DataError, match="standardized="):
+        SEXES.plot(kind, standardized="yes")
