@@ -103,7 +103,8 @@ def _roc(classes: pd.Index, rows: LabelledScores, options: PictureOptions) -> Ax
     if len(shown) == 1:
         other = shown_name(classes[1 - shown[0]]) if len(classes) == 2 else "the rest"
         title = f"ROC curve of {shown_name(classes[shown[0]])} against {other}"
-    look = {"signs": options.signs(list(classes)), "places": shown, "bands": options.classes is not None}
+    look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
+    look["bands"] = options.classes is not None
     return drawn.draw_roc(curves, table, f"{title}, {rows.way}", ax=options.ax, level=rows.level, **look)
 
 
@@ -157,7 +158,8 @@ def _calibration(classes: pd.Index, rows: LabelledScores, most: int, options: Pi
         bins[label] = pd.DataFrame({name: getattr(calibrated, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     said = what, f"Observed share, {100 * rows.level:g} % intervals"
-    look = {"signs": options.signs(list(classes)), "places": shown, "bands": options.classes is not None}
+    look: dict[str, Any] = {"signs": options.signs(list(classes)), "places": shown}
+    look["bands"] = options.classes is not None
     return drawn.draw_calibration(bins, counts, f"Calibration, {rows.way}", said, ax=options.ax, **look)
 
 
