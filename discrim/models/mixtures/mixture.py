@@ -172,8 +172,12 @@ def mixture_fit(
 
 
 def _held_rule(fit: Fit[MixtureFit], blocks: Blocks) -> Rule | None:
-    """The rule of EM that begins at the components of the fit."""
-    refit = fit.numbers.refit(*weighted_rows(blocks))
+    """The rule of EM that begins at the components of the fit; of some of its columns, at new starts."""
+    numbers = fit.numbers
+    if len(blocks.terms) != len(numbers.scale):
+        kept = numbers.sizes, numbers.forms, numbers.together, max(numbers.sizes)
+        return _rule_from_new_starts(MixtureChoice(*kept, numbers.em_plan), fit, blocks)
+    refit = numbers.refit(*weighted_rows(blocks))
     return None if refit is None else refit.rule(fit.log_prior())
 
 

@@ -356,6 +356,20 @@ def test_pictures():
     )
 
 
+def test_a_partition_of_a_choice_holds_components_and_forms():
+    fit = mixture("species ~ .", IRIS, most=2, starts=2)
+    panels = fit.plot("partition", columns=["sepal_length", "petal_length"]).child_axes
+    sizes = dict(zip(fit.classes, fit.shares.groupby(level=0, observed=True).size(), strict=True))
+    # Of one component, a form has the letter X where others have E or V.
+    chosen = fit.path[fit.path["chosen"]].set_index("class")["covariance"]
+    forms = chosen.str.replace("X", "V").to_dict()
+    pair = mixture(
+        "species ~ sepal_length + petal_length", IRIS, components=sizes, covariance=forms, starts=2
+    )
+    wrong = float((pair.predict() != IRIS["species"]).mean())
+    assert [panel.get_title() for panel in panels] == [f"error rate {wrong:.3f}"]
+
+
 @pytest.mark.slow
 def test_the_waveforms_of_breiman_have_the_errors_of_the_book():
     # Hastie, Tibshirani & Friedman (2009), table 12.4: mean test errors of 10 samples.
