@@ -95,10 +95,11 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 # Files beside the registry that name three models or more: files of before, and the table of options by verb.
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 
-# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less.
+# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. Only the
+# lines have grown, by interactive figures and by pictures, summaries and reports that choose what they show.
 HOUSE = {
     "files": 233,
-    "lines": 84_600,
+    "lines": 86_400,
     "lines of imports over lines of other code, in percent": 7.6,
     "lda() on iris, files": 20,
     "lda() on iris, depth": 10,
