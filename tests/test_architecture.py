@@ -95,8 +95,8 @@ FOUND_BY_TEXT = {"models/registry.py", "cli/reading.py"}
 # Files beside the registry that name three models or more: files of before, and the table of options by verb.
 NAMING_MODELS = {"models/saving/earlier_files.py", "cli/options.py"}
 
-# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. Only the
-# lines have grown, by interactive figures and by pictures, summaries and reports that choose what they show.
+# What it takes to read the package, as `python -m tests.benchmarks.house` counts it; these become less. The
+# lines alone have grown, by interactive figures and by pictures, summaries and reports that choose.
 HOUSE = {
     "files": 233,
     "lines": 86_400,

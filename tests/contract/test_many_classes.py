@@ -64,7 +64,7 @@ def test_a_summary_of_many_classes_and_columns_is_short_small_and_whole_in_its_t
     pd.testing.assert_frame_equal(summary.tables["log_odds"], fit.log_odds())
     # The columns are told once, not once a class.
     assert text.count("too few for a covariance of 100 columns") == 1
-    assert "and so in 142 more classes" in " ".join(text.split())
+    assert "and so in 147 more classes" in " ".join(text.split())
 
 
 def half_widths(fit, x: np.ndarray, level: float) -> np.ndarray:

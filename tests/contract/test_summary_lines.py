@@ -281,3 +281,10 @@ def test_printing_a_large_fit_passes_over_no_row():
     fit = discrim.lda("y ~ .", rows)
     assert "error" not in repr(fit)
     assert not [key for key in fit._fit.cache if "loo" in str(key) or "apparent" in str(key)]
+
+
+@pytest.mark.slow
+def test_ten_digits_of_all_pixels_that_vary_take_a_hundred_lines():
+    table = load_digits(as_frame=True).frame.astype({"target": str})
+    varying = table.drop(columns=[name for name in table if table[name].nunique() == 1])
+    assert len(str(discrim.lda("target ~ .", varying).summary()).splitlines()) <= 100

@@ -463,7 +463,7 @@ def _left_out(fit: Fit[Any]) -> LeftOut:
     return left_out
 
 
-MOST_NAMED = 8
+MOST_NAMED = 3
 """Classes that a message tells of one by one."""
 
 
@@ -512,15 +512,12 @@ def refuse_singular(
         found = scatter.obstacles(moments, k)
         gone |= {dependency.column for dependency in found}
         still = [terms[one.column] for one in found if not one.on]
-        if still:
-            said.append(
-                f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}"
-            )
+        parts = [f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant"] if still else []
         for determined in [one for one in found if one.on][:3]:
             others = reading.listed(terms[j] for j in determined.on)
-            said.append(
-                f"{terms[determined.column]!r} is a linear combination of {others} in class {label!r}"
-            )
+            parts.append(f"{terms[determined.column]!r} is a linear combination of {others}")
+        if parts:
+            said.append("; ".join(f"{part} in class {label!r}" for part in parts))
     if not said:
         return
     tells = reading.said_of_separation(moments, tuple(terms))
