@@ -81,7 +81,7 @@ OF_METHODS = {
     "type": """Type of the sums of squares. 1 tests each term after those before it, 2 after all terms that do
         not contain it, and 3 after all others, with contrasts that sum to zero.""",
     "ax": """Axes of matplotlib to draw on; by default those of a new figure.""",
-    "colors": """Colours by class, in the order of the classes, or the name of a colormap of matplotlib.""",
+    "colors": """Colours by class, in the order of the classes, or a colormap of matplotlib or its name.""",
     "title": """Title in place of the picture's own; "" for none.""",
 }
 """Of the methods of results."""

@@ -123,30 +123,9 @@ TABLES: dict[str, tuple[str, Any]] = {
 }
 
 OPEN: set[str] = {
-    "indicator default",
-    "indicator fitted",
-    "kernel_density path",
-    "knn path",
     "lda biplot",
     "lda partition",
-    "lda t distances",
     "lda territory",
-    "mixture components",
-    "mixture default",
-    "mixture path",
-    "penalized_logistic choice",
-    "penalized_logistic default",
-    "penalized_logistic path",
-    "perceptron default",
-    "perceptron history",
-    "pls default",
-    "pls loadings",
-    "pls scores",
-    "qda factor scree",
-    "shrunken_centroids centroids",
-    "shrunken_centroids default",
-    "shrunken_centroids path",
-    "sparse_lda path",
 }
 """Kinds that still fail somewhere, "model kind" as in the names of the cases."""
 

@@ -11,7 +11,7 @@ import pandas as pd
 from discrim.models.pictures.spaces import chosen_axes, draw_scores_of
 from discrim.models.results import headers
 from discrim.report.grid import INTERVAL, Pairs, Section
-from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, set_title, shown_name
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -162,9 +162,9 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     """Loadings of the columns in their order, as of a spectrum, a line for each component."""
     names = chosen_axes(list(results.loadings.columns), options, most=3)
     table = results.loadings[names]
-    axes, _ = new_axes(options.ax)
+    axes, is_new = new_axes(options.ax)
     at, values = np.arange(len(table)), numbers(table)
-    few = len(table) <= MOST_NAMES
+    few = len(table) <= MOST_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
     for j, name in enumerate(table.columns):
         style: dict[str, Any] = {"color": SIGNS.colour(j), "linestyle": "none" if few else SIGNS.line(j)}
         style |= {"marker": SIGNS.marker(j) if few else "", "markersize": 5}
@@ -177,7 +177,7 @@ def loadings(results: Any, fit: Fit[Any], options: PictureOptions) -> Axes:
     else:
         axes.set_xlabel("Columns, in their order")
     axes.set_ylabel("Loading")
-    axes.legend(loc="best", framealpha=0.8)
+    add_legend(axes, is_new)
     set_title(axes, "Loadings of the columns")
     return axes
 

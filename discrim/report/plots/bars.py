@@ -257,6 +257,10 @@ def draw_forest(
             axes.xaxis.set_major_locator(LogLocator(subs=subs))
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter(NullFormatter())
+        elif decades > 150:
+            # Powers that matplotlib would choose lie beyond the doubles.
+            axes.set_xticks([10.0**power for power in (-200, -100, 0, 100, 200)])
+            axes.set_xticks([], minor=True)
     seen: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
